@@ -1,0 +1,102 @@
+//! What can go wrong in the library. Each message is one sentence that says what is wrong and what to do.
+
+/// Errors of the library.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// `config.json` is not JSON, lacks a field, or a field has a value that no model can have.
+    #[error("config.json: {0}")]
+    Config(String),
+    /// The architecture is not one that this library can run.
+    #[error("config.json: model_type {0:?} is not supported; use llama or llama_drope")]
+    UnknownModelType(String),
+    /// The kind of RoPE scaling is not known.
+    #[error("config.json: rope_type {0:?} is not supported; use default, linear or yarn")]
+    UnknownRopeType(String),
+    /// The safetensors header or its offsets cannot be read.
+    #[error("the safetensors file is damaged ({0}); copy or download it again")]
+    Safetensors(String),
+    /// A tensor that the config calls for is not in the file.
+    #[error("the weights lack the tensor {0}; check that config.json belongs to this safetensors file")]
+    MissingTensor(String),
+    /// A tensor has another shape than the config says.
+    #[error(
+        "the tensor {name} has shape {found:?} where config.json asks for {expected:?}; check that they belong together"
+    )]
+    Shape {
+        /// Name in the file.
+        name: String,
+        /// Shape in the file.
+        found: Vec<usize>,
+        /// Shape that follows from the config.
+        expected: Vec<usize>,
+    },
+    /// A tensor is stored in a type that is not a float of 16 or 32 bits.
+    #[error("the tensor {name} is stored as {dtype}; convert it to F32, F16 or BF16")]
+    Dtype {
+        /// Name in the file.
+        name: String,
+        /// Type in the file.
+        dtype: String,
+    },
+    /// A weight is NaN or infinite.
+    #[error("the tensor {0} holds NaN or infinite values; this checkpoint is broken, use an earlier one")]
+    NotFinite(String),
+    /// `tokenizer.json` cannot be read or trained.
+    #[error("tokenizer.json: {0}")]
+    Tokenizer(String),
+    /// The tokenizer makes ids that the embedding does not have.
+    #[error(
+        "the tokenizer has {tokenizer} tokens but the model's vocabulary ends at {model}; use the tokenizer that belongs to the model"
+    )]
+    Vocabulary {
+        /// Size of the tokenizer's vocabulary.
+        tokenizer: usize,
+        /// `vocab_size` of the model.
+        model: usize,
+    },
+    /// A token id is outside the vocabulary.
+    #[error("token id {id} is outside the vocabulary of {vocab_size}")]
+    TokenId {
+        /// The id.
+        id: u32,
+        /// `vocab_size` of the model.
+        vocab_size: usize,
+    },
+    /// A prompt has no tokens, or a context has no room for one.
+    #[error("{0} must be at least 1")]
+    Zero(&'static str),
+    /// The prompt and what is to be generated do not fit in the context.
+    #[error(
+        "the prompt needs {needed} tokens but the context holds {context}; shorten it or choose a larger extension"
+    )]
+    TooLong {
+        /// Tokens that are needed.
+        needed: usize,
+        /// Tokens that there is room for.
+        context: usize,
+    },
+    /// A method needs something that this model does not have.
+    #[error("method {method} cannot read this model: {reason}")]
+    Method {
+        /// Name of the method.
+        method: &'static str,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// A name that is not in a list.
+    #[error("unknown {what} {name:?}; choose one of {choices}")]
+    UnknownName {
+        /// What kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names there are.
+        choices: String,
+    },
+    /// A tensor could not be read back from the device.
+    #[error("the device failed while computing: {0}")]
+    Device(String),
+}
+
+/// Result of the library.
+pub type Result<T> = std::result::Result<T, Error>;

@@ -1,0 +1,127 @@
+//! Generation: the prompt in chunks, then one token at a time. The CLI, the page and the evaluation all read this way.
+
+use burn::tensor::{Int, Tensor, TensorData};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::model::{Cache, Model};
+use crate::positions::Positions;
+
+/// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
+/// the attention scores stay small and that a caller can cancel between two.
+pub const CHUNK: usize = 256;
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Most tokens to generate.
+    pub max_new_tokens: usize,
+    /// Tokens after which to stop; they are part of the answer.
+    pub stop: Vec<u32>,
+    /// Tokens that there is room for: prompt and answer.
+    pub context: usize,
+    /// 0 is greedy.
+    pub temperature: f64,
+    /// Seed of the sampling.
+    pub seed: u64,
+}
+
+/// What happened since the last call of the observer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// This many tokens of the prompt are in the cache.
+    Read(usize),
+    /// A token was generated.
+    Token(u32),
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// End with what there is.
+    Stop,
+}
+
+/// Reads `prompt` and generates, telling `observe` of every chunk and token.
+///
+/// # Errors
+/// If the prompt is empty, does not fit, holds an id outside the vocabulary, or the device fails.
+pub async fn generate(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    prompt: &[u32],
+    options: &Options,
+    mut observe: impl AsyncFnMut(Event) -> Flow,
+) -> Result<Vec<u32>> {
+    check(config, prompt, options)?;
+    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut cache = Cache::new(config, prompt.len() + options.max_new_tokens, &model.device());
+    let mut answer = Vec::new();
+    let mut logits = Vec::new();
+    for chunk in prompt.chunks(CHUNK) {
+        logits = read(model, positions, &mut cache, chunk).await?;
+        if observe(Event::Read(cache.len())).await == Flow::Stop {
+            return Ok(answer);
+        }
+    }
+    while answer.len() < options.max_new_tokens {
+        let token = choose(&logits, options.temperature, &mut rng)?;
+        answer.push(token);
+        let flow = observe(Event::Token(token)).await;
+        if flow == Flow::Stop || options.stop.contains(&token) || answer.len() == options.max_new_tokens {
+            break;
+        }
+        logits = read(model, positions, &mut cache, &[token]).await?;
+    }
+    Ok(answer)
+}
+
+fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
+    if options.context == 0 {
+        return Err(Error::Zero("the context"));
+    }
+    if prompt.is_empty() {
+        return Err(Error::Zero("the number of tokens in the prompt"));
+    }
+    let needed = prompt.len() + options.max_new_tokens;
+    if needed > options.context {
+        return Err(Error::TooLong { needed, context: options.context });
+    }
+    match prompt.iter().find(|&&id| id as usize >= config.vocab_size) {
+        Some(&id) => Err(Error::TokenId { id, vocab_size: config.vocab_size }),
+        None => Ok(()),
+    }
+}
+
+/// Takes tokens into the cache; logits after the last, `[vocab]`.
+async fn read(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u32]) -> Result<Vec<f32>> {
+    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+    let ids = Tensor::<2, Int>::from_data(TensorData::new(values, [1, ids.len()]), &model.device());
+    let hidden = model.hidden(ids, positions, Some(cache)); // [1, seq, hidden]
+    let last = hidden.slice_dim(1, -1); // [1, 1, hidden]
+    let data = model.logits(last).into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+    Ok(data.iter::<f32>().collect())
+}
+
+/// The most likely token, or a sample of softmax(logits / temperature).
+fn choose(logits: &[f32], temperature: f64, rng: &mut ChaCha8Rng) -> Result<u32> {
+    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
+    let Some((best, &highest)) = best.filter(|(_, logit)| logit.is_finite()) else {
+        return Err(Error::NotFinite("logits".into()));
+    };
+    if temperature <= 0.0 {
+        return Ok(best as u32);
+    }
+    let weight = |logit: f32| (f64::from(logit - highest) / temperature).exp();
+    let mut left = rng.random::<f64>() * logits.iter().map(|&logit| weight(logit)).sum::<f64>();
+    let drawn = logits.iter().position(|&logit| {
+        left -= weight(logit);
+        left <= 0.0
+    });
+    Ok(drawn.unwrap_or(best) as u32)
+}

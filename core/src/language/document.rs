@@ -1,0 +1,207 @@
+//! Documents to train on: prose, needles and, at the end, questions with their answers.
+
+use rand::{Rng, RngExt, seq::SliceRandom};
+use serde::{Deserialize, Serialize};
+
+use super::key::{Key, Split};
+use super::needle::{Needle, Values, ask_all, ask_one, ask_two, list};
+use super::prose::prose;
+
+/// Token ids, and how much each counts in the loss when it is the one to be predicted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    /// Begins with the beginning-of-text token.
+    pub ids: Vec<u32>,
+    /// As long as `ids`.
+    pub weights: Vec<f32>,
+}
+
+/// Shares of the kinds of documents. Retrieval is learned only where questions are dense:
+/// with one question a document a model copies *some* value and never binds key to value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DocumentMix {
+    /// Documents in which a stretch of prose is repeated; induction heads form sooner.
+    pub repeat: f64,
+    /// Among the others, those with as many questions as fit.
+    pub full: f64,
+    /// Those in which every needle is asked for.
+    pub all_asked: f64,
+    /// Questions for two keys at once.
+    pub multi_query: f64,
+    /// Keys with several values.
+    pub multi_value: f64,
+    /// Values that are words; the rest are numbers.
+    pub words: f64,
+    /// Most needles in a document.
+    pub max_needles: usize,
+    /// Documents whose needles and questions are terse (`amber-acorn is: 1019.`): twice as many fit, so binding
+    /// a key to its value is learned sooner.
+    pub terse: f64,
+    /// Weight of prose in the loss: what comes next in it is mostly chance.
+    pub prose_weight: f32,
+    /// Weight of answer tokens in the loss; questions and needles have 1.
+    pub answer_weight: f32,
+}
+
+impl Default for DocumentMix {
+    fn default() -> Self {
+        Self {
+            repeat: 0.2,
+            full: 0.6,
+            all_asked: 0.7,
+            multi_query: 0.08,
+            multi_value: 0.08,
+            words: 0.4,
+            max_needles: 8,
+            terse: 0.3,
+            prose_weight: 0.2,
+            answer_weight: 4.0,
+        }
+    }
+}
+
+/// What a stretch of a document is; decides its weight in the loss.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Prose,
+    Fact,
+    Answer,
+}
+
+type Piece = (String, Kind);
+
+/// A document of at most `tokens` tokens (exactly, with a tokenizer of one token a word).
+///
+/// `encode` gives the ids of a text that follows a space. Only keys of [`Split::Training`] occur.
+pub fn training_document(
+    rng: &mut impl Rng,
+    tokens: usize,
+    mix: &DocumentMix,
+    bos: u32,
+    encode: &impl Fn(&str) -> Vec<u32>,
+) -> Document {
+    let count = |text: &str| encode(text).len();
+    let pieces = if rng.random_bool(mix.repeat) {
+        repeated(rng, tokens - 1, &count)
+    } else {
+        retrieval(rng, tokens - 1, mix, &count)
+    };
+    let mut document = Document { ids: vec![bos], weights: vec![0.0] };
+    for (text, kind) in pieces {
+        let ids = encode(&text);
+        let weight = match kind {
+            Kind::Prose => mix.prose_weight,
+            Kind::Fact => 1.0,
+            Kind::Answer => mix.answer_weight,
+        };
+        document.weights.extend(std::iter::repeat_n(weight, ids.len()));
+        document.ids.extend(ids);
+    }
+    document.ids.truncate(tokens);
+    document.weights.truncate(tokens);
+    document
+}
+
+/// Prose in which a stretch of sentences comes twice.
+fn repeated(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+    let mut sentences = prose(rng, budget, count);
+    let start = rng.random_range(0..sentences.len().div_ceil(2));
+    let end = rng.random_range(start + 1..=sentences.len().div_ceil(2).max(start + 1));
+    let again: Vec<Piece> = sentences[start..end].iter().map(|text| (text.clone(), Kind::Fact)).collect();
+    let at = rng.random_range(end..=sentences.len());
+    let after = sentences.split_off(at);
+    let prose = |sentences: Vec<String>| sentences.into_iter().map(|text| (text, Kind::Prose));
+    // The caller cuts what is now too long.
+    prose(sentences).chain(again).chain(prose(after)).collect()
+}
+
+/// Needles asked for together.
+struct Question {
+    needles: Vec<Needle>,
+    text: String,
+}
+
+impl Question {
+    fn answer(&self) -> String {
+        let values: Vec<&str> = self.needles.iter().map(|needle| needle.value.as_str()).collect();
+        format!("{}.", list(&values))
+    }
+}
+
+fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+    let most = if rng.random_bool(mix.full) { mix.max_needles } else { rng.random_range(1..=mix.max_needles) };
+    let ask_every = rng.random_bool(mix.all_asked);
+    let terse = rng.random_bool(mix.terse);
+    let hide = |needle: &Needle| if terse { needle.terse() } else { needle.sentence() };
+    let digits = if rng.random_bool(0.7) { Values::DIGITS } else { rng.random_range(3..=6) };
+    let mut keys = Key::distinct(rng, Split::Training, most).into_iter();
+    let mut needles: Vec<Needle> = Vec::new();
+    let mut asked: Vec<Piece> = Vec::new();
+    let mut left = budget;
+    while let Some(question) = draw_question(rng, &mut keys, mix, terse, digits, most - needles.len()) {
+        let hidden: usize = question.needles.iter().map(|needle| count(&hide(needle))).sum();
+        let (text, answer) = (question.text.clone(), question.answer());
+        let spoken = count(&text) + count(&answer);
+        // The first question is always asked; a needle that is not costs less room.
+        let ask = asked.is_empty() || ask_every || rng.random_bool(0.3);
+        let cost = hidden + if ask { spoken } else { 0 };
+        // A rest that is too small for a sentence could not be filled.
+        if cost > left || (1..=super::MIN_WORDS).contains(&(left - cost)) {
+            break;
+        }
+        left -= cost;
+        needles.extend(question.needles);
+        if ask {
+            let at = 2 * rng.random_range(0..=asked.len() / 2);
+            asked.splice(at..at, [(text, Kind::Fact), (answer, Kind::Answer)]);
+        }
+    }
+    if asked.is_empty() {
+        return repeated(rng, budget, count);
+    }
+    needles.shuffle(rng);
+    let mut pieces: Vec<Piece> = prose(rng, left, count).into_iter().map(|text| (text, Kind::Prose)).collect();
+    for needle in needles {
+        let at = rng.random_range(0..=pieces.len());
+        pieces.insert(at, (hide(&needle), Kind::Fact));
+    }
+    pieces.extend(asked);
+    pieces
+}
+
+/// The next question, of at most `most` needles; `None` when the keys or needles are used up.
+fn draw_question(
+    rng: &mut impl Rng,
+    keys: &mut impl Iterator<Item = Key>,
+    mix: &DocumentMix,
+    terse: bool,
+    digits: usize,
+    most: usize,
+) -> Option<Question> {
+    let values = if rng.random_bool(mix.words) { Values::Words } else { Values::Numbers };
+    let kind = rng.random::<f64>();
+    if most == 0 {
+        return None;
+    }
+    let needle = |rng: &mut _, key| Needle { key, value: values.random(rng, digits) };
+    let first = needle(rng, keys.next()?);
+    if terse {
+        let text = first.terse_question();
+        return Some(Question { needles: vec![first], text });
+    }
+    if kind < mix.multi_query && most >= 2 {
+        let needles = vec![first, needle(rng, keys.next()?)];
+        let text = ask_two(&needles[0], &needles[1]);
+        return Some(Question { needles, text });
+    }
+    if kind < mix.multi_query + mix.multi_value && most >= 2 {
+        let text = ask_all(&first);
+        let key = first.key;
+        let mut needles = vec![first];
+        needles.extend((1..rng.random_range(2..=most.min(4))).map(|_| needle(rng, key)));
+        return Some(Question { needles, text });
+    }
+    let text = ask_one(&first);
+    Some(Question { needles: vec![first], text })
+}

@@ -1,0 +1,48 @@
+//! The synthetic language: prose, needles and questions, and the documents that models train on.
+
+mod document;
+mod key;
+mod needle;
+mod prose;
+mod words;
+
+pub use document::{Document, DocumentMix, training_document};
+pub use key::{Key, Split};
+pub use needle::{Needle, Values, ask_all, ask_one, ask_two, list};
+pub use prose::{MIN_WORDS, prose, sentence};
+
+/// A few hundred documents and every word of the language: what the tokenizer is trained on.
+pub fn tokenizer_corpus(seed: u64) -> Vec<String> {
+    use rand::SeedableRng;
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
+    let mut corpus = vec![words_of_prose()];
+    for split in [Split::Training, Split::Evaluation] {
+        for key in Key::all(split) {
+            let word = words::VALUE_WORDS[key.index() % words::VALUE_WORDS.len()];
+            for value in ["0123456789", word] {
+                let needle = Needle { key, value: value.to_owned() };
+                corpus.push(format!(" {} {} {value}, {value} and {value}.", needle.sentence(), ask_one(&needle)));
+                corpus.push(format!(" {} {}", ask_two(&needle, &needle), ask_all(&needle)));
+            }
+        }
+    }
+    corpus.extend((0..2000).map(|_| format!(" {}", sentence(&mut rng, 10))));
+    corpus.extend(('0'..='9').map(|digit| format!(" {digit}")));
+    corpus
+}
+
+/// Every word of the prose as it stands inside and at the start of a sentence.
+fn words_of_prose() -> String {
+    use words::{ADJECTIVES, ADVERBS, DETERMINERS, NOUNS, OPENINGS, PREPOSITIONS, VERBS};
+    let mut text = String::new();
+    for word in [&NOUNS[..], &ADJECTIVES, &VERBS, &ADVERBS, &PREPOSITIONS, &OPENINGS, &DETERMINERS].concat() {
+        text.push(' ');
+        text.push_str(word);
+    }
+    for word in DETERMINERS {
+        let mut word = word.to_owned();
+        word[..1].make_ascii_uppercase();
+        text.push_str(&format!(" {word}"));
+    }
+    text
+}

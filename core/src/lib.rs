@@ -1,0 +1,19 @@
+//! What DroPE needs to run: the model, the position methods, generation and the retrieval tasks.
+//!
+//! No I/O, no clock, no threads, no blocking tensor read: the same code runs natively and in a browser tab.
+#![warn(missing_docs)]
+
+pub mod config;
+pub mod error;
+pub mod generate;
+pub mod language;
+pub mod model;
+pub mod niah;
+pub mod positions;
+pub mod stats;
+pub mod tokenizer;
+#[cfg(feature = "train")]
+pub mod train;
+
+pub use burn;
+pub use error::{Error, Result};

@@ -1,0 +1,123 @@
+//! The decoder, in the order in which a token goes through it.
+//!
+//! Fields are named as in Hugging Face's Llama, so the path of a parameter is its name in the weights file.
+
+mod attention;
+mod cache;
+mod mlp;
+mod rotation;
+mod weights;
+
+use burn::module::Module;
+use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNormConfig};
+use burn::tensor::{Device, Int, Tensor};
+
+pub use self::cache::Cache;
+pub use self::weights::Precision;
+
+use self::attention::{Attention, Causal};
+use self::mlp::Mlp;
+use self::rotation::Rotation;
+use crate::config::Config;
+use crate::positions::Positions;
+
+/// A Llama-architecture decoder.
+#[derive(Module, Debug)]
+pub struct Model {
+    embed_tokens: Embedding,
+    layers: Vec<Block>,
+    norm: RmsNorm,
+    /// `None` where the embedding is tied.
+    lm_head: Option<Linear>,
+}
+
+/// One layer: attention and SwiGLU, each behind a norm and beside a residual.
+#[derive(Module, Debug)]
+struct Block {
+    self_attn: Attention,
+    mlp: Mlp,
+    input_layernorm: RmsNorm,
+    post_attention_layernorm: RmsNorm,
+}
+
+impl Model {
+    /// The structure of the model; weights are all zero until [`Model::random`] or [`Model::from_safetensors`] fills them.
+    fn zeros(config: &Config, device: &Device) -> Self {
+        let d = config.hidden_size;
+        let block = |_| Block {
+            self_attn: Attention::zeros(config, device),
+            mlp: Mlp::zeros(config, device),
+            input_layernorm: norm(config, d, device),
+            post_attention_layernorm: norm(config, d, device),
+        };
+        Self {
+            embed_tokens: EmbeddingConfig::new(config.vocab_size, d).with_initializer(ZEROS).init(device),
+            layers: (0..config.num_hidden_layers).map(block).collect(),
+            norm: norm(config, d, device),
+            lm_head: (!config.tie_word_embeddings).then(|| linear(d, config.vocab_size, device)),
+        }
+    }
+
+    /// Logits of the token after each of `ids`, which follow what `cache` holds.
+    ///
+    /// Takes `[batch, seq]`, gives `[batch, seq, vocab]`.
+    pub fn forward(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
+        self.logits(self.hidden(ids, positions, cache))
+    }
+
+    /// The residual stream behind the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
+    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, mut cache: Option<&mut Cache>) -> Tensor<3> {
+        let [_, seq] = ids.dims();
+        let past = cache.as_ref().map_or(0, |cache| cache.len());
+        let device = ids.device();
+        let rotation = Rotation::new(positions, past..past + seq, &device);
+        let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
+        let causal = Causal::new(past, seq, group_size, &device);
+        let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
+        for (index, block) in self.layers.iter().enumerate() {
+            let layer_cache = cache.as_mut().map(|cache| cache.layer(index));
+            x = block.forward(x, &rotation, &causal, layer_cache);
+        }
+        if let Some(cache) = cache {
+            cache.advance(seq);
+        }
+        self.norm.forward(x)
+    }
+
+    /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
+    pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
+        match &self.lm_head {
+            Some(head) => head.forward(hidden),
+            None => burn::tensor::module::linear(hidden, self.embed_tokens.weight.val().transpose(), None),
+        }
+    }
+
+    /// Where the weights are.
+    pub fn device(&self) -> Device {
+        self.embed_tokens.weight.val().device()
+    }
+}
+
+impl Block {
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        rotation: &Rotation,
+        causal: &Causal,
+        cache: Option<&mut cache::LayerCache>,
+    ) -> Tensor<3> {
+        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), rotation, causal, cache);
+        x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+    }
+}
+
+const ZEROS: burn::nn::Initializer = burn::nn::Initializer::Zeros;
+
+/// A projection without bias.
+fn linear(d_input: usize, d_output: usize, device: &Device) -> Linear {
+    LinearConfig::new(d_input, d_output).with_bias(false).with_initializer(ZEROS).init(device)
+}
+
+fn norm(config: &Config, width: usize, device: &Device) -> RmsNorm {
+    RmsNormConfig::new(width).with_epsilon(config.rms_norm_eps).init(device)
+}

@@ -1,0 +1,74 @@
+//! Applying rotary positions to queries and keys, in Hugging Face's half-split layout.
+
+use std::ops::Range;
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::positions::Positions;
+
+/// Tables for a run of positions, shared by all layers.
+pub(super) struct Rotation {
+    /// `None` where there are no positions.
+    tables: Option<Tables>,
+    /// β·√head_dim-free scale of the logits; see [`Rotation::queries`].
+    pub(super) logit_scale: f64,
+}
+
+struct Tables {
+    /// `[1, 1, seq, head_dim]`, times the attention factor.
+    cos: Tensor<4>,
+    /// `[1, 1, seq, head_dim]`, times the attention factor.
+    sin: Tensor<4>,
+    /// `[1, 1, head_dim, head_dim]`: x·half_turn = (−x₂, x₁) for x = (x₁, x₂). One small product is
+    /// fewer kernels than cutting, negating and joining, and its gradient is one product too.
+    half_turn: Tensor<4>,
+}
+
+impl Rotation {
+    pub(super) fn new(positions: &Positions, at: Range<usize>, device: &Device) -> Self {
+        let tables = match positions {
+            Positions::Rotary { inv_freq, attention_factor, .. } => {
+                Some(Tables::new(inv_freq, *attention_factor, at, device))
+            }
+            Positions::None { .. } => None,
+        };
+        Self { tables, logit_scale: positions.logit_scale() }
+    }
+
+    /// Turns `[batch, heads, seq, head_dim]` by position.
+    pub(super) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
+        match &self.tables {
+            None => x,
+            Some(Tables { cos, sin, half_turn }) => {
+                let turned = x.clone().matmul(half_turn.clone());
+                x * cos.clone() + turned * sin.clone()
+            }
+        }
+    }
+}
+
+impl Tables {
+    fn new(inv_freq: &[f64], attention_factor: f64, at: Range<usize>, device: &Device) -> Self {
+        let (seq, half) = (at.len(), inv_freq.len());
+        let head_dim = 2 * half;
+        // In f64: angles grow to thousands of radians, where f32 has lost four digits.
+        let table = |function: fn(f64) -> f64| {
+            let values: Vec<f32> = at
+                .clone()
+                .flat_map(|position| (0..head_dim).map(move |i| position as f64 * inv_freq[i % half]))
+                .map(|angle| (function(angle) * attention_factor) as f32)
+                .collect();
+            Tensor::from_data(TensorData::new(values, [1, 1, seq, head_dim]), device)
+        };
+        let mut half_turn = vec![0.0f32; head_dim * head_dim];
+        for m in 0..half {
+            half_turn[(m + half) * head_dim + m] = -1.0;
+            half_turn[m * head_dim + m + half] = 1.0;
+        }
+        Self {
+            cos: table(f64::cos),
+            sin: table(f64::sin),
+            half_turn: Tensor::from_data(TensorData::new(half_turn, [1, 1, head_dim, head_dim]), device),
+        }
+    }
+}

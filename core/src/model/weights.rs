@@ -1,0 +1,223 @@
+//! Weights: random, from a safetensors file, and back into one.
+
+use std::collections::BTreeMap;
+
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use super::Model;
+use crate::config::Config;
+use crate::error::{Error, Result};
+
+/// How numbers are stored in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 16 bits.
+    F16,
+}
+
+impl Model {
+    /// Weights for pretraining: N(0, 0.02), the projections back into the residual smaller by √(2·layers) as in
+    /// GPT-2, norms at 1.
+    pub fn random(config: &Config, seed: u64, device: &Device) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let residual = 0.02 / (2.0 * config.num_hidden_layers as f64).sqrt();
+        let source = |name: &str, shape: &[usize]| {
+            let size: usize = shape.iter().product();
+            if name.ends_with("norm.weight") {
+                return Ok(vec![1.0; size]);
+            }
+            let std =
+                if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") { residual } else { 0.02 };
+            let normal = Normal::new(0.0, std as f32).expect("the standard deviation is above 0");
+            Ok((0..size).map(|_| normal.sample(&mut rng)).collect())
+        };
+        Self::zeros(config, device).fill(source).expect("random weights always have the right shape")
+    }
+
+    /// Weights from the bytes of `model.safetensors`; F32, F16 or BF16.
+    ///
+    /// # Errors
+    /// If the file is damaged, or a tensor is missing, of another shape, of an integer type, or not finite.
+    pub fn from_safetensors(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes).map_err(|error| Error::Safetensors(error.to_string()))?;
+        Self::zeros(config, device).fill(|name, shape| read(&file, name, shape))
+    }
+
+    /// As [`Model::from_safetensors`], but norms of queries and keys that the file lacks start at 1: a model
+    /// that gets them on recalibration was trained without.
+    ///
+    /// # Errors
+    /// As [`Model::from_safetensors`].
+    pub fn from_safetensors_with_new_norms(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
+        let file = SafeTensors::deserialize(bytes).map_err(|error| Error::Safetensors(error.to_string()))?;
+        Self::zeros(config, device).fill(|name, shape| match read(&file, name, shape) {
+            Err(Error::MissingTensor(_)) if name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight") => {
+                Ok(vec![1.0; shape.iter().product()])
+            }
+            other => other,
+        })
+    }
+
+    /// The bytes of `model.safetensors`.
+    ///
+    /// # Errors
+    /// If the device fails, or a weight is NaN or infinite: a broken model must not replace a good one.
+    pub async fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
+        let mut collected = Collect::default();
+        self.visit(&mut collected);
+        let mut stored = BTreeMap::new();
+        for (name, tensor) in collected.tensors {
+            let shape = tensor.shape;
+            let data = tensor.flat.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+            let dtype = match precision {
+                Precision::F32 => DType::F32,
+                Precision::F16 => DType::F16,
+            };
+            if !data.iter::<f32>().all(f32::is_finite) {
+                return Err(Error::NotFinite(name));
+            }
+            stored.insert(name, (shape, data.convert_dtype(dtype).as_bytes().to_vec()));
+        }
+        let dtype = match precision {
+            Precision::F32 => Dtype::F32,
+            Precision::F16 => Dtype::F16,
+        };
+        let views = stored
+            .iter()
+            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(dtype, shape.clone(), bytes)?)))
+            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
+        let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
+        views
+            .and_then(|views| safetensors::serialize(views, Some(metadata)))
+            .map_err(|error| Error::Safetensors(error.to_string()))
+    }
+
+    /// Takes every weight from `source(name, shape)`, both as in Hugging Face's files.
+    fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
+        let mut mapper = Fill { source, path: Path::default(), filled: 0, error: None };
+        let model = self.map(&mut mapper);
+        mapper.error.map_or(Ok(model), Err)
+    }
+}
+
+/// A tensor of the file as f32.
+fn read(file: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    let view = file.tensor(name).map_err(|_| Error::MissingTensor(name.to_owned()))?;
+    if view.shape() != shape {
+        return Err(Error::Shape { name: name.to_owned(), found: view.shape().to_vec(), expected: shape.to_vec() });
+    }
+    let dtype = match view.dtype() {
+        Dtype::F32 => DType::F32,
+        Dtype::F16 => DType::F16,
+        Dtype::BF16 => DType::BF16,
+        other => return Err(Error::Dtype { name: name.to_owned(), dtype: format!("{other:?}") }),
+    };
+    let values = TensorData::try_from_bytes_vec(view.data().to_vec(), shape.to_vec(), dtype)
+        .map_err(|error| Error::Safetensors(error.to_string()))?
+        .convert_dtype(DType::F32)
+        .try_into_vec::<f32>()
+        .map_err(|error| Error::Safetensors(error.to_string()))?;
+    if !values.iter().all(|value| value.is_finite()) {
+        return Err(Error::NotFinite(name.to_owned()));
+    }
+    Ok(values)
+}
+
+/// Where a visitor or mapper is in the module.
+#[derive(Default)]
+struct Path(Vec<String>);
+
+impl Path {
+    /// Hugging Face's name of the parameter here.
+    fn name(&self) -> String {
+        // Burn calls a norm's weight gamma.
+        let path = self.0.join(".").replace(".gamma", ".weight");
+        if path.starts_with("lm_head") { path } else { format!("model.{path}") }
+    }
+
+    /// Burn keeps a projection as [in, out], Hugging Face as [out, in].
+    fn is_transposed(&self) -> bool {
+        self.0.iter().any(|part| part.ends_with("_proj") || part == "lm_head")
+    }
+}
+
+struct Fill<F> {
+    source: F,
+    path: Path,
+    filled: u64,
+    error: Option<Error>,
+}
+
+impl<F: FnMut(&str, &[usize]) -> Result<Vec<f32>>> ModuleMapper for Fill<F> {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.0.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.0.pop();
+    }
+
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        if self.error.is_some() {
+            return param;
+        }
+        let device = param.lazy_device();
+        let mut shape = param.lazy_shape().to_vec();
+        let transposed = self.path.is_transposed();
+        if transposed {
+            shape.reverse();
+        }
+        match (self.source)(&self.path.name(), &shape) {
+            Ok(values) => {
+                let tensor = Tensor::<D>::from_data(TensorData::new(values, shape), (&device, DType::F32));
+                // A copy in memory order, since every later product reads the weight.
+                let tensor = if transposed { tensor.transpose().mul_scalar(1.0) } else { tensor };
+                self.filled += 1;
+                // Ids count up, so that an optimizer's state fits the same model in another process.
+                Param::initialized(ParamId::from(self.filled), tensor.require_grad())
+            }
+            Err(error) => {
+                self.error = Some(error);
+                param
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Collect {
+    path: Path,
+    tensors: Vec<(String, Collected)>,
+}
+
+struct Collected {
+    shape: Vec<usize>,
+    flat: Tensor<1>,
+}
+
+impl ModuleVisitor for Collect {
+    fn enter_module(&mut self, name: &str, _container: &str) {
+        self.path.0.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _name: &str, _container: &str) {
+        self.path.0.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let mut tensor = param.val();
+        if self.path.is_transposed() {
+            tensor = tensor.transpose();
+        }
+        let shape = tensor.dims().to_vec();
+        let size: usize = shape.iter().product();
+        self.tensors.push((self.path.name(), Collected { shape, flat: tensor.reshape([size]) }));
+    }
+}

@@ -1,0 +1,12 @@
+//! Static NTK-aware scaling (bloc97 2023; DroPE, equation 10): the base becomes θ·s^(d/(d−2)),
+//! so the highest frequency stays and the lowest is interpolated by s.
+
+use super::{Positions, rope};
+use crate::config::Config;
+
+pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+    let d = config.head_dim as f64;
+    // With a single pair there is no lower frequency to scale.
+    let base = if d > 2.0 { config.rope.rope_theta * factor.powf(d / (d - 2.0)) } else { config.rope.rope_theta };
+    rope::unscaled(rope::frequencies(base, config.head_dim))
+}

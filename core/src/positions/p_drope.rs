@@ -1,0 +1,27 @@
+//! Partial drop: frequencies below a cut become the identity, the others stay as trained.
+//!
+//! A frequency below 2π/C does not turn once in the training context, so at a longer one it meets
+//! angles that it was never trained on; those above it have seen the whole circle. Near kin are
+//! p-RoPE (Barbero et al. 2024, arXiv 2410.06205) and DoPE by parts (arXiv 2511.09146).
+
+use std::f64::consts::TAU;
+
+use super::{Positions, rope, temperature};
+use crate::config::Config;
+
+/// 2π/C: the slowest frequency that turns once in the training context, in radians a token.
+pub fn cutoff(context: usize) -> f64 {
+    TAU / context as f64
+}
+
+pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+    let cut = match config.rope.rope_min_frequency {
+        0.0 => cutoff(config.max_position_embeddings),
+        given => given,
+    };
+    let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim)
+        .into_iter()
+        .map(|omega| if omega < cut { 0.0 } else { omega })
+        .collect();
+    rope::unscaled(inv_freq).with_logit_scale(temperature(config, factor))
+}

@@ -1,0 +1,18 @@
+//! RoPE as trained (Su et al. 2021, arXiv 2104.09864).
+
+use super::Positions;
+use crate::config::Config;
+
+/// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first.
+pub fn frequencies(rope_theta: f64, head_dim: usize) -> Vec<f64> {
+    (0..head_dim / 2).map(|m| rope_theta.powf(-2.0 * m as f64 / head_dim as f64)).collect()
+}
+
+pub(super) fn positions(config: &Config) -> Positions {
+    unscaled(frequencies(config.rope.rope_theta, config.head_dim))
+}
+
+/// Rotary positions that leave the size of the logits alone.
+pub(super) fn unscaled(inv_freq: Vec<f64>) -> Positions {
+    Positions::Rotary { inv_freq, attention_factor: 1.0, logit_scale: 1.0 }
+}

@@ -1,0 +1,28 @@
+//! Intervals for proportions.
+
+/// Wilson's 95 % interval for `correct` of `trials` (Wilson 1927); `[0, 1]` for no trials.
+pub fn wilson(correct: usize, trials: usize) -> [f64; 2] {
+    if trials == 0 {
+        return [0.0, 1.0];
+    }
+    const Z: f64 = 1.959_963_984_540_054;
+    let (n, p) = (trials as f64, correct as f64 / trials as f64);
+    let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [(centre - half).max(0.0), (centre + half).min(1.0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wilson;
+
+    #[test]
+    fn agrees_with_published_values() {
+        // Newcombe 1998, table I: 81 of 263.
+        let [low, high] = wilson(81, 263);
+        assert!((low - 0.2553).abs() < 1e-4 && (high - 0.3662).abs() < 1e-4, "{low} {high}");
+        // 0 of 20 has its lower end at exactly 0.
+        let [low, high] = wilson(0, 20);
+        assert!(low == 0.0 && (high - 0.1611).abs() < 1e-4, "{low} {high}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Batches of synthetic documents, with lengths that start short.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::language::{DocumentMix, training_document};
+
+/// How the documents' length grows. Heads that copy form at short lengths within a tenth of the tokens
+/// that they need at a fixed long one, and then hold at longer ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Curriculum {
+    /// Shortest document, in tokens.
+    pub min_length: usize,
+    /// Share of the steps over which the longest grows to the context.
+    pub grow: f64,
+    /// Share of the steps over which terse documents go from all to the mix's share.
+    #[serde(default)]
+    pub terse_until: f64,
+    /// Once grown, share of batches at the whole context; the others are log-uniform.
+    pub at_context: f64,
+}
+
+impl Curriculum {
+    /// Length of the documents of step `step` of `steps`, at most `context` tokens.
+    fn length(&self, rng: &mut ChaCha8Rng, step: usize, steps: usize, context: usize) -> usize {
+        let progress = step as f64 / steps.max(1) as f64;
+        let (least, most) = (self.min_length.min(context) as f64, context as f64);
+        if progress >= self.grow && rng.random_bool(self.at_context) {
+            return context;
+        }
+        let grown = if self.grow > 0.0 { (progress / self.grow).min(1.0) } else { 1.0 };
+        let longest = least + (most - least) * grown;
+        let drawn = (least.ln() + (longest.ln() - least.ln()) * rng.random::<f64>()).exp();
+        (drawn as usize).clamp(least as usize, context)
+    }
+}
+
+/// Documents of one length, row after row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Batch {
+    /// `rows · length` ids.
+    pub ids: Vec<u32>,
+    /// `rows · length` loss weights of the ids.
+    pub weights: Vec<f32>,
+    /// Documents.
+    pub rows: usize,
+    /// Tokens of a document.
+    pub length: usize,
+}
+
+impl Batch {
+    /// The rows in `parts` parts of near equal size, without empty ones: for threads that share a step.
+    pub fn split(&self, parts: usize) -> Vec<Self> {
+        let rows = self.rows.div_ceil(parts.max(1));
+        let ids = self.ids.chunks(rows * self.length);
+        ids.zip(self.weights.chunks(rows * self.length))
+            .map(|(ids, weights)| Self {
+                ids: ids.to_vec(),
+                weights: weights.to_vec(),
+                rows: ids.len() / self.length,
+                length: self.length,
+            })
+            .collect()
+    }
+
+    /// Sum of the loss weights of all predicted tokens: what the loss is divided by.
+    pub fn total_weight(&self) -> f32 {
+        self.weights.chunks(self.length).flat_map(|row| &row[1..]).sum()
+    }
+}
+
+/// The batch of step `step`: about `tokens` tokens, a function of `seed` and `step` alone, so that a resumed
+/// run sees what an uninterrupted one would.
+#[allow(clippy::too_many_arguments, reason = "each is one plain number or setting of the recipe")]
+pub fn batch(
+    seed: u64,
+    step: usize,
+    steps: usize,
+    tokens: usize,
+    context: usize,
+    curriculum: &Curriculum,
+    mix: &DocumentMix,
+    bos: u32,
+    encode: &impl Fn(&str) -> Vec<u32>,
+) -> Batch {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(step as u64 + 1);
+    let length = curriculum.length(&mut rng, step, steps, context);
+    let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), rows: 0, length };
+    let terse_left = 1.0 - step as f64 / (curriculum.terse_until * steps as f64).max(1.0);
+    let mix = &DocumentMix { terse: mix.terse.max(terse_left), ..mix.clone() };
+    let rows = (tokens / length).max(1);
+    while batch.rows < rows {
+        let document = training_document(&mut rng, length, mix, bos, encode);
+        // A rare document ends a sentence short of the length; rows of a batch are alike.
+        if document.ids.len() == length {
+            batch.ids.extend(document.ids);
+            batch.weights.extend(document.weights);
+            batch.rows += 1;
+        }
+    }
+    batch
+}

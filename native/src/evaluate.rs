@@ -1,0 +1,228 @@
+//! `core eval niah`: retrieval at several lengths, with intervals.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context, Result};
+use drope_core::config::Config;
+use drope_core::generate::{Flow, Options, generate};
+use drope_core::language::Values;
+use drope_core::model::Model;
+use drope_core::niah::{self, Score, Spec, Task};
+use drope_core::positions::{Method, Positions};
+use drope_core::stats::wilson;
+use drope_core::tokenizer::Tokenizer;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::{device, files, interrupt, model_folder};
+
+/// What `core eval niah` is told.
+pub struct Request {
+    pub model: PathBuf,
+    pub methods: Vec<Method>,
+    pub tasks: Vec<Task>,
+    pub values: Vec<Values>,
+    pub extensions: Vec<usize>,
+    pub trials: usize,
+    pub seed: u64,
+    /// Replaces the temperature β of the config.
+    pub beta: Option<f64>,
+    pub json: Option<PathBuf>,
+    pub device: device::DeviceChoice,
+    pub threads: usize,
+}
+
+/// One cell of the table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// Name of the model's folder.
+    pub model: String,
+    pub method: String,
+    pub task: String,
+    pub values: String,
+    /// s.
+    pub extension: usize,
+    /// s·C tokens: prompt and answer.
+    pub context: usize,
+    pub trials: usize,
+    pub correct: usize,
+    /// Share of exact matches.
+    pub accuracy: f64,
+    /// RULER's score, 0 to 1.
+    pub string_match: f64,
+    /// Wilson's interval of the accuracy.
+    pub ci95: [f64; 2],
+    pub seed: u64,
+    /// Temperature of the logits.
+    pub beta: f64,
+}
+
+/// A model with what belongs to it.
+struct Reader {
+    name: String,
+    config: Config,
+    model: Model,
+    tokenizer: Tokenizer,
+}
+
+/// Runs every cell and writes the file after each, so that a stopped run resumes where it was.
+pub fn niah(request: &Request) -> Result<()> {
+    let chosen = device::open(request.device)?;
+    if chosen.is_cpu && request.threads > 1 {
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
+    }
+    let threads = if chosen.is_cpu { request.threads.max(1) } else { 1 };
+    let config = model_folder::config(&request.model)?;
+    let folder = request.model.canonicalize().context("cannot find the model's folder")?;
+    let reader = Reader {
+        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        model: model_folder::model(&request.model, &config, &chosen.device)?,
+        tokenizer: model_folder::tokenizer(&request.model, &config)?,
+        config,
+    };
+    interrupt::watch()?;
+    let mut cells = done_before(request)?;
+    println!(
+        "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
+        "model", "method", "task", "values", "s", "exact", "95 %", "string"
+    );
+    for (method, task, values, extension) in every_cell(request) {
+        let positions = method.positions(&reader.config, extension as f64)?;
+        let positions = match request.beta {
+            Some(beta) => positions.with_logit_scale(beta),
+            None => positions,
+        };
+        let known = cells.iter().find(|cell| {
+            cell.model == reader.name
+                && cell.method == method.name()
+                && cell.task == task.name()
+                && cell.values == values.name()
+                && cell.extension == extension
+                && cell.trials == request.trials
+                && cell.seed == request.seed
+                && cell.beta == positions.logit_scale()
+        });
+        let cell = match known {
+            Some(cell) => cell.clone(),
+            None => {
+                let cell = run_cell(&reader, request, (method, task, values, extension), &positions, threads)?;
+                cells.push(cell.clone());
+                write(request, &cells)?;
+                cell
+            }
+        };
+        let [low, high] = cell.ci95.map(|bound| 100.0 * bound);
+        println!(
+            "{:12} {:8} {:12} {:8} {:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}%",
+            cell.model,
+            cell.method,
+            cell.task,
+            cell.values,
+            cell.extension,
+            100.0 * cell.accuracy,
+            100.0 * cell.string_match
+        );
+    }
+    Ok(())
+}
+
+fn every_cell(request: &Request) -> impl Iterator<Item = (Method, Task, Values, usize)> {
+    request.methods.iter().flat_map(move |&method| {
+        request.tasks.iter().flat_map(move |&task| {
+            request.values.iter().flat_map(move |&values| {
+                request.extensions.iter().map(move |&extension| (method, task, values, extension))
+            })
+        })
+    })
+}
+
+/// Cells of an earlier run into the same file.
+fn done_before(request: &Request) -> Result<Vec<Cell>> {
+    match &request.json {
+        Some(path) if path.exists() => serde_json::from_str(&files::read_text(path)?)
+            .with_context(|| format!("{} does not hold results; choose another --json", path.display())),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn write(request: &Request, cells: &[Cell]) -> Result<()> {
+    match &request.json {
+        Some(path) => files::write(path, format!("{}\n", serde_json::to_string_pretty(cells)?).as_bytes()),
+        None => Ok(()),
+    }
+}
+
+fn run_cell(
+    reader: &Reader,
+    request: &Request,
+    (method, task, values, extension): (Method, Task, Values, usize),
+    positions: &Positions,
+    threads: usize,
+) -> Result<Cell> {
+    let context = extension * reader.config.max_position_embeddings;
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
+    let bar = ProgressBar::new(request.trials as u64).with_style(style);
+    bar.set_message(format!("{} {} {} {extension}x", method.name(), task.name(), values.name()));
+    let next = AtomicUsize::new(0);
+    let scores: Mutex<Vec<Result<Score>>> = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let trial = next.fetch_add(1, Ordering::Relaxed);
+                    if trial >= request.trials || interrupt::requested() {
+                        return;
+                    }
+                    // Trials of all methods, tasks and lengths have seeds of their own.
+                    let seed =
+                        request.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8) + extension as u64;
+                    let spec = Spec { task, values, context, depth: None, seed };
+                    let score = pollster::block_on(run_trial(reader, &spec, positions));
+                    scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(score);
+                    bar.inc(1);
+                }
+            });
+        }
+    });
+    bar.finish_and_clear();
+    if interrupt::requested() {
+        return Err(interrupt::Stopped("stopped; the same command goes on with the next cell".into()).into());
+    }
+    let scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let scores = scores.into_iter().collect::<Result<Vec<_>>>()?;
+    let correct = scores.iter().filter(|score| score.exact).count();
+    // Threads finish in any order: sum in fixed steps so that the file is the same every time.
+    let string_match = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
+    Ok(Cell {
+        model: reader.name.clone(),
+        method: method.name().to_owned(),
+        task: task.name().to_owned(),
+        values: values.name().to_owned(),
+        extension,
+        context,
+        trials: request.trials,
+        correct,
+        accuracy: correct as f64 / request.trials.max(1) as f64,
+        string_match: string_match / request.trials.max(1) as f64,
+        ci95: wilson(correct, request.trials),
+        seed: request.seed,
+        beta: positions.logit_scale(),
+    })
+}
+
+async fn run_trial(reader: &Reader, spec: &Spec, positions: &Positions) -> Result<Score> {
+    let sample = niah::sample(spec, &|text| reader.tokenizer.encode(text).map_or(usize::MAX / 4, |ids| ids.len()))?;
+    let prompt = reader.tokenizer.prompt(&sample.prompt(), reader.config.bos_token_id)?;
+    let options = Options {
+        max_new_tokens: spec.task.max_answer_tokens(),
+        stop: reader.tokenizer.sentence_ends(),
+        context: spec.context + spec.task.max_answer_tokens(),
+        temperature: 0.0,
+        seed: 0,
+    };
+    let model = &reader.model;
+    let answer = generate(model, &reader.config, positions, &prompt, &options, async |_| Flow::Continue).await?;
+    Ok(sample.score(&reader.tokenizer.decode(&answer)?))
+}

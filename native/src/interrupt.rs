@@ -1,0 +1,32 @@
+//! Ctrl-C: long work looks at a flag between steps and leaves everything in order.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+
+/// What shells expect of a program that stopped at Ctrl-C.
+pub const EXIT_CODE: i32 = 130;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The work was stopped by the user; the message says how to go on.
+#[derive(Debug)]
+pub struct Stopped(pub String);
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// From here on Ctrl-C sets the flag instead of ending the process.
+pub fn watch() -> Result<()> {
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")
+}
+
+/// Whether Ctrl-C was pressed.
+pub fn requested() -> bool {
+    STOP.load(Ordering::Relaxed)
+}

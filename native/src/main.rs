@@ -1,0 +1,29 @@
+//! `core`: pretrain, drop positions, recalibrate, evaluate.
+
+mod cli;
+mod device;
+mod evaluate;
+mod files;
+mod interrupt;
+mod model_folder;
+mod recipe;
+mod train;
+
+use clap::Parser;
+
+/// Exit code of every error that has a sentence to say.
+const FAILURE: i32 = 2;
+
+fn main() {
+    // Burn panics on some failures of a device; its message is the sentence, the backtrace is noise.
+    std::panic::set_hook(Box::new(|info| eprintln!("error: {info}")));
+    let outcome = std::panic::catch_unwind(|| cli::run(cli::Cli::parse()));
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            eprintln!("error: {error:#}");
+            std::process::exit(if error.is::<interrupt::Stopped>() { interrupt::EXIT_CODE } else { FAILURE });
+        }
+        Err(_) => std::process::exit(FAILURE),
+    }
+}

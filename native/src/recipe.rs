@@ -1,0 +1,101 @@
+//! Recipes: everything that decides a run, in TOML.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use drope_core::config::AttentionType;
+use drope_core::language::DocumentMix;
+use drope_core::train::{Curriculum, OptimizerKind, Schedule};
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+
+/// A recipe for `pretrain` or `recalibrate`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// Seed of the weights and of the documents.
+    pub seed: u64,
+    /// C: no document is longer, in tokens.
+    pub context: usize,
+    /// Updates.
+    pub steps: usize,
+    /// Tokens of an update, roughly.
+    pub tokens_per_step: usize,
+    /// Decay of matrices.
+    pub weight_decay: f32,
+    /// Largest norm of the gradients.
+    pub max_gradient_norm: f64,
+    /// AdamW or Muon.
+    pub optimizer: OptimizerKind,
+    /// Learning rate.
+    pub schedule: Schedule,
+    /// Lengths.
+    pub curriculum: Curriculum,
+    /// Kinds of documents.
+    #[serde(default)]
+    pub documents: DocumentMix,
+    /// Size of the model; for `pretrain` alone.
+    pub model: Option<Shape>,
+    /// What is dropped; for `recalibrate` alone.
+    pub drop: Option<Drop>,
+}
+
+/// Size of a model; the vocabulary comes from the tokenizer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shape {
+    pub hidden_size: usize,
+    pub intermediate_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub num_key_value_heads: usize,
+    pub rope_theta: f64,
+}
+
+/// What recalibration takes away and adds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drop {
+    /// All positions, or the frequencies below 2π/C.
+    pub positions: Dropped,
+    /// `nope`, or with norms that start at 1: `qk_norm_nope`, `q_norm_nope`, `k_norm_nope`.
+    #[serde(default = "Drop::no_norm")]
+    pub attention_type: AttentionType,
+}
+
+impl Drop {
+    fn no_norm() -> AttentionType {
+        AttentionType::Nope
+    }
+}
+
+/// Which frequencies become the identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dropped {
+    /// Every one: DroPE.
+    All,
+    /// Those below 2π/C: partial DroPE.
+    Low,
+}
+
+impl Recipe {
+    /// Reads a recipe.
+    pub fn read(path: &Path) -> Result<Self> {
+        let recipe: Self =
+            toml::from_str(&files::read_text(path)?).with_context(|| format!("{} is not a recipe", path.display()))?;
+        for (name, value) in
+            [("context", recipe.context), ("steps", recipe.steps), ("tokens_per_step", recipe.tokens_per_step)]
+        {
+            if value == 0 {
+                bail!("{}: {name} is 0 but must be at least 1", path.display());
+            }
+        }
+        // The shortest document that holds a sentence that is repeated.
+        if recipe.curriculum.min_length < 16 || recipe.context < recipe.curriculum.min_length {
+            bail!("{}: curriculum.min_length must be at least 16 and at most context", path.display());
+        }
+        Ok(recipe)
+    }
+}

@@ -1,0 +1,177 @@
+//! The loop that pretraining and recalibration share.
+
+mod checkpoint;
+mod gradients;
+mod progress;
+
+use std::path::Path;
+use std::sync::mpsc;
+
+use anyhow::{Context, Result, bail};
+use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
+use drope_core::model::{Model, Precision};
+use drope_core::positions::{Method, partial_drop_cutoff};
+use drope_core::tokenizer::Tokenizer;
+use drope_core::train::{Batch, Optimizer, batch};
+
+use self::checkpoint::Checkpoint;
+use self::progress::Progress;
+use crate::device::{Chosen, DeviceChoice};
+use crate::recipe::{Dropped, Recipe, Shape};
+use crate::{device, files, interrupt, model_folder};
+
+/// What both commands are told.
+pub struct Options<'a> {
+    pub recipe: &'a Path,
+    pub out: &'a Path,
+    pub resume: bool,
+    pub device: DeviceChoice,
+    pub threads: usize,
+    /// Updates between checkpoints.
+    pub save_every: usize,
+}
+
+/// `core pretrain`: a model with rotary positions, from random weights.
+pub fn pretrain(options: &Options) -> Result<()> {
+    let recipe = Recipe::read(options.recipe)?;
+    let Some(shape) = &recipe.model else {
+        bail!("{} has no [model] table; pretraining needs the size of the model", options.recipe.display());
+    };
+    let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed))?;
+    let config = new_config(shape, &recipe, &tokenizer);
+    config.check()?;
+    let seed = recipe.seed;
+    run(options, &recipe, config, &tokenizer, |config, device| Ok(Model::random(config, seed, device)))
+}
+
+/// `core recalibrate`: positions dropped from a trained model, then trained at no more than the context of the recipe.
+pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
+    let recipe = Recipe::read(options.recipe)?;
+    let Some(drop) = &recipe.drop else {
+        bail!("{} has no [drop] table; recalibration needs to know what to drop", options.recipe.display());
+    };
+    let mut config = model_folder::config(from)?;
+    if recipe.context > config.max_position_embeddings {
+        bail!(
+            "the recipe's context of {} exceeds the model's training context of {}; recalibration stays within it",
+            recipe.context,
+            config.max_position_embeddings
+        );
+    }
+    let tokenizer = model_folder::tokenizer(from, &config)?;
+    match drop.positions {
+        Dropped::All => config.attention = drop.attention_type,
+        Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
+    }
+    run(options, &recipe, config, &tokenizer, |config, device| {
+        let bytes = files::read(&from.join("model.safetensors"))?;
+        Model::from_safetensors_with_new_norms(config, &bytes, device)
+            .with_context(|| format!("cannot use the model in {}", from.display()))
+    })
+}
+
+fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
+    Config {
+        vocab_size: tokenizer.vocab_size(),
+        hidden_size: shape.hidden_size,
+        intermediate_size: shape.intermediate_size,
+        num_hidden_layers: shape.num_hidden_layers,
+        num_attention_heads: shape.num_attention_heads,
+        num_key_value_heads: shape.num_key_value_heads,
+        head_dim: shape.hidden_size / shape.num_attention_heads.max(1),
+        rms_norm_eps: 1e-5,
+        max_position_embeddings: recipe.context,
+        tie_word_embeddings: true,
+        rope: RopeParameters { rope_theta: shape.rope_theta, scaling: RopeScaling::Default, rope_min_frequency: 0.0 },
+        attention: AttentionType::Rope,
+        softmax_scale: None,
+        temperature_coefficient: 0.0,
+        bos_token_id: tokenizer.bos(),
+    }
+}
+
+fn run(
+    options: &Options,
+    recipe: &Recipe,
+    config: Config,
+    tokenizer: &Tokenizer,
+    initial: impl FnOnce(&Config, &burn::tensor::Device) -> Result<Model>,
+) -> Result<()> {
+    let Chosen { device, is_cpu } = device::open(options.device)?;
+    // One kernel at a time in each thread: at this size more threads inside a kernel only wait for each other.
+    if is_cpu {
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
+    }
+    let threads = if is_cpu { options.threads.max(1) } else { 1 };
+    let device = device.autodiff();
+    let positions = Method::of(&config).positions(&config, 1.0)?;
+    let fresh = Optimizer::new(recipe.optimizer, recipe.weight_decay);
+    let (mut state, model, mut optimizer) = match Checkpoint::find(options.out)? {
+        Some(found) if options.resume => found.load(recipe, &config, fresh, &device)?,
+        Some(_) => {
+            bail!("{} holds an unfinished run; go on with --resume, or choose another --out", options.out.display())
+        }
+        None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
+        None => (checkpoint::State::default(), initial(&config, &device)?, fresh),
+    };
+    let mut model = Some(model);
+    interrupt::watch()?;
+    let mut progress = Progress::start(options.out, &state, recipe)?;
+    let batches = batches_ahead(recipe, tokenizer, state.step);
+    for batch in batches {
+        let current = model.take().context("the model is always put back")?;
+        let learning_rate = recipe.schedule.at(state.step, recipe.steps);
+        let step = gradients::of_batch(&current, &batch, &positions, &device, threads);
+        let (updated, norm) =
+            optimizer.step(current, step.gradients, learning_rate, recipe.max_gradient_norm).with_context(|| {
+                format!(
+                    "training broke at step {}; go on from the last checkpoint with a lower schedule.peak",
+                    state.step
+                )
+            })?;
+        state.step += 1;
+        state.tokens += batch.ids.len() as u64;
+        progress.step(&mut state, &batch, &step.losses, learning_rate, norm)?;
+        let stopped = interrupt::requested();
+        if stopped || (state.step % options.save_every == 0 && state.step < recipe.steps) {
+            checkpoint::save(options.out, &state, recipe, &config, &updated, tokenizer, &optimizer)?;
+        }
+        if stopped {
+            let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
+            return Err(interrupt::Stopped(message).into());
+        }
+        model = Some(updated);
+    }
+    let model = model.context("the model is always put back")?;
+    model_folder::save(options.out, &config, &model, tokenizer, Precision::F32)?;
+    files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
+    progress.finish(&state)?;
+    checkpoint::remove(options.out)
+}
+
+/// Batches made by a thread of its own, a few ahead of the step that needs them.
+fn batches_ahead(recipe: &Recipe, tokenizer: &Tokenizer, from: usize) -> mpsc::IntoIter<Batch> {
+    let (send, receive) = mpsc::sync_channel(4);
+    let (recipe, tokenizer) = (recipe.clone(), tokenizer.clone());
+    std::thread::spawn(move || {
+        let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
+        let bos = tokenizer.bos().unwrap_or_default();
+        for step in from..recipe.steps {
+            let batch = batch(
+                recipe.seed,
+                step,
+                recipe.steps,
+                recipe.tokens_per_step,
+                recipe.context,
+                &recipe.curriculum,
+                &recipe.documents,
+                bos,
+                &encode,
+            );
+            if send.send(batch).is_err() {
+                return;
+            }
+        }
+    });
+    receive.into_iter()
+}

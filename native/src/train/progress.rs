@@ -1,0 +1,135 @@
+//! The bar in the terminal and the loss curve on disk.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Result;
+use drope_core::train::Batch;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::State;
+use crate::files;
+use crate::recipe::Recipe;
+
+/// Steps that a line of the curve averages over.
+const EVERY: usize = 20;
+
+/// One line of `loss.jsonl`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Line {
+    pub step: usize,
+    pub tokens: u64,
+    /// Mean cross entropy of all predicted tokens.
+    pub loss: f64,
+    /// Mean cross entropy of answer tokens.
+    pub answer_loss: f64,
+    pub learning_rate: f64,
+    pub gradient_norm: f64,
+    pub tokens_per_second: f64,
+    /// Since the start, over all resumed parts.
+    pub seconds: f64,
+}
+
+/// Shows and records a run.
+pub struct Progress {
+    bar: ProgressBar,
+    curve: PathBuf,
+    lines: Vec<Line>,
+    window: Window,
+    started: Instant,
+    seconds_before: f64,
+}
+
+#[derive(Default)]
+struct Window {
+    steps: usize,
+    tokens: u64,
+    seconds: f64,
+    loss: f64,
+    predicted: usize,
+    answer_loss: f64,
+    answers: usize,
+}
+
+impl Progress {
+    /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
+    pub fn start(out: &Path, state: &State, recipe: &Recipe) -> Result<Self> {
+        let curve = out.join("loss.jsonl");
+        let lines = match files::read_text(&curve) {
+            Ok(text) if state.step > 0 => text
+                .lines()
+                .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+                .filter(|line| line.step <= state.step)
+                .collect(),
+            _ => Vec::new(),
+        };
+        let style = "{bar:30} step {pos}/{len}  {msg}  {eta} left";
+        let bar = ProgressBar::new(recipe.steps as u64).with_style(ProgressStyle::with_template(style)?);
+        bar.set_position(state.step as u64);
+        Ok(Self {
+            bar,
+            curve,
+            lines,
+            window: Window::default(),
+            started: Instant::now(),
+            seconds_before: state.seconds,
+        })
+    }
+
+    /// After an update.
+    pub fn step(&mut self, state: &mut State, batch: &Batch, losses: &[f32], rate: f64, norm: f64) -> Result<()> {
+        let before = state.seconds;
+        state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
+        let window = &mut self.window;
+        window.steps += 1;
+        window.tokens += batch.ids.len() as u64;
+        window.seconds += state.seconds - before;
+        let weights = batch.weights.chunks(batch.length).flat_map(|row| &row[1..]);
+        for (&loss, &weight) in losses.iter().zip(weights) {
+            window.loss += f64::from(loss);
+            window.predicted += 1;
+            if weight > 1.0 {
+                window.answer_loss += f64::from(loss);
+                window.answers += 1;
+            }
+        }
+        self.bar.set_position(state.step as u64);
+        if state.step.is_multiple_of(EVERY) {
+            let window = std::mem::take(window);
+            let line = Line {
+                step: state.step,
+                tokens: state.tokens,
+                loss: window.loss / window.predicted.max(1) as f64,
+                answer_loss: window.answer_loss / window.answers.max(1) as f64,
+                learning_rate: rate,
+                gradient_norm: norm,
+                tokens_per_second: window.tokens as f64 / window.seconds,
+                seconds: state.seconds,
+            };
+            self.bar.set_message(format!(
+                "loss {:.3}  answers {:.3}  {:.0} tokens/s",
+                line.loss, line.answer_loss, line.tokens_per_second
+            ));
+            self.lines.push(line);
+            self.write()?;
+        }
+        Ok(())
+    }
+
+    /// At the end.
+    pub fn finish(&self, state: &State) -> Result<()> {
+        self.bar.finish();
+        println!("{} steps, {} tokens in {:.0} s", state.step, state.tokens, state.seconds);
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
+        let mut text = String::new();
+        for line in &self.lines {
+            text.push_str(&serde_json::to_string(line)?);
+            text.push('\n');
+        }
+        files::write(&self.curve, text.as_bytes())
+    }
+}

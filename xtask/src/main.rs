@@ -1,0 +1,66 @@
+//! `cargo xtask play` builds and serves the page; `cargo xtask test` checks everything.
+//!
+//! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
+
+mod page;
+mod shell;
+mod test;
+mod toolchain;
+mod tools;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Set up, serve and test the project")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build the playground in release and serve it on 127.0.0.1.
+    Play {
+        /// Port to serve on.
+        #[arg(long, default_value_t = 8080)]
+        port: u16,
+        /// Open the page in the default browser.
+        #[arg(long)]
+        open: bool,
+    },
+    /// Format, lint, unit, integration, WebGPU and end-to-end tests.
+    Test,
+}
+
+fn main() {
+    let result = match Cli::parse().task {
+        Task::Play { port, open } => page::play(port, open),
+        Task::Test => test::all(),
+    };
+    if let Err(error) = result {
+        eprintln!("error: {error:#}");
+        std::process::exit(2);
+    }
+}
+
+/// Everything the tasks need to know about where they run.
+pub struct Workplace {
+    /// Top of the checkout.
+    pub root: std::path::PathBuf,
+    /// Tools and build output live here, outside the checkout, so that fresh clones start warm.
+    pub cache: std::path::PathBuf,
+}
+
+impl Workplace {
+    pub fn find() -> Result<Self> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+        let cache = std::env::var_os("XDG_CACHE_HOME")
+            .map(std::path::PathBuf::from)
+            .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
+            .ok_or_else(|| anyhow::anyhow!("no home folder: set XDG_CACHE_HOME to a folder for build output"))?
+            .join("drope");
+        std::fs::create_dir_all(&cache)?;
+        Ok(Self { root, cache })
+    }
+}
