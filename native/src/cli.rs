@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
+use drope_core::config::Config;
 use drope_core::language::Values;
 use drope_core::niah::Task;
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
-use crate::{evaluate, train};
+use crate::{evaluate, generate, inspect, logits, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -34,6 +35,42 @@ enum Command {
         from: PathBuf,
         #[command(flatten)]
         train: Train,
+    },
+    /// Write the logits of token ids, to compare with other implementations.
+    Logits {
+        #[command(flatten)]
+        reading: Reading,
+        /// Token ids, separated by commas.
+        #[arg(long, value_delimiter = ',', required = true)]
+        ids: Vec<u32>,
+        /// Safetensors file for the tensor `logits`, [seq, vocab] in f32.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Continue a prompt.
+    Generate {
+        #[command(flatten)]
+        reading: Reading,
+        /// Text to continue.
+        #[arg(long)]
+        prompt: String,
+        /// Most tokens to generate.
+        #[arg(long, default_value_t = 64)]
+        max_new_tokens: usize,
+        /// 0 takes the most likely token, above 0 samples.
+        #[arg(long, default_value_t = 0.0)]
+        temperature: f64,
+        /// Seed of the sampling.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Tokens of prompt and answer that there is room for; default: the training context times --factor.
+        #[arg(long)]
+        context: Option<usize>,
+    },
+    /// Show the config, the number of parameters and the effective frequencies under a method.
+    Inspect {
+        #[command(flatten)]
+        reading: Reading,
     },
     /// Measure a model.
     #[command(subcommand)]
@@ -83,6 +120,40 @@ struct Niah {
     threads: usize,
 }
 
+/// A model and how to read it.
+#[derive(Args)]
+struct Reading {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// Position method: rope, pi, ntk, yarn, drope, p-drope; default: what the config says.
+    #[arg(long)]
+    method: Option<Method>,
+    /// Extension factor: how many times the training context is to be read.
+    #[arg(long, default_value_t = 1.0)]
+    factor: f64,
+    /// Temperature of the logits instead of the config's 1 + c·ln s.
+    #[arg(long)]
+    beta: Option<f64>,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+}
+
+impl Reading {
+    fn method(&self, config: &Config) -> Method {
+        self.method.unwrap_or_else(|| Method::of(config))
+    }
+
+    fn positions(&self, config: &Config) -> Result<Positions> {
+        let positions = self.method(config).positions(config, self.factor)?;
+        Ok(match self.beta {
+            Some(beta) => positions.with_logit_scale(beta),
+            None => positions,
+        })
+    }
+}
+
 #[derive(Args)]
 struct Train {
     /// Recipe, a TOML file.
@@ -123,6 +194,24 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Pretrain { train } => train::pretrain(&train.options()),
         Command::Recalibrate { from, train } => train::recalibrate(&from, &train.options()),
+        Command::Logits { reading, ids, out } => {
+            logits::write(&reading.model, &ids, |config| reading.positions(config), &out, reading.device)
+        }
+        Command::Generate { reading, prompt, max_new_tokens, temperature, seed, context } => {
+            let request = generate::Request {
+                folder: &reading.model,
+                prompt: &prompt,
+                max_new_tokens,
+                temperature,
+                seed,
+                context,
+                device: reading.device,
+            };
+            generate::run(&request, |config| Ok((reading.positions(config)?, reading.factor)))
+        }
+        Command::Inspect { reading } => inspect::print(&reading.model, |config| {
+            Ok((reading.positions(config)?, reading.method(config), reading.factor))
+        }),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,
             methods: niah.method,

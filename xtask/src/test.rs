@@ -1,9 +1,121 @@
 //! Every check of the project, in the order in which a mistake is cheapest to see.
 
-use anyhow::Result;
+use std::process::Command;
 
+use anyhow::{Result, bail};
+
+use crate::Workplace;
+use crate::page::{build, target_dir};
+use crate::shell::tee;
+use crate::tools::Tools;
+
+/// What ran so far.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+/// Runs all; the last line counts what ran.
 pub fn all() -> Result<()> {
-    let place = crate::Workplace::find()?;
-    let _tools = crate::tools::Tools::for_tests(&place)?;
+    let place = Workplace::find()?;
+    let tools = Tools::for_tests(&place)?;
+    let mut tally = Tally::default();
+    let cargo = |arguments: &[&str]| {
+        let mut command = Command::new("cargo");
+        command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place)).args(arguments);
+        command
+    };
+    let native = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+    let clippy = |packages: &[&str], more: &[&str]| {
+        let mut command = cargo(&["clippy", "--release", "--all-targets"]);
+        command.args(packages).args(more).args(["--", "-D", "warnings"]);
+        command
+    };
+    tally.check("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
+    tally.check("clippy", &mut clippy(&native, &["--features", "drope-core/train"]))?;
+    if tools.has_wasm_clippy() {
+        tally.check("clippy on wasm", &mut clippy(&["-p", "drope-web"], &["--target", "wasm32-unknown-unknown"]))?;
+    } else {
+        println!("NOT RUN: clippy on the web crate; the wasm toolchain here has none");
+        tally.skipped += 1;
+    }
+    // One profile for everything: an unoptimised Burn would have to be compiled beside the optimised one.
+    let mut unit = cargo(&["test", "--release", "--no-fail-fast", "--features", "drope-core/train"]);
+    unit.args(["-p", "drope-core", "-p", "drope-native", "-p", "xtask"]);
+    tally.tests("native tests", &mut unit)?;
+    for package in ["core", "web"] {
+        let mut command = tools.command("wasm-pack");
+        command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place));
+        command.args(["test", "--headless", "--chrome", "--release", "--mode", "no-install", package]);
+        if let Some(driver) = crate::shell::which("chromedriver") {
+            command.arg("--chromedriver").arg(driver);
+        }
+        // WebGPU in software takes its time.
+        command.env("WASM_BINDGEN_TEST_TIMEOUT", "600");
+        if package == "core" {
+            command.args(["--", "--features", "wgpu", "--test", "web"]);
+        }
+        tally.tests(&format!("{package} in the browser"), &mut command)?;
+    }
+    build(&place, &tools)?;
+    let mut crossing = cargo(&["test", "--release", "--no-fail-fast", "-p", "drope-tests", "--"]);
+    // One browser at a time: each of them runs a whole WebGPU in software.
+    crossing.args(["--test-threads", "1", "--nocapture"]);
+    tally.tests("across crates, browser included", &mut crossing)?;
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+    if tally.failed > 0 {
+        bail!("{} checks failed", tally.failed);
+    }
     Ok(())
+}
+
+impl Tally {
+    /// A step that passes or fails as a whole.
+    fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        println!("== {name}");
+        if tee(command)?.0 {
+            self.passed += 1
+        } else {
+            self.failed += 1
+        }
+        Ok(())
+    }
+
+    /// A step that prints cargo's closing lines, `test result: ok. 3 passed; 0 failed; …`.
+    fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        println!("== {name}");
+        let (is_ok, output) = tee(command)?;
+        let (passed, failed) = counts(&output);
+        let not_run = output.lines().filter(|line| line.contains("NOT RUN:")).count();
+        self.passed += passed.saturating_sub(not_run);
+        self.skipped += not_run;
+        // A step that breaks before it counts has failed, and so has one that ran nothing.
+        self.failed += if (!is_ok || passed == 0) && failed == 0 { 1 } else { failed };
+        Ok(())
+    }
+}
+
+/// Sums over all closing lines.
+fn counts(output: &str) -> (usize, usize) {
+    let number_before = |line: &str, word: &str| {
+        let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
+        words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse::<usize>().ok()).unwrap_or(0)
+    };
+    let lines = output.lines().filter(|line| line.contains("test result:"));
+    lines.fold((0, 0), |(passed, failed), line| {
+        (passed + number_before(line, "passed"), failed + number_before(line, "failed"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn closing_lines_are_summed() {
+        let output = "test result: ok. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                      noise 9 passed\n\
+                      test result: FAILED. 2 passed; 4 failed; 0 ignored\n";
+        assert_eq!(super::counts(output), (5, 5));
+    }
 }

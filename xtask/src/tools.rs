@@ -59,6 +59,11 @@ impl Tools {
         Ok(tools)
     }
 
+    /// Whether clippy can look at wasm: Debian's toolchain comes without it.
+    pub fn has_wasm_clippy(&self) -> bool {
+        self.toolchain.is_none()
+    }
+
     /// A program of ours, or of the machine, that finds the others and the wasm toolchain.
     pub fn command(&self, program: &str) -> Command {
         let own = self.folder.join(program);

@@ -35,9 +35,9 @@ pub struct DocumentMix {
     pub words: f64,
     /// Most needles in a document.
     pub max_needles: usize,
-    /// Documents whose needles and questions are terse (`amber-acorn is: 1019.`): twice as many fit, so binding
-    /// a key to its value is learned sooner.
-    pub terse: f64,
+    /// Documents of nothing but a few facts, each told over and over: nearly every token teaches to bind a key
+    /// to its value.
+    pub facts: f64,
     /// Weight of prose in the loss: what comes next in it is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -54,7 +54,7 @@ impl Default for DocumentMix {
             multi_value: 0.08,
             words: 0.4,
             max_needles: 8,
-            terse: 0.3,
+            facts: 0.3,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
@@ -82,7 +82,9 @@ pub fn training_document(
     encode: &impl Fn(&str) -> Vec<u32>,
 ) -> Document {
     let count = |text: &str| encode(text).len();
-    let pieces = if rng.random_bool(mix.repeat) {
+    let pieces = if rng.random_bool(mix.facts) {
+        facts(rng, tokens - 1, mix, &count)
+    } else if rng.random_bool(mix.repeat) {
         repeated(rng, tokens - 1, &count)
     } else {
         retrieval(rng, tokens - 1, mix, &count)
@@ -116,6 +118,42 @@ fn repeated(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -
     prose(sentences).chain(again).chain(prose(after)).collect()
 }
 
+/// A few facts, told again and again in random order and form.
+///
+/// A fact is told as a needle, as a question with its answer, or tersely (`amber-acorn is: 1019.`); whatever the
+/// forms, the value must be found by the key. This is what carries binding from the terse form, where it is
+/// learned first, to RULER's long ones.
+fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+    let n = rng.random_range(2..=mix.max_needles.max(2));
+    let facts: Vec<Needle> = Key::distinct(rng, Split::Training, n)
+        .into_iter()
+        .map(|key| {
+            let values = if rng.random_bool(mix.words) { Values::Words } else { Values::Numbers };
+            Needle { key, value: values.random(rng, Values::DIGITS) }
+        })
+        .collect();
+    let only_terse = rng.random_bool(0.4);
+    let mut told = vec![false; n];
+    let mut pieces = Vec::new();
+    let mut used = 0;
+    // The caller cuts the last one where the document is full.
+    while used < budget {
+        let index = rng.random_range(0..n);
+        let fact = &facts[index];
+        let opening = match rng.random_range(0..3) {
+            0 if !only_terse => fact.opening(),
+            1 if !only_terse => ask_one(fact),
+            _ => fact.terse_opening(),
+        };
+        let answer = format!("{}.", fact.value);
+        used += count(&opening) + count(&answer);
+        let kind = if std::mem::replace(&mut told[index], true) { Kind::Answer } else { Kind::Prose };
+        pieces.push((opening, Kind::Fact));
+        pieces.push((answer, kind));
+    }
+    pieces
+}
+
 /// Needles asked for together.
 struct Question {
     needles: Vec<Needle>,
@@ -132,15 +170,13 @@ impl Question {
 fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     let most = if rng.random_bool(mix.full) { mix.max_needles } else { rng.random_range(1..=mix.max_needles) };
     let ask_every = rng.random_bool(mix.all_asked);
-    let terse = rng.random_bool(mix.terse);
-    let hide = |needle: &Needle| if terse { needle.terse() } else { needle.sentence() };
     let digits = if rng.random_bool(0.7) { Values::DIGITS } else { rng.random_range(3..=6) };
     let mut keys = Key::distinct(rng, Split::Training, most).into_iter();
     let mut needles: Vec<Needle> = Vec::new();
     let mut asked: Vec<Piece> = Vec::new();
     let mut left = budget;
-    while let Some(question) = draw_question(rng, &mut keys, mix, terse, digits, most - needles.len()) {
-        let hidden: usize = question.needles.iter().map(|needle| count(&hide(needle))).sum();
+    while let Some(question) = draw_question(rng, &mut keys, mix, digits, most - needles.len()) {
+        let hidden: usize = question.needles.iter().map(|needle| count(&needle.sentence())).sum();
         let (text, answer) = (question.text.clone(), question.answer());
         let spoken = count(&text) + count(&answer);
         // The first question is always asked; a needle that is not costs less room.
@@ -164,7 +200,7 @@ fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl 
     let mut pieces: Vec<Piece> = prose(rng, left, count).into_iter().map(|text| (text, Kind::Prose)).collect();
     for needle in needles {
         let at = rng.random_range(0..=pieces.len());
-        pieces.insert(at, (hide(&needle), Kind::Fact));
+        pieces.insert(at, (needle.sentence(), Kind::Fact));
     }
     pieces.extend(asked);
     pieces
@@ -175,7 +211,6 @@ fn draw_question(
     rng: &mut impl Rng,
     keys: &mut impl Iterator<Item = Key>,
     mix: &DocumentMix,
-    terse: bool,
     digits: usize,
     most: usize,
 ) -> Option<Question> {
@@ -186,10 +221,6 @@ fn draw_question(
     }
     let needle = |rng: &mut _, key| Needle { key, value: values.random(rng, digits) };
     let first = needle(rng, keys.next()?);
-    if terse {
-        let text = first.terse_question();
-        return Some(Question { needles: vec![first], text });
-    }
     if kind < mix.multi_query && most >= 2 {
         let needles = vec![first, needle(rng, keys.next()?)];
         let text = ask_two(&needles[0], &needles[1]);

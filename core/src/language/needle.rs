@@ -60,16 +60,16 @@ pub struct Needle {
 impl Needle {
     /// `One of the special magic numbers for whispering-workhorse is: 1019.`
     pub fn sentence(&self) -> String {
-        format!("One of the special magic {}s for {} is: {}.", self.kind(), self.key, self.value)
+        format!("{} {}.", self.opening(), self.value)
     }
 
-    /// `whispering-workhorse is: 1019.`: the same fact without the frame, half as long. Only training uses it.
-    pub fn terse(&self) -> String {
-        format!("{} {}.", self.terse_question(), self.value)
+    /// The needle up to its value.
+    pub fn opening(&self) -> String {
+        format!("One of the special magic {}s for {} is:", self.kind(), self.key)
     }
 
-    /// `whispering-workhorse is:`
-    pub fn terse_question(&self) -> String {
+    /// `whispering-workhorse is:`, the fact without its frame and value. Only training uses it.
+    pub fn terse_opening(&self) -> String {
         format!("{} is:", self.key)
     }
 

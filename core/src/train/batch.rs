@@ -15,9 +15,9 @@ pub struct Curriculum {
     pub min_length: usize,
     /// Share of the steps over which the longest grows to the context.
     pub grow: f64,
-    /// Share of the steps over which terse documents go from all to the mix's share.
+    /// Share of the steps over which documents of facts go from all to the mix's share.
     #[serde(default)]
-    pub terse_until: f64,
+    pub facts_until: f64,
     /// Once grown, share of batches at the whole context; the others are log-uniform.
     pub at_context: f64,
 }
@@ -89,8 +89,8 @@ pub fn batch(
     rng.set_stream(step as u64 + 1);
     let length = curriculum.length(&mut rng, step, steps, context);
     let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), rows: 0, length };
-    let terse_left = 1.0 - step as f64 / (curriculum.terse_until * steps as f64).max(1.0);
-    let mix = &DocumentMix { terse: mix.terse.max(terse_left), ..mix.clone() };
+    let left = 1.0 - step as f64 / (curriculum.facts_until * steps as f64).max(1.0);
+    let mix = &DocumentMix { facts: mix.facts.max(left), ..mix.clone() };
     let rows = (tokens / length).max(1);
     while batch.rows < rows {
         let document = training_document(&mut rng, length, mix, bos, encode);

@@ -32,14 +32,14 @@ impl Optimizer {
         let adamw = AdamWConfig::new().with_beta_1(0.9).with_beta_2(0.95).with_epsilon(1e-8);
         let decayed = adamw.clone().with_weight_decay(weight_decay);
         let optimizer =
-            decayed.init().with_group(ParamGroup::from_path(NORMS), adamw.with_weight_decay(0.0).build(), None);
+            decayed.init().with_group(ParamGroup::from_predicate(NORMS), adamw.with_weight_decay(0.0).build(), None);
         Self(match kind {
             OptimizerKind::AdamW => optimizer,
             OptimizerKind::Muon => {
                 let muon = MuonConfig::new()
                     .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW)
                     .with_weight_decay(Some(burn::optim::decay::WeightDecayConfig::new(weight_decay)));
-                optimizer.with_group(ParamGroup::from_path(BLOCK_MATRICES), muon.build(), None)
+                optimizer.with_group(ParamGroup::from_predicate(BLOCK_MATRICES), muon.build(), None)
             }
         })
     }

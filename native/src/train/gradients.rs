@@ -4,6 +4,7 @@
 //! thread takes some through the whole model. Parts are added in their order, so that the sum is
 //! the same in every run with the same number of threads.
 
+use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use drope_core::model::Model;
@@ -21,6 +22,8 @@ pub struct Step {
 pub fn of_batch(model: &Model, batch: &Batch, positions: &Positions, device: &Device, threads: usize) -> Step {
     let total = batch.total_weight();
     let part = |part: &Batch| {
+        // Leaves of its own for every thread: Burn joins graphs that share one, and then either may consume both.
+        let model = &model.clone().fork(device);
         let losses = weighted_cross_entropy(model, part, positions, device);
         let gradients = losses.weighted.div_scalar(total).backward();
         let per_token = losses.per_token.into_data().iter::<f32>().collect::<Vec<_>>();

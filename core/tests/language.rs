@@ -1,0 +1,142 @@
+//! The synthetic language: lengths, needles, and the wall between training and evaluation.
+#![cfg(not(target_arch = "wasm32"))]
+
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use drope_core::error::Error;
+use drope_core::language::{DocumentMix, Key, Split, Values, prose, tokenizer_corpus, training_document};
+use drope_core::niah::{SentenceKind, Spec, Task, sample};
+use drope_core::tokenizer::Tokenizer;
+use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1)).unwrap());
+
+fn encode(text: &str) -> Vec<u32> {
+    TOKENIZER.encode(text).unwrap()
+}
+
+fn count(text: &str) -> usize {
+    encode(text).len()
+}
+
+fn any_task() -> impl Strategy<Value = Task> {
+    prop::sample::select(Task::ALL.to_vec())
+}
+
+fn any_values() -> impl Strategy<Value = Values> {
+    prop::sample::select(vec![Values::Numbers, Values::Words])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_sample_fills_its_context_exactly(
+        task in any_task(), values in any_values(), context in 160usize..2048, depth in 0.0f64..=1.0, seed: u64,
+    ) {
+        let spec = Spec { task, values, context, depth: Some(depth), seed };
+        let sample = sample(&spec, &count).unwrap();
+        prop_assert_eq!(1 + count(&sample.prompt()) + count(&sample.expected()), context);
+        prop_assert!(count(&sample.expected()) <= task.max_answer_tokens());
+    }
+
+    #[test]
+    fn the_needle_is_there_once_and_at_its_depth(
+        values in any_values(), context in 400usize..2048, depth in 0.0f64..=1.0, seed: u64,
+    ) {
+        let spec = Spec { task: Task::MultiKey, values, context, depth: Some(depth), seed };
+        let sample = sample(&spec, &count).unwrap();
+        let needles: Vec<_> = sample.haystack.iter().filter(|s| s.kind == SentenceKind::Needle).collect();
+        prop_assert_eq!(needles.len(), 1);
+        prop_assert!(needles[0].text.contains(&sample.references[0]));
+        prop_assert_eq!(sample.prompt().matches(&needles[0].text).count(), 1);
+        prop_assert_eq!(sample.haystack.iter().filter(|s| s.kind == SentenceKind::Distractor).count(), 3);
+        // A needle stands between two sentences: nearest to the depth that was asked for.
+        let longest = sample.haystack.iter().map(|s| s.text.len() + 1).max().unwrap() as f64;
+        let letters: usize = sample.haystack.iter().map(|s| s.text.len() + 1).sum();
+        prop_assert!((sample.depth() - depth).abs() <= 1.5 * longest / letters as f64, "{} for {depth}", sample.depth());
+    }
+
+    #[test]
+    fn a_right_answer_scores_and_a_wrong_digit_does_not(task in any_task(), seed: u64) {
+        let spec = Spec { task, values: Values::Numbers, context: 400, depth: None, seed };
+        let sample = sample(&spec, &count).unwrap();
+        let right = sample.score(&format!(" {}", sample.expected()));
+        prop_assert!(right.exact && right.string_match == 1.0);
+        let wrong: String = sample.expected().chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+        prop_assert!(!sample.score(&wrong).exact && sample.score(&wrong).string_match == 0.0);
+        let more = format!("{} 77", sample.expected());
+        prop_assert!(!sample.score(&more).exact, "extra values are not exact");
+    }
+
+    #[test]
+    fn decoding_gives_the_text_back(task in any_task(), values in any_values(), seed: u64) {
+        let spec = Spec { task, values, context: 300, depth: None, seed };
+        let sample = sample(&spec, &count).unwrap();
+        let text = format!("{} {}", sample.prompt(), sample.expected());
+        prop_assert_eq!(TOKENIZER.decode(&encode(&text)).unwrap(), text);
+    }
+
+    #[test]
+    fn training_documents_stay_within_their_length(length in 32usize..=256, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let document = training_document(&mut rng, length, &DocumentMix::default(), 1, &encode);
+        prop_assert!(document.ids.len() <= length && document.ids.len() == document.weights.len());
+        prop_assert!(document.ids.len() + 3 >= length, "{} of {length}", document.ids.len());
+    }
+
+    #[test]
+    fn prose_fills_its_budget(budget in 4usize..600, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let sentences = prose(&mut rng, budget, &count);
+        prop_assert_eq!(count(&sentences.join(" ")), budget);
+    }
+}
+
+#[test]
+fn training_never_meets_keys_of_evaluation() {
+    let evaluation: HashSet<String> = Key::all(Split::Evaluation).map(|key| key.to_string()).collect();
+    let training: HashSet<String> = Key::all(Split::Training).map(|key| key.to_string()).collect();
+    assert!(evaluation.is_disjoint(&training) && evaluation.len() > 500);
+    let mut rng = ChaCha8Rng::seed_from_u64(9);
+    let mut seen = 0;
+    for _ in 0..300 {
+        let document = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
+        let text = TOKENIZER.decode(&document.ids).unwrap();
+        for word in text.split(|c: char| !(c.is_alphabetic() || c == '-')).filter(|word| word.contains('-')) {
+            assert!(!evaluation.contains(word), "{word} is a key of evaluation");
+            seen += usize::from(training.contains(word));
+        }
+    }
+    assert!(seen > 300, "keys were looked at");
+    for seed in 0..50 {
+        let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 256, depth: None, seed };
+        let prompt = sample(&spec, &count).unwrap().prompt();
+        assert!(!training.iter().any(|key| prompt.contains(&format!(" {key} "))), "seed {seed}");
+    }
+}
+
+#[test]
+fn digits_are_single_tokens_and_words_are_one() {
+    assert_eq!(count("1019"), 4);
+    assert_eq!(count("whispering-workhorse is: 1019."), 8);
+}
+
+#[test]
+fn the_tokenizer_survives_its_file() {
+    let json = TOKENIZER.to_json().unwrap();
+    let again = Tokenizer::from_json(json.as_bytes()).unwrap();
+    assert_eq!(again.to_json().unwrap(), json);
+    assert_eq!(Tokenizer::train(tokenizer_corpus(1)).unwrap().to_json().unwrap(), json, "training is deterministic");
+    assert!(matches!(TOKENIZER.check(10), Err(Error::Vocabulary { model: 10, .. })));
+}
+
+#[test]
+fn contexts_without_room_are_refused() {
+    let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 0, depth: None, seed: 1 };
+    assert!(matches!(sample(&spec, &count), Err(Error::Zero(_))));
+    assert!(matches!(sample(&Spec { context: 50, ..spec }, &count), Err(Error::TooLong { context: 50, .. })));
+}

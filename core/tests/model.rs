@@ -1,0 +1,189 @@
+//! The model against transformers, the cache against the whole, and damaged files. Native; `web.rs` runs the
+//! comparisons in the browser.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod parity;
+
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::error::Error;
+use drope_core::generate::{Flow, Options, generate};
+use drope_core::model::{Model, Precision};
+use drope_core::positions::{Method, Positions, rope_frequencies};
+use parity::CASES;
+use pollster::block_on;
+
+#[test]
+fn logits_match_transformers() {
+    for case in &CASES {
+        let difference = block_on(case.difference(&Device::flex()));
+        assert!(difference < 1e-4, "{}: {difference}", case.name);
+    }
+}
+
+#[test]
+fn cached_equals_uncached() {
+    for case in &CASES {
+        for first in [1, 7, 39] {
+            let difference = block_on(case.cache_difference(&Device::flex(), first));
+            assert!(difference < 1e-4, "{} after {first}: {difference}", case.name);
+        }
+    }
+}
+
+#[test]
+fn a_cache_grows_past_its_first_block_without_changing_the_answer() {
+    let case = &CASES[0];
+    let device = Device::flex();
+    let ids = case.ids().repeat(10); // 400 tokens: several blocks and chunks
+    let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+    let mut answers = Vec::new();
+    for (prompt, new) in [(&ids[..400], 4), (&ids[..300], 104)] {
+        let options = Options { max_new_tokens: new, stop: vec![], context: 500, temperature: 0.0, seed: 0 };
+        let answer =
+            block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap();
+        answers.push(answer);
+    }
+    assert_eq!((answers[0].len(), answers[1].len()), (4, 104));
+}
+
+#[test]
+fn sampling_is_seeded_and_differs_from_greedy() {
+    let case = &CASES[0];
+    let device = Device::flex();
+    let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+    let sample = |temperature, seed| {
+        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, temperature, seed };
+        block_on(generate(&model, &config, &positions, &case.ids(), &options, async |_| Flow::Continue)).unwrap()
+    };
+    assert_eq!(sample(5.0, 1), sample(5.0, 1));
+    assert_ne!(sample(5.0, 1), sample(5.0, 2));
+    assert_ne!(sample(5.0, 1), sample(0.0, 1));
+}
+
+#[test]
+fn stopping_keeps_what_there_is() {
+    let case = &CASES[0];
+    let device = Device::flex();
+    let options = Options { max_new_tokens: 20, stop: vec![], context: 100, temperature: 0.0, seed: 0 };
+    let mut events = 0;
+    let observe = async |_| {
+        events += 1;
+        if events == 4 { Flow::Stop } else { Flow::Continue }
+    };
+    let (model, config) = (case.model(&device), case.config());
+    let answer = block_on(generate(&model, &config, &case.positions(), &case.ids(), &options, observe)).unwrap();
+    assert_eq!(answer.len(), 3, "one event for the prompt, three for tokens");
+}
+
+#[test]
+fn weights_survive_a_round_trip() {
+    let case = &CASES[7];
+    let device = Device::flex();
+    let model = case.model(&device);
+    let bytes = block_on(model.to_safetensors(Precision::F32)).unwrap();
+    let again = Model::from_safetensors(&case.config(), &bytes, &device).unwrap();
+    assert_eq!(bytes, block_on(again.to_safetensors(Precision::F32)).unwrap());
+    let half = block_on(model.to_safetensors(Precision::F16)).unwrap();
+    assert!(half.len() < bytes.len() * 6 / 10);
+    assert!(Model::from_safetensors(&case.config(), &half, &device).is_ok());
+}
+
+#[test]
+fn prompts_that_cannot_be_read_are_refused() {
+    let case = &CASES[0];
+    let device = Device::flex();
+    let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+    let refuse = |prompt: &[u32], context| {
+        let options = Options { max_new_tokens: 5, stop: vec![], context, temperature: 0.0, seed: 0 };
+        block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap_err()
+    };
+    assert!(matches!(refuse(&[1, 2], 0), Error::Zero(_)));
+    assert!(matches!(refuse(&[], 10), Error::Zero(_)));
+    assert!(matches!(refuse(&[1; 6], 10), Error::TooLong { needed: 11, context: 10 }));
+    assert!(matches!(refuse(&[48], 10), Error::TokenId { id: 48, vocab_size: 48 }));
+}
+
+fn fixture(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/../tests/fixtures/rope/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn config_with(old: &str, new: &str) -> Result<Config, Error> {
+    let text = String::from_utf8(fixture("config.json")).unwrap();
+    assert!(text.contains(old), "{old}");
+    Config::from_json(&text.replace(old, new))
+}
+
+#[test]
+fn damaged_weights_are_named() {
+    let device = Device::flex();
+    let config = Config::from_json(&String::from_utf8(fixture("config.json")).unwrap()).unwrap();
+    let good = fixture("model.safetensors");
+    let load = |bytes: &[u8]| Model::from_safetensors(&config, bytes, &device).unwrap_err();
+    assert!(matches!(load(&good[..good.len() / 2]), Error::Safetensors(_)), "truncated");
+    let mut oversized = good.clone();
+    oversized[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(matches!(load(&oversized), Error::Safetensors(_)), "oversized header");
+    let mut nan = good.clone();
+    let end = nan.len();
+    nan[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert!(matches!(load(&nan), Error::NotFinite(_)), "NaN");
+    let wider = config_with("\"hidden_size\": 32", "\"hidden_size\": 64").unwrap();
+    assert!(matches!(Model::from_safetensors(&wider, &good, &device), Err(Error::Shape { .. })));
+    let deeper = config_with("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3").unwrap();
+    let error = Model::from_safetensors(&deeper, &good, &device).unwrap_err();
+    assert!(matches!(&error, Error::MissingTensor(name) if name.starts_with("model.layers.2.")), "{error}");
+}
+
+#[test]
+fn impossible_configs_are_named() {
+    let unknown = config_with("\"llama\"", "\"gpt2\"").unwrap_err();
+    assert!(matches!(&unknown, Error::UnknownModelType(name) if name == "gpt2"));
+    let rope = config_with("\"rope_theta\": 10000.0", "\"rope_theta\": 1e4, \"rope_scaling\": {\"type\": \"spiral\"}");
+    assert!(matches!(rope, Err(Error::UnknownRopeType(name)) if name == "spiral"));
+    for (old, new) in [
+        ("\"vocab_size\": 48", "\"vocab_size\": 0"),
+        ("\"vocab_size\": 48", "\"vocab_size\": 1.5"),
+        ("\"vocab_size\": 48,", ""),
+        ("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"),
+        ("\"head_dim\": 16", "\"head_dim\": 15"),
+        ("\"max_position_embeddings\": 16", "\"max_position_embeddings\": 0"),
+        ("\"rope_theta\": 10000.0", "\"rope_theta\": 0.5"),
+        ("{", "["),
+    ] {
+        assert!(matches!(config_with(old, new), Err(Error::Config(_))), "{new}");
+    }
+}
+
+#[test]
+fn both_spellings_of_rope_parameters_are_read() {
+    let v4 = config_with(
+        "\"rope_theta\": 10000.0",
+        "\"rope_theta\": 5e5, \"rope_scaling\": {\"rope_type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": 16}",
+    )
+    .unwrap();
+    let v5 = config_with(
+        "\"rope_theta\": 10000.0",
+        "\"rope_parameters\": {\"rope_theta\": 5e5, \"rope_type\": \"yarn\", \"factor\": 4.0, \"beta_fast\": 16}",
+    )
+    .unwrap();
+    assert_eq!(v4, v5);
+    assert_eq!(Config::from_json(&v4.to_json()).unwrap(), v4);
+    assert_eq!(Method::of(&v4), Method::Yarn);
+}
+
+#[test]
+fn every_scaling_is_plain_rope_at_factor_one() {
+    let config = CASES[0].config();
+    for method in [Method::Rope, Method::Pi, Method::Ntk, Method::Yarn] {
+        let Positions::Rotary { inv_freq, attention_factor, logit_scale } = method.positions(&config, 1.0).unwrap()
+        else {
+            panic!("{} is rotary", method.name());
+        };
+        for (found, expected) in inv_freq.iter().zip(rope_frequencies(1e4, 16)) {
+            assert!((found - expected).abs() < 1e-12, "{}", method.name());
+        }
+        assert_eq!((attention_factor, logit_scale), (1.0, 1.0));
+    }
+    assert!(Method::Pi.positions(&config, 0.5).is_err() && Method::Pi.positions(&config, f64::NAN).is_err());
+}

@@ -1,0 +1,115 @@
+//! Checkpoints and logits that transformers made (tests/fixtures.py), compared with ours. Used natively and in the browser.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use drope_core::config::Config;
+use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::model::{Cache, Model};
+use drope_core::positions::{Method, Positions};
+use safetensors::SafeTensors;
+
+/// A fixture: its folder's name and files.
+pub struct Case {
+    pub name: &'static str,
+    config: &'static str,
+    weights: &'static [u8],
+    expected: &'static [u8],
+}
+
+macro_rules! case {
+    ($name:literal) => {
+        Case {
+            name: $name,
+            config: include_str!(concat!("../../../tests/fixtures/", $name, "/config.json")),
+            weights: include_bytes!(concat!("../../../tests/fixtures/", $name, "/model.safetensors")),
+            expected: include_bytes!(concat!("../../../tests/fixtures/", $name, "/expected.safetensors")),
+        }
+    };
+}
+
+pub const CASES: [Case; 10] = [
+    case!("rope"),
+    case!("rope-mha-tied"),
+    case!("pi"),
+    case!("yarn"),
+    case!("ntk"),
+    case!("drope"),
+    case!("p-drope"),
+    case!("rope-qk-norm"),
+    case!("drope-qk-norm"),
+    case!("drope-q-norm"),
+];
+
+impl Case {
+    pub fn config(&self) -> Config {
+        Config::from_json(self.config).unwrap()
+    }
+
+    pub fn model(&self, device: &Device) -> Model {
+        Model::from_safetensors(&self.config(), self.weights, device).unwrap()
+    }
+
+    pub fn positions(&self) -> Positions {
+        let (_, metadata) = SafeTensors::read_metadata(self.expected).unwrap();
+        let metadata = metadata.metadata().clone().unwrap();
+        let method: Method = metadata["method"].parse().unwrap();
+        method.positions(&self.config(), metadata["factor"].parse().unwrap()).unwrap()
+    }
+
+    pub fn ids(&self) -> Vec<u32> {
+        let file = SafeTensors::deserialize(self.expected).unwrap();
+        let bytes = file.tensor("ids").unwrap().data();
+        bytes.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap()) as u32).collect()
+    }
+
+    fn expected(&self) -> Vec<f32> {
+        let file = SafeTensors::deserialize(self.expected).unwrap();
+        let bytes = file.tensor("logits").unwrap().data();
+        bytes.chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap())).collect()
+    }
+
+    /// Largest difference from transformers' logits.
+    pub async fn difference(&self, device: &Device) -> f32 {
+        let model = self.model(device);
+        let logits = model.forward(ids_tensor(&self.ids(), device), &self.positions(), None);
+        let found: Vec<f32> = logits.into_data_async().await.unwrap().iter::<f32>().collect();
+        largest_difference(&found, &self.expected())
+    }
+
+    /// Largest difference between reading all at once and reading in parts through a cache; the first part has
+    /// `first` tokens, the others one.
+    pub async fn cache_difference(&self, device: &Device, first: usize) -> f32 {
+        let (model, positions, ids) = (self.model(device), self.positions(), self.ids());
+        // Room for fewer tokens than come: growing must not change anything.
+        let mut cache = Cache::new(&self.config(), 1, device);
+        let mut found: Vec<f32> = Vec::new();
+        let (start, rest) = ids.split_at(first);
+        for part in std::iter::once(start).chain(rest.chunks(1)) {
+            let logits = model.forward(ids_tensor(part, device), &positions, Some(&mut cache));
+            found.extend(logits.into_data_async().await.unwrap().iter::<f32>());
+        }
+        let whole = model.forward(ids_tensor(&ids, device), &positions, None).into_data_async().await.unwrap();
+        largest_difference(&found, &whole.iter::<f32>().collect::<Vec<_>>())
+    }
+
+    /// Greedy answer to the fixture's ids.
+    pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
+        let options = Options { max_new_tokens: tokens, stop: vec![], context: 1000, temperature: 0.0, seed: 0 };
+        let (model, config, positions) = (self.model(device), self.config(), self.positions());
+        generate(&model, &config, &positions, &self.ids(), &options, async |_: Event| Flow::Continue).await.unwrap()
+    }
+}
+
+fn ids_tensor(ids: &[u32], device: &Device) -> Tensor<2, Int> {
+    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+    Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)
+}
+
+fn largest_difference(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    // NaN must not pass as small.
+    found
+        .iter()
+        .zip(expected)
+        .map(|(a, b)| if a.is_finite() { (a - b).abs() } else { f32::INFINITY })
+        .fold(0.0, f32::max)
+}

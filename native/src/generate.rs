@@ -1,0 +1,56 @@
+//! `core generate`: text behind a prompt, as it comes.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use drope_core::config::Config;
+use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::positions::Positions;
+
+use crate::device::{self, DeviceChoice};
+use crate::{interrupt, model_folder};
+
+/// How to generate.
+pub struct Request<'a> {
+    pub folder: &'a Path,
+    pub prompt: &'a str,
+    pub max_new_tokens: usize,
+    pub temperature: f64,
+    pub seed: u64,
+    pub context: Option<usize>,
+    pub device: DeviceChoice,
+}
+
+/// Prints the answer token by token; Ctrl-C ends it.
+pub fn run(request: &Request, positions: impl FnOnce(&Config) -> Result<(Positions, f64)>) -> Result<()> {
+    let config = model_folder::config(request.folder)?;
+    let tokenizer = model_folder::tokenizer(request.folder, &config)?;
+    let device = device::open(request.device)?.device;
+    let model = model_folder::model(request.folder, &config, &device)?;
+    let (positions, factor) = positions(&config)?;
+    let prompt = tokenizer.prompt(request.prompt, config.bos_token_id)?;
+    let options = Options {
+        max_new_tokens: request.max_new_tokens,
+        stop: tokenizer.sentence_ends(),
+        context: request.context.unwrap_or((config.max_position_embeddings as f64 * factor) as usize),
+        temperature: request.temperature,
+        seed: request.seed,
+    };
+    interrupt::watch()?;
+    let (mut ids, mut printed) = (Vec::new(), 0);
+    let observe = async |event| {
+        if let Event::Token(token) = event {
+            ids.push(token);
+            // Words may still change while their last token is open, so only what is new is printed.
+            let text = tokenizer.decode(&ids).unwrap_or_default();
+            print!("{}", text.get(printed..).unwrap_or_default());
+            let _ = std::io::stdout().flush();
+            printed = text.len();
+        }
+        if interrupt::requested() { Flow::Stop } else { Flow::Continue }
+    };
+    pollster::block_on(generate(&model, &config, &positions, &prompt, &options, observe))?;
+    println!();
+    Ok(())
+}

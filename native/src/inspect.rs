@@ -1,0 +1,35 @@
+//! `core inspect`: what a model is, and what a method does to its frequencies.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use drope_core::config::Config;
+use drope_core::positions::{Method, Positions};
+use safetensors::SafeTensors;
+
+use crate::{files, model_folder};
+
+/// Prints the config, the number of parameters and the effective frequencies.
+pub fn print(folder: &Path, positions: impl FnOnce(&Config) -> Result<(Positions, Method, f64)>) -> Result<()> {
+    let config = model_folder::config(folder)?;
+    let bytes = files::read(&folder.join("model.safetensors"))?;
+    let weights = SafeTensors::deserialize(&bytes)
+        .with_context(|| format!("{}/model.safetensors is damaged; copy it again", folder.display()))?;
+    let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
+    print!("{}", config.to_json());
+    println!("parameters: {parameters}");
+    let (positions, method, factor) = positions(&config)?;
+    println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
+    println!("logit scale β: {}", positions.logit_scale());
+    match positions {
+        Positions::None { .. } => println!("frequencies: none; every layer reads without positions"),
+        Positions::Rotary { inv_freq, attention_factor, .. } => {
+            println!("attention factor: {attention_factor}");
+            println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/turn");
+            for (pair, omega) in inv_freq.iter().enumerate() {
+                println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,310 @@
+//! The command line as its users meet it: results, refusals, interruption.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+/// A folder of the test's own, removed at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("drope-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), bytes).unwrap();
+        self.path(name)
+    }
+
+    /// A copy of a fixture model.
+    fn model(&self, name: &str) -> PathBuf {
+        for file in ["config.json", "model.safetensors"] {
+            self.write(&format!("{name}/{file}"), std::fs::read(fixtures().join("rope").join(file)).unwrap());
+        }
+        self.path(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+}
+
+fn core(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_core"));
+    command.args(arguments);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    core(arguments).output().unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Expects exit code 2 and one line on standard error that holds `words`.
+fn refused(arguments: &[&str], words: &str) {
+    let output = run(arguments);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{arguments:?} said {said}");
+    assert_eq!(said.trim().lines().count(), 1, "one sentence: {said}");
+    assert!(said.contains(words), "{said} lacks {words}");
+}
+
+#[test]
+fn logits_have_the_shape_that_is_promised() {
+    let folder = Folder::new("logits");
+    let out = folder.path("out.safetensors");
+    let model = fixtures().join("rope");
+    let output = run(&[
+        "logits",
+        "--model",
+        text(&model),
+        "--method",
+        "yarn",
+        "--factor",
+        "4",
+        "--ids",
+        "1,2,3",
+        "--out",
+        text(&out),
+    ]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let bytes = std::fs::read(&out).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let logits = file.tensor("logits").unwrap();
+    assert_eq!((logits.shape(), logits.dtype()), (&[3, 48][..], safetensors::Dtype::F32));
+}
+
+#[test]
+fn inspect_tells_frequencies_and_parameters() {
+    let model = fixtures().join("rope");
+    let output = run(&["inspect", "--model", text(&model), "--method", "ntk", "--factor", "2"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("parameters: 20128") || said.contains("parameters: "), "{said}");
+    assert!(said.contains("ntk at 2 times") && said.contains("radians/token"), "{said}");
+}
+
+#[test]
+fn damaged_models_are_refused_in_a_sentence() {
+    let folder = Folder::new("damaged");
+    let model = folder.model("model");
+    let out = folder.path("out.safetensors");
+    let weights = std::fs::read(model.join("model.safetensors")).unwrap();
+    let logits = ["logits", "--model", text(&model), "--ids", "1", "--out", text(&out)];
+
+    folder.write("model/model.safetensors", &weights[..weights.len() - 9]);
+    refused(&logits, "safetensors file is damaged");
+    let mut oversized = weights.clone();
+    oversized[..8].copy_from_slice(&(1u64 << 60).to_le_bytes());
+    folder.write("model/model.safetensors", oversized);
+    refused(&logits, "safetensors file is damaged");
+    let mut nan = weights.clone();
+    let end = nan.len();
+    nan[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    folder.write("model/model.safetensors", nan);
+    refused(&logits, "NaN or infinite");
+    std::fs::remove_file(model.join("model.safetensors")).unwrap();
+    refused(&logits, "cannot read");
+    folder.write("model/model.safetensors", &weights);
+
+    let config = std::fs::read_to_string(model.join("config.json")).unwrap();
+    for (old, new, words) in [
+        ("\"llama\"", "\"bert\"", "model_type \"bert\" is not supported"),
+        (
+            "\"rope_theta\": 10000.0",
+            "\"rope_theta\": 1e4, \"rope_scaling\": {\"rope_type\": \"x\"}",
+            "rope_type \"x\" is not supported",
+        ),
+        ("\"hidden_size\": 32", "\"hidden_size\": 48", "has shape"),
+        ("\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3", "lack the tensor"),
+        ("\"max_position_embeddings\": 16", "\"max_position_embeddings\": 0", "max_position_embeddings"),
+    ] {
+        assert!(config.contains(old));
+        folder.write("model/config.json", config.replace(old, new));
+        refused(&logits, words);
+    }
+    assert!(!out.exists(), "nothing was written");
+}
+
+#[test]
+fn bad_requests_are_refused_in_a_sentence() {
+    let folder = Folder::new("requests");
+    let model = folder.model("model");
+    let out = folder.path("out.safetensors");
+    refused(&["logits", "--model", text(&model), "--ids", "48", "--out", text(&out)], "outside the vocabulary");
+    refused(&["logits", "--model", text(&model), "--factor", "0.5", "--ids", "1", "--out", text(&out)], "at least 1");
+    refused(&["logits", "--model", text(&folder.path("none")), "--ids", "1", "--out", text(&out)], "cannot read");
+    let blocked = folder.write("file", "").join("out.safetensors");
+    refused(&["logits", "--model", text(&model), "--ids", "1", "--out", text(&blocked)], "cannot write");
+    // A tokenizer with more tokens than the model has.
+    let tokenizer = drope_core::tokenizer::Tokenizer::train(drope_core::language::tokenizer_corpus(1)).unwrap();
+    folder.write("model/tokenizer.json", tokenizer.to_json().unwrap());
+    refused(&["generate", "--model", text(&model), "--prompt", "The"], "use the tokenizer that belongs to the model");
+    folder.write("model/tokenizer.json", "{");
+    refused(&["generate", "--model", text(&model), "--prompt", "The"], "tokenizer.json");
+    let recipe = folder.write("recipe.toml", RECIPE.replace("context = 64", "context = 0"));
+    refused(&["pretrain", "--recipe", text(&recipe), "--out", text(&folder.path("run"))], "context is 0");
+    let recipe = folder.write("recipe.toml", "steps = 3");
+    refused(&["pretrain", "--recipe", text(&recipe), "--out", text(&folder.path("run"))], "is not a recipe");
+    if cfg!(not(feature = "cuda")) {
+        let cuda = ["logits", "--model", text(&model), "--ids", "1", "--out", text(&out), "--device", "cuda"];
+        refused(&cuda, "built without CUDA");
+    }
+    assert!(!out.exists() && !folder.path("run").exists(), "nothing was written");
+}
+
+const RECIPE: &str = r#"
+seed = 3
+context = 64
+steps = 60
+tokens_per_step = 256
+weight_decay = 0.1
+max_gradient_norm = 1.0
+optimizer = "muon"
+model = { hidden_size = 16, intermediate_size = 32, num_hidden_layers = 2, num_attention_heads = 2, num_key_value_heads = 1, rope_theta = 10000.0 }
+schedule = { peak = 1e-3, warmup = 5, floor = 0.1 }
+curriculum = { min_length = 32, grow = 0.5, at_context = 0.5 }
+"#;
+
+#[test]
+fn a_run_that_is_stopped_and_resumed_equals_one_that_is_not() {
+    let folder = Folder::new("resume");
+    let recipe = folder.write("recipe.toml", RECIPE);
+    let arguments = |out: &'static str| {
+        let out = text(&folder.path(out)).to_owned();
+        ["pretrain", "--recipe", text(&recipe), "--out", &out, "--device", "cpu", "--threads", "2", "--save-every", "7"]
+            .map(str::to_owned)
+    };
+    let whole = Command::new(env!("CARGO_BIN_EXE_core")).args(arguments("whole")).output().unwrap();
+    assert!(whole.status.success(), "{}", String::from_utf8_lossy(&whole.stderr));
+
+    let mut first = Command::new(env!("CARGO_BIN_EXE_core")).args(arguments("parts")).spawn().unwrap();
+    let checkpoint = folder.path("parts/checkpoint/state.json");
+    let start = Instant::now();
+    while !checkpoint.exists() && start.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(first.wait().unwrap().code(), Some(130), "stopped before its end");
+    assert!(!folder.path("parts/model.safetensors").exists(), "an unfinished run leaves no model");
+    refused(&arguments("parts").each_ref().map(String::as_str), "go on with --resume");
+
+    let rest = Command::new(env!("CARGO_BIN_EXE_core")).args(arguments("parts")).arg("--resume").output().unwrap();
+    assert!(rest.status.success(), "{}", String::from_utf8_lossy(&rest.stderr));
+    for file in ["model.safetensors", "config.json", "tokenizer.json", "recipe.toml"] {
+        let read = |run: &str| std::fs::read(folder.path(run).join(file)).unwrap();
+        assert!(read("whole") == read("parts"), "{file} differs");
+    }
+    let steps = |run: &str| {
+        let curve = std::fs::read_to_string(folder.path(run).join("loss.jsonl")).unwrap();
+        curve
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["step"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(steps("whole"), steps("parts"));
+    assert!(!folder.path("parts/checkpoint").exists(), "a finished run leaves no checkpoint");
+}
+
+#[test]
+fn recalibration_drops_positions_and_evaluation_resumes() {
+    let folder = Folder::new("drop");
+    let short = RECIPE.replace("steps = 60", "steps = 2");
+    let recipe = folder.write("recipe.toml", &short);
+    let base = folder.path("base");
+    assert!(run(&["pretrain", "--recipe", text(&recipe), "--out", text(&base), "--device", "cpu"]).status.success());
+    let model_table = short.lines().find(|line| line.starts_with("model")).unwrap();
+    for (drop, kind) in [
+        ("drop = { positions = \"all\" }", "\"attention_type\": \"nope\""),
+        ("drop = { positions = \"low\" }", "\"rope_min_frequency\": 0.09817477042468103"),
+        ("drop = { positions = \"all\", attention_type = \"qk_norm_nope\" }", "\"attention_type\": \"qk_norm_nope\""),
+    ] {
+        let recipe = folder.write("drop.toml", short.replace(model_table, drop));
+        let out = folder.path("dropped");
+        let _ = std::fs::remove_dir_all(&out);
+        let output = run(&[
+            "recalibrate",
+            "--from",
+            text(&base),
+            "--recipe",
+            text(&recipe),
+            "--out",
+            text(&out),
+            "--device",
+            "cpu",
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let config = std::fs::read_to_string(out.join("config.json")).unwrap();
+        assert!(config.contains(kind), "{config}");
+    }
+    let longer = folder.write(
+        "longer.toml",
+        short.replace(model_table, "drop = { positions = \"all\" }").replace("context = 64", "context = 128"),
+    );
+    refused(
+        &["recalibrate", "--from", text(&base), "--recipe", text(&longer), "--out", text(&folder.path("no"))],
+        "recalibration stays within it",
+    );
+
+    let json = folder.path("results.json");
+    let evaluate = |trials: &str, extension: &str| {
+        let output = run(&[
+            "eval",
+            "niah",
+            "--model",
+            text(&base),
+            "--method",
+            "rope,yarn",
+            "--task",
+            "single",
+            "--extension",
+            extension,
+            "--trials",
+            trials,
+            "--seed",
+            "5",
+            "--json",
+            text(&json),
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Vec<serde_json::Value>>(&std::fs::read(&json).unwrap()).unwrap()
+    };
+    let first = evaluate("3", "1,2");
+    assert_eq!(first.len(), 4);
+    for field in [
+        "model",
+        "method",
+        "task",
+        "extension",
+        "context",
+        "trials",
+        "correct",
+        "accuracy",
+        "string_match",
+        "ci95",
+        "seed",
+    ] {
+        assert!(!first[0][field].is_null(), "{field}");
+    }
+    assert_eq!((&first[0]["model"], &first[1]["context"]), (&"base".into(), &128.into()));
+    let second = evaluate("3", "1,2,4");
+    assert_eq!((second.len(), &second[..2]), (6, &first[..2]), "cells that are there are kept");
+}

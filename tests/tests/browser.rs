@@ -1,0 +1,240 @@
+//! The built page in headless Chromium: what a visitor does, and that the answers are the native ones.
+//!
+//! Needs the page built by Trunk (`dist/`) and ChromeDriver; `cargo xtask test` sees to both.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::generate::{Flow, Options, generate};
+use drope_core::language::Values;
+use drope_core::model::Model;
+use drope_core::niah::{Spec, Task, sample};
+use drope_core::positions::Method;
+use drope_core::tokenizer::Tokenizer;
+use fantoccini::wd::Capabilities;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the checkout is there")
+}
+
+/// Serves `dist/` on a free port of this machine until the test ends.
+fn serve() -> Result<u16> {
+    let dist = root().join("dist");
+    ensure!(dist.join("index.html").exists(), "dist/index.html is missing: `trunk build --release` first");
+    let server = tiny_http::Server::http("127.0.0.1:0").map_err(|error| anyhow::anyhow!(error))?;
+    let port = server.server_addr().to_ip().context("an address with a port")?.port();
+    std::thread::spawn(move || {
+        for request in server.incoming_requests() {
+            let path = request.url().split('?').next().unwrap_or_default().trim_start_matches('/');
+            let path = if path.is_empty() { "index.html" } else { path };
+            let kind = match path.rsplit('.').next() {
+                Some("html") => "text/html",
+                Some("js") => "text/javascript",
+                Some("css") => "text/css",
+                Some("wasm") => "application/wasm",
+                _ => "application/octet-stream",
+            };
+            let header = tiny_http::Header::from_bytes("content-type", kind).expect("a valid header");
+            let _ = match std::fs::read(dist.join(path)) {
+                Ok(bytes) => request.respond(tiny_http::Response::from_data(bytes).with_header(header)),
+                Err(_) => request.respond(tiny_http::Response::empty(404)),
+            };
+        }
+    });
+    Ok(port)
+}
+
+/// ChromeDriver and one browser; both end with the test.
+struct Browser {
+    driver: Child,
+    client: Client,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.driver.kill();
+    }
+}
+
+impl Browser {
+    async fn open(width: u32, dark: bool) -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .spawn()
+            .context("chromedriver does not start; install Debian's chromium-driver")?;
+        let mut arguments = vec![
+            "--headless=new".to_owned(),
+            "--no-sandbox".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--disable-background-networking".to_owned(),
+            "--enable-unsafe-webgpu".to_owned(),
+            "--use-webgpu-adapter=swiftshader".to_owned(),
+            format!("--window-size={width},1400"),
+        ];
+        if dark {
+            arguments.push("--blink-settings=preferredColorScheme=0".to_owned());
+        }
+        let mut capabilities = Capabilities::new();
+        capabilities.insert("goog:chromeOptions".into(), json!({ "args": arguments }));
+        capabilities.insert("goog:loggingPrefs".into(), json!({ "browser": "ALL" }));
+        let address = format!("http://127.0.0.1:{port}");
+        for _ in 0..100 {
+            if let Ok(client) =
+                ClientBuilder::new(HttpConnector::new()).capabilities(capabilities.clone()).connect(&address).await
+            {
+                return Ok(Self { driver, client });
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("ChromeDriver does not open a browser")
+    }
+
+    async fn text(&self, id: &str) -> Result<String> {
+        Ok(self.client.find(Locator::Id(id)).await?.text().await?)
+    }
+
+    async fn click(&self, id: &str) -> Result<()> {
+        Ok(self.client.find(Locator::Id(id)).await?.click().await?)
+    }
+
+    /// Waits until the text of an element satisfies `is_done`.
+    async fn wait(&self, css: &str, seconds: u64, is_done: impl Fn(&str) -> bool) -> Result<String> {
+        let mut last = String::new();
+        for _ in 0..seconds * 10 {
+            if let Ok(element) = self.client.find(Locator::Css(css)).await {
+                last = element.text().await.unwrap_or_default();
+                if is_done(&last) {
+                    return Ok(last);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("{css} still says {last:?} after {seconds} s")
+    }
+
+    /// Everything on the console that is worse than a note.
+    async fn complaints(&self) -> Result<Vec<String>> {
+        let log = self.client.issue_cmd(BrowserLog).await?;
+        let lines = log.as_array().cloned().unwrap_or_default();
+        let bad = |line: &&Value| matches!(line["level"].as_str(), Some("SEVERE"));
+        Ok(lines.iter().filter(bad).map(|line| line["message"].to_string()).collect())
+    }
+
+    async fn screenshot(&self, name: &str) -> Result<()> {
+        let folder = root().join("artifacts");
+        std::fs::create_dir_all(&folder)?;
+        Ok(std::fs::write(folder.join(name), self.client.screenshot().await?)?)
+    }
+}
+
+/// ChromeDriver's own command for the console.
+#[derive(Debug)]
+struct BrowserLog;
+
+impl fantoccini::wd::WebDriverCompatibleCommand for BrowserLog {
+    fn endpoint(&self, base: &url::Url, session: Option<&str>) -> Result<url::Url, url::ParseError> {
+        base.join(&format!("session/{}/se/log", session.unwrap_or_default()))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        (http::Method::POST, Some(json!({ "type": "browser" }).to_string()))
+    }
+}
+
+/// What the native code answers to the page's question.
+fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
+    let folder = root().join("models").join(model);
+    let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
+    let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
+    let model = Model::from_safetensors(&config, &std::fs::read(folder.join("model.safetensors"))?, &Device::flex())?;
+    let spec = Spec { context: spec.context * config.max_position_embeddings, ..*spec };
+    let sample = sample(&spec, &|text| tokenizer.encode(text).map_or(0, |ids| ids.len()))?;
+    let positions = method.positions(&config, (spec.context / config.max_position_embeddings) as f64)?;
+    let options = Options {
+        max_new_tokens: spec.task.max_answer_tokens(),
+        stop: tokenizer.sentence_ends(),
+        context: 2 * spec.context,
+        temperature: 0.0,
+        seed: 0,
+    };
+    let prompt = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
+    let ids = pollster::block_on(generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue))?;
+    let text = tokenizer.decode(&ids)?;
+    let exact = sample.score(&text).exact;
+    Ok((text, exact))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
+    let address = format!("http://127.0.0.1:{}/", serve()?);
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{address}?backend=cpu&extension=4&seed=7&depth=25")).await?;
+    // The grid is there before any weights.
+    browser.wait(".grid tbody", 60, |text| text.contains('%')).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.click("run").await?;
+    for (side, method, model) in [("left", Method::Drope, "nano-drope"), ("right", Method::Yarn, "nano-rope")] {
+        let verdict = browser.wait(&format!("#{side} .verdict"), 120, |text| text.contains("tokens/s")).await?;
+        let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 4, depth: Some(0.25), seed: 7 };
+        let (answer, exact) = native(method, model, &spec)?;
+        assert_eq!(browser.text(&format!("{side}-answer")).await?.trim(), answer.trim(), "{side}");
+        assert_eq!(verdict.starts_with("Found"), exact, "{side}: {verdict}");
+    }
+    browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
+    browser.screenshot("page.png").await?;
+    let url = browser.client.current_url().await?.to_string();
+    assert!(url.contains("left=drope") && url.contains("seed=7"), "the address keeps the choices: {url}");
+
+    // Stop works at once, and what was stopped stays silent.
+    browser.client.goto(&format!("{address}?backend=cpu&extension=8&seed=8")).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.client.find(Locator::Css("td button[aria-label^='YaRN at 8']")).await?.click().await?;
+    browser.wait("td button.running .live", 60, |text| text.contains('/')).await?;
+    browser.client.find(Locator::Css("td button.running")).await?.click().await?;
+    ensure!(browser.client.find(Locator::Css("td button.running")).await.is_err(), "still running after stop");
+    let stopped = browser.client.find(Locator::Css(".live")).await?.text().await?;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(browser.client.find(Locator::Css(".live")).await?.text().await?, stopped);
+    // The worker takes the next question after a stop.
+    browser.click("run").await?;
+    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webgpu_is_checked_against_the_cpu_before_it_is_used() -> Result<()> {
+    let address = format!("http://127.0.0.1:{}/", serve()?);
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{address}?backend=webgpu")).await?;
+    let note = browser.wait("#backend", 300, |text| text.starts_with("Computing on")).await?;
+    assert!(note.contains("WebGPU") && note.contains("it gives the CPU's answers"), "{note}");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
+    let address = format!("http://127.0.0.1:{}/", serve()?);
+    let browser = Browser::open(500, true).await?;
+    browser.client.goto(&format!("{address}?backend=cpu&extension=2")).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    // By keyboard alone: Enter in the form runs it.
+    browser.client.find(Locator::Id("seed")).await?.send_keys("\u{e007}").await?;
+    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
+    let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    let overflow = browser.client.execute(script, vec![]).await?;
+    assert!(overflow.as_i64().unwrap_or(99) <= 0, "the page is {overflow} pixels wider than the phone");
+    browser.screenshot("phone-dark.png").await?;
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}

@@ -1,0 +1,3 @@
+fn main() {
+    drope_web::page::start();
+}

@@ -1,0 +1,160 @@
+//! The worker as seen from the page.
+
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{ErrorEvent, MessageEvent, Worker};
+
+use super::state::{Answer, Asked, CellKey, Done, Live, Loading, Running, State};
+use crate::BUILD;
+use crate::protocol::{MethodName, Question, Reply, Request};
+
+thread_local! {
+    static WORKER: std::cell::RefCell<Option<Worker>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Trials of a cell that is run in the tab.
+pub const TRIALS: usize = 50;
+
+/// Starts the worker and lets it choose a backend.
+pub fn connect(state: State) {
+    match spawn(state) {
+        Ok(worker) => {
+            WORKER.replace(Some(worker));
+            send(&Request::Start { backend: state.backend_choice.get_untracked() });
+        }
+        Err(_) => {
+            state.error.set(Some("This browser starts no web workers, in which the models run; try another.".into()))
+        }
+    }
+}
+
+fn spawn(state: State) -> Result<Worker, wasm_bindgen::JsValue> {
+    // The worker's own script is made here, since its parts need the build's name against stale caches.
+    let base = document().base_uri()?.unwrap_or_default();
+    let at = |file: &str| web_sys::Url::new_with_base(&format!("{file}?v={BUILD}"), &base).map(|url| url.href());
+    let script = format!(
+        "self.addEventListener('message', function hold(e) {{ (self.held ||= []).push(e.data); }});\
+         importScripts('{}');\
+         wasm_bindgen({{ module_or_path: '{}' }}).then(() => (self.held || []).splice(0).forEach((data) => self.onmessage({{ data }})));",
+        at("worker.js")?,
+        at("worker_bg.wasm")?
+    );
+    let parts = js_sys::Array::of1(&script.into());
+    let options = web_sys::BlobPropertyBag::new();
+    options.set_type("text/javascript");
+    let blob = web_sys::Blob::new_with_str_sequence_and_options(&parts, &options)?;
+    let worker = Worker::new(&web_sys::Url::create_object_url_with_blob(&blob)?)?;
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        let reply = event.data().as_string().and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(reply) = reply {
+            take(state, reply);
+        }
+    });
+    worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    on_message.forget();
+    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+        let reason = event.message();
+        fail(state, format!("The worker stopped ({reason}); reload the page, or add ?backend=cpu to its address."));
+    });
+    worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
+    on_error.forget();
+    Ok(worker)
+}
+
+fn send(request: &Request) {
+    let Ok(text) = serde_json::to_string(request) else { return };
+    WORKER.with_borrow(|worker| {
+        if let Some(worker) = worker {
+            // Fails only for values that cannot be copied, which text can.
+            let _ = worker.post_message(&text.into());
+        }
+    });
+}
+
+/// Asks both methods.
+pub fn ask(state: State) {
+    let run = begin(state, Running::Answer);
+    state.asked.set(None);
+    for answer in state.answers {
+        answer.set(Answer::default());
+    }
+    let methods = state.methods.map(|method| MethodName(method.get_untracked()));
+    let depth = f64::from(state.depth.get_untracked()) / 100.0;
+    send(&Request::Answer { run, question: state.question(), depth, methods });
+}
+
+/// Measures a cell of the grid.
+pub fn measure(state: State, cell: CellKey) {
+    let run = begin(state, Running::Cell(cell));
+    state.live.update(|live| {
+        live.insert(cell, Live::default());
+    });
+    let question = Question {
+        task: cell.task,
+        values: cell.values,
+        extension: cell.extension,
+        seed: state.seed.get_untracked() << 20,
+    };
+    send(&Request::Measure { run, question, method: MethodName(cell.method), trials: TRIALS });
+}
+
+/// Stops what runs; its late messages are ignored.
+pub fn stop(state: State) {
+    state.run.update(|run| *run += 1);
+    state.running.set(None);
+    send(&Request::Stop);
+}
+
+fn begin(state: State, what: Running) -> u32 {
+    state.run.update(|run| *run += 1);
+    state.running.set(Some(what));
+    state.error.set(None);
+    state.run.get_untracked()
+}
+
+fn fail(state: State, message: String) {
+    state.error.set(Some(message));
+    state.running.set(None);
+    state.loading.set(None);
+}
+
+/// Takes in a message of the worker.
+fn take(state: State, reply: Reply) {
+    let is_current = |run| run == state.run.get_untracked();
+    match reply {
+        Reply::Ready { backend, note } => {
+            state.loading.set(None);
+            state.backend.set(Some((backend, note)));
+        }
+        Reply::Loading { model, received, total } => {
+            let is_done = total > 0.0 && received >= total;
+            state.loading.set((!is_done).then_some(Loading { model, received, total }));
+        }
+        Reply::Asked { run, haystack, question, references, tokens, context } if is_current(run) => {
+            state.loading.set(None);
+            state.asked.set(Some(Asked { haystack, question, references, tokens, context }));
+        }
+        Reply::Read { run, column, tokens } if is_current(run) => {
+            state.loading.set(None);
+            state.answers[column].update(|answer| answer.read = tokens);
+        }
+        Reply::Text { run, column, text } if is_current(run) => {
+            state.answers[column].update(|answer| answer.text = text);
+        }
+        Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
+            state.answers[column].update(|answer| answer.done = Some(Done { exact, prefill, decode }));
+        }
+        Reply::Trial { run, correct, done } if is_current(run) => {
+            if let Some(Running::Cell(cell)) = state.running.get_untracked() {
+                state.live.update(|live| {
+                    live.insert(cell, Live { correct, done });
+                });
+            }
+        }
+        Reply::Finished { run } if is_current(run) => state.running.set(None),
+        Reply::Failed { message } => fail(state, message),
+        // Of a run that was stopped.
+        _ => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! What is asked, and the buttons.
+
+use drope_core::language::Values;
+use drope_core::niah::Task;
+use drope_core::positions::Method;
+use leptos::prelude::*;
+
+use super::client;
+use super::state::{EXTENSIONS, Running, State};
+
+/// Form of the question.
+#[component]
+pub fn Controls(state: State) -> impl IntoView {
+    let is_running = move || state.running.get() == Some(Running::Answer);
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        client::ask(state);
+    };
+    let task_name = |task| match task {
+        Task::Single => "one needle",
+        Task::MultiKey => "one of four keys",
+        Task::MultiQuery => "two of four keys",
+        Task::MultiValue => "four values of one key",
+    };
+    let tasks = Task::ALL.map(|task| (task.name(), task_name(task)));
+    let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
+    view! {
+        <form class="controls" on:submit=submit aria-label="Question">
+            <Choice id="task" label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks.to_vec()
+                on_choose=move |name: String| if let Ok(task) = name.parse() { state.task.set(task) } />
+            <Choice id="values" label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
+                on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
+            <fieldset class="segments">
+                <legend>"Length, in training contexts"</legend>
+                {EXTENSIONS.map(|factor| view! {
+                    <label>
+                        <input type="radio" name="extension" value=factor
+                            prop:checked=move || state.extension.get() == factor
+                            on:change=move |_| state.extension.set(factor) />
+                        <span>{format!("{factor}×")}</span>
+                    </label>
+                }).collect_view()}
+            </fieldset>
+            <label class="field">
+                <span>{move || format!("Depth of the needle: {} %", state.depth.get())}</span>
+                <input id="depth" type="range" min="0" max="100" step="5" prop:value=move || state.depth.get()
+                    on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) } />
+            </label>
+            <label class="field seed">
+                <span>"Seed"</span>
+                <input id="seed" type="number" min="0" step="1" prop:value=move || state.seed.get()
+                    on:input=move |event| if let Ok(seed) = event_target_value(&event).parse() { state.seed.set(seed) } />
+            </label>
+            <div class="buttons">
+                <button id="run" type="submit" class="primary">"Run"</button>
+                <button id="next" type="button" title="The same question over another haystack"
+                    on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); client::ask(state); }>"Another"</button>
+                <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| client::stop(state)>"Stop"</button>
+            </div>
+        </form>
+    }
+}
+
+/// A labelled list to choose from.
+#[component]
+pub fn Choice(
+    id: &'static str,
+    label: &'static str,
+    #[prop(into)] value: Signal<&'static str>,
+    options: Vec<(&'static str, &'static str)>,
+    on_choose: impl Fn(String) + 'static,
+) -> impl IntoView {
+    view! {
+        <label class="field">
+            <span>{label}</span>
+            <select id=id on:change=move |event| on_choose(event_target_value(&event))>
+                {options.into_iter().map(|(name, text)| view! {
+                    <option value=name selected=move || value.get() == name>{text}</option>
+                }).collect_view()}
+            </select>
+        </label>
+    }
+}
+
+/// Methods as a reader would call them.
+pub fn title(method: Method) -> &'static str {
+    match method {
+        Method::Rope => "RoPE as trained",
+        Method::Pi => "Position interpolation",
+        Method::Ntk => "NTK-aware RoPE",
+        Method::Yarn => "YaRN",
+        Method::Drope => "DroPE",
+        Method::PDrope => "Partial DroPE",
+    }
+}
+
+/// What a method does, in a sentence.
+pub fn explain(method: Method) -> &'static str {
+    match method {
+        Method::Rope => "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
+        Method::Pi => {
+            "All frequencies divided by the extension: no angle is new, but neighbours look too close to copy exactly."
+        }
+        Method::Ntk => "A larger rotary base: high frequencies stay, low ones are stretched.",
+        Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
+        Method::Drope => "No positions at all: removed after training, then recalibrated at the training context.",
+        Method::PDrope => "Only the frequencies that never turn once in the context are removed, then recalibrated.",
+    }
+}

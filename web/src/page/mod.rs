@@ -1,0 +1,80 @@
+//! The page. Everything on it can be used before the weights are there.
+
+mod answers;
+mod client;
+mod controls;
+mod grid;
+mod haystack;
+mod state;
+
+use leptos::prelude::*;
+
+use self::state::State;
+
+/// Entry point of the page's wasm.
+pub fn start() {
+    console_error_panic_hook::set_once();
+    mount_to_body(App);
+}
+
+/// The whole page.
+#[component]
+fn App() -> impl IntoView {
+    let state = State::from_address();
+    client::connect(state);
+    state.keep_address();
+    view! {
+        <header>
+            <h1>"Reading past the training context"</h1>
+            <p>
+                "These small language models were trained on texts of at most 256 tokens. Plain rotary positions break beyond that. "
+                <strong>"DroPE"</strong>
+                " removes the position embeddings after training and recalibrates briefly at the same length. "
+                "Ask both sides for a number hidden in a text up to eight times longer, and see which one still finds it."
+            </p>
+        </header>
+        <main>
+            <controls::Controls state />
+            <Status state />
+            <answers::Answers state />
+            <haystack::Haystack state />
+            <grid::Grid state />
+        </main>
+        <footer>
+            <p>
+                "After "
+                <a href="https://arxiv.org/abs/2512.12167">"Gelberg et al. 2025, Extending the Context of Pretrained LLMs by Dropping Their Positional Embeddings"</a>
+                ". The models run in this tab; nothing you do here leaves it."
+            </p>
+        </footer>
+    }
+}
+
+/// What runs, what is loading, what went wrong.
+#[component]
+fn Status(state: State) -> impl IntoView {
+    let loading = move || {
+        state.loading.get().map(|loading| {
+            let percent = if loading.total > 0.0 { 100.0 * loading.received / loading.total } else { 0.0 };
+            view! {
+                <p class="loading">
+                    <label>
+                        {format!("Loading {} ({:.1} MB) ", loading.model, loading.received / 1e6)}
+                        <progress max="100" value=format!("{percent:.0}")></progress>
+                    </label>
+                </p>
+            }
+        })
+    };
+    let backend = move || match state.backend.get() {
+        Some((name, note)) => format!("Computing on {name}: {note}."),
+        None => "Choosing where to compute: comparing WebGPU with the CPU…".to_owned(),
+    };
+    view! {
+        <section class="status" aria-label="Status">
+            <p id="backend" role="status">{backend}</p>
+            {loading}
+            <p id="error" role="alert" hidden=move || state.error.get().is_none()>{move || state.error.get()}</p>
+        </section>
+    }
+}

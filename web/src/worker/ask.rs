@@ -1,0 +1,135 @@
+//! Questions: one for both columns, or many for a cell of the grid.
+
+use std::rc::Rc;
+
+use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::niah::{Sample, Spec, sample};
+use drope_core::positions::Positions;
+
+use super::library::{Book, Library};
+use super::{breathe, now, reply};
+use crate::protocol::{MethodName, Question, Reply, model_of};
+
+/// Lets both methods answer the same question, one after the other.
+pub async fn answer(
+    library: &mut Library,
+    run: u32,
+    question: Question,
+    depth: f64,
+    methods: [MethodName; 2],
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    for (column, method) in methods.into_iter().enumerate() {
+        let (book, positions) = open(library, method, question.extension).await?;
+        let sample = draw(&book, question, Some(depth))?;
+        let prompt = tokens(&book, &sample)?;
+        if column == 0 {
+            reply(&Reply::Asked {
+                run,
+                haystack: sample.haystack.iter().map(|s| (s.text.clone(), s.kind)).collect(),
+                question: sample.question.clone(),
+                references: sample.references.clone(),
+                tokens: prompt.len(),
+                context: book.config.max_position_embeddings,
+            });
+        }
+        let start = now();
+        let (mut read_at, mut generated) = (start, Vec::new());
+        let observe = async |event| {
+            match event {
+                Event::Read(tokens) => {
+                    read_at = now();
+                    reply(&Reply::Read { run, column, tokens });
+                }
+                Event::Token(token) => {
+                    generated.push(token);
+                    let text = book.tokenizer.decode(&generated).unwrap_or_default();
+                    reply(&Reply::Text { run, column, text });
+                }
+            }
+            breathe().await;
+            if goes_on() { Flow::Continue } else { Flow::Stop }
+        };
+        let answer = generate(&book.model, &book.config, &positions, &prompt, &options(&book, question), observe).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        if !goes_on() {
+            return Ok(());
+        }
+        let text = book.tokenizer.decode(&answer).map_err(|error| error.to_string())?;
+        reply(&Reply::Answered {
+            run,
+            column,
+            exact: sample.score(&text).exact,
+            prefill: per_second(prompt.len(), read_at - start),
+            decode: per_second(answer.len(), now() - read_at),
+        });
+    }
+    Ok(())
+}
+
+/// Counts exact answers over questions with random depths.
+pub async fn measure(
+    library: &mut Library,
+    run: u32,
+    question: Question,
+    method: MethodName,
+    trials: usize,
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let (book, positions) = open(library, method, question.extension).await?;
+    let mut correct = 0;
+    for trial in 0..trials {
+        let question = Question { seed: question.seed + trial as u64, ..question };
+        let sample = draw(&book, question, None)?;
+        let prompt = tokens(&book, &sample)?;
+        let observe = async |_| {
+            breathe().await;
+            if goes_on() { Flow::Continue } else { Flow::Stop }
+        };
+        let answer = generate(&book.model, &book.config, &positions, &prompt, &options(&book, question), observe).await;
+        if !goes_on() {
+            return Ok(());
+        }
+        let text = answer.and_then(|ids| book.tokenizer.decode(&ids)).map_err(|error| error.to_string())?;
+        correct += usize::from(sample.score(&text).exact);
+        reply(&Reply::Trial { run, correct, done: trial + 1 });
+    }
+    Ok(())
+}
+
+async fn open(library: &mut Library, method: MethodName, extension: usize) -> Result<(Rc<Book>, Positions), String> {
+    let book = library.book(model_of(method.0)).await?;
+    let positions = method.0.positions(&book.config, extension as f64).map_err(|error| error.to_string())?;
+    Ok((book, positions))
+}
+
+fn draw(book: &Book, question: Question, depth: Option<f64>) -> Result<Sample, String> {
+    let spec = Spec {
+        task: question.task,
+        values: question.values,
+        context: question.extension * book.config.max_position_embeddings,
+        depth,
+        seed: question.seed,
+    };
+    let count = |text: &str| book.tokenizer.encode(text).map_or(usize::MAX / 4, |ids| ids.len());
+    sample(&spec, &count).map_err(|error| error.to_string())
+}
+
+fn tokens(book: &Book, sample: &Sample) -> Result<Vec<u32>, String> {
+    book.tokenizer.prompt(&sample.prompt(), book.config.bos_token_id).map_err(|error| error.to_string())
+}
+
+fn options(book: &Book, question: Question) -> Options {
+    let max_new_tokens = question.task.max_answer_tokens();
+    Options {
+        max_new_tokens,
+        stop: book.tokenizer.sentence_ends(),
+        context: question.extension * book.config.max_position_embeddings + max_new_tokens,
+        temperature: 0.0,
+        seed: 0,
+    }
+}
+
+fn per_second(tokens: usize, milliseconds: f64) -> f64 {
+    tokens as f64 * 1000.0 / milliseconds.max(0.1)
+}

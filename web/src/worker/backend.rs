@@ -1,0 +1,75 @@
+//! Choosing between WebGPU and the CPU, by trying both on a real prompt.
+
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use drope_core::language::Values;
+use drope_core::niah::{Spec, Task, sample};
+use drope_core::positions::Method;
+
+use super::library::{Book, Files, Library, files};
+use super::now;
+use crate::protocol::{BackendChoice, Reply};
+
+/// Largest difference of a logit that still counts as the same answer.
+const TOLERANCE: f32 = 1e-3;
+/// Tokens of the prompt that both backends read.
+const PROMPT: usize = 64;
+
+/// An empty library on the chosen device, and the message that says which it is and why.
+pub async fn choose(choice: BackendChoice) -> Result<(Library, Reply), String> {
+    let (device, backend, note) = match choice {
+        BackendChoice::Cpu => (Device::flex(), "CPU", "as you asked".to_owned()),
+        BackendChoice::Auto | BackendChoice::Webgpu => match try_webgpu(choice == BackendChoice::Auto).await {
+            Ok((device, note)) => (device, "WebGPU", note),
+            Err(note) => (Device::flex(), "CPU", note),
+        },
+    };
+    Ok((Library::new(device), Reply::Ready { backend: backend.to_owned(), note }))
+}
+
+/// A WebGPU device that gives the CPU's answer, or why there is none.
+async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
+    let gpu = Device::wgpu_options().init_async().await;
+    let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
+    let files = files("nano-rope").await?;
+    let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
+    let (found, gpu_time) = read_prompt(&files, &gpu).await?;
+    let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    // NaN compares as false, and must not pass.
+    if expected.len() != found.len() || !(difference <= TOLERANCE) {
+        return Err(format!("WebGPU is here but gives other answers (logits differ by {difference:.1e})"));
+    }
+    let times = format!("{PROMPT} tokens in {gpu_time:.0} ms on WebGPU and {cpu_time:.0} ms on the CPU");
+    if must_be_fast && gpu_time > cpu_time {
+        return Err(format!("WebGPU gives the same answers, but for models this small it is slower here: {times}"));
+    }
+    Ok((gpu, format!("it gives the CPU's answers: {times}")))
+}
+
+/// Logits of a short prompt and the milliseconds of the second of two readings: the first compiles kernels.
+async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), String> {
+    let book = files.open(device)?;
+    let ids = prompt(&book)?;
+    let mut logits = read(&book, &ids, device).await?;
+    let mut time = f64::INFINITY;
+    for _ in 0..2 {
+        let start = now();
+        logits = read(&book, &ids, device).await?;
+        time = time.min(now() - start);
+    }
+    Ok((logits, time))
+}
+
+fn prompt(book: &Book) -> Result<Vec<i32>, String> {
+    let spec = Spec { task: Task::Single, values: Values::Numbers, context: PROMPT + 8, depth: Some(0.0), seed: 1 };
+    let count = |text: &str| book.tokenizer.encode(text).map_or(usize::MAX / 4, |ids| ids.len());
+    let text = sample(&spec, &count).map_err(|error| error.to_string())?.prompt();
+    let ids = book.tokenizer.prompt(&text, book.config.bos_token_id).map_err(|error| error.to_string())?;
+    Ok(ids.into_iter().take(PROMPT).map(|id| id as i32).collect())
+}
+
+async fn read(book: &Book, ids: &[i32], device: &Device) -> Result<Vec<f32>, String> {
+    let positions = Method::Rope.positions(&book.config, 1.0).map_err(|error| error.to_string())?;
+    let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), device);
+    let logits = book.model.forward(ids, &positions, None).into_data_async().await;
+    Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())
+}

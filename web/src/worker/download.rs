@@ -1,0 +1,70 @@
+//! Files of the page's own origin, with progress, kept in the browser's cache.
+
+use js_sys::{Reflect, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{Cache, ReadableStreamDefaultReader, Response};
+
+use super::scope;
+use crate::BUILD;
+
+/// The bytes of a file; `progress` is told bytes so far and bytes in all (0 if unknown).
+pub async fn file(path: &str, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, String> {
+    fetch(path, progress).await.map_err(|error| {
+        let reason = error.as_string().unwrap_or_else(|| format!("{error:?}"));
+        format!("{path} could not be loaded ({reason}); check the connection and reload the page.")
+    })
+}
+
+async fn fetch(path: &str, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, JsValue> {
+    let address = format!("{path}?v={BUILD}");
+    // Without a secure context there is no cache; the page works all the same.
+    let cache = open_cache().await.ok();
+    if let Some(cache) = &cache
+        && let Ok(found) = JsFuture::from(cache.match_with_str(&address)).await
+        && let Ok(response) = found.dyn_into::<Response>()
+    {
+        return read(&response, progress).await;
+    }
+    let response: Response = JsFuture::from(scope().fetch_with_str(&address)).await?.dyn_into()?;
+    if !response.ok() {
+        return Err(JsValue::from(format!("the server answered {}", response.status())));
+    }
+    let copy = response.clone()?;
+    let bytes = read(&response, progress).await?;
+    if let Some(cache) = &cache {
+        // A full disk costs only the next visit's time.
+        let _ = JsFuture::from(cache.put_with_str(&address, &copy)).await;
+    }
+    Ok(bytes)
+}
+
+/// The cache of this build; those of other builds are deleted.
+async fn open_cache() -> Result<Cache, JsValue> {
+    let name = format!("drope-{BUILD}");
+    let caches = scope().caches()?;
+    let names: js_sys::Array = JsFuture::from(caches.keys()).await?.dyn_into()?;
+    for old in names.iter().filter_map(|old| old.as_string()) {
+        if old.starts_with("drope-") && old != name {
+            JsFuture::from(caches.delete(&old)).await?;
+        }
+    }
+    JsFuture::from(caches.open(&name)).await?.dyn_into()
+}
+
+/// Reads a body piece by piece.
+async fn read(response: &Response, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, JsValue> {
+    let total = response.headers().get("content-length")?.and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let body = response.body().ok_or_else(|| JsValue::from("the answer is empty"))?;
+    let reader: ReadableStreamDefaultReader = body.get_reader().dyn_into()?;
+    let mut bytes = Vec::new();
+    loop {
+        let piece = JsFuture::from(reader.read()).await?;
+        if Reflect::get(&piece, &"done".into())?.is_truthy() {
+            return Ok(bytes);
+        }
+        let piece: Uint8Array = Reflect::get(&piece, &"value".into())?.dyn_into()?;
+        bytes.extend(piece.to_vec());
+        progress(bytes.len() as f64, total);
+    }
+}

@@ -1,0 +1,106 @@
+//! The worker: takes requests one after another and never blocks longer than one chunk of a prompt.
+
+mod ask;
+mod backend;
+mod download;
+mod library;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
+
+use self::library::Library;
+use crate::protocol::{Reply, Request};
+
+/// What the worker holds between two messages.
+struct Worker {
+    queue: RefCell<VecDeque<Request>>,
+    busy: Cell<bool>,
+    /// The run that may go on; any other stops at its next look.
+    current: Cell<Option<u32>>,
+}
+
+/// Entry point of the worker's wasm.
+pub fn start() {
+    console_error_panic_hook::set_once();
+    let worker = Rc::new(Worker { queue: RefCell::default(), busy: Cell::new(false), current: Cell::new(None) });
+    let library = Rc::new(RefCell::new(None::<Library>));
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
+        let Some(request) = request else { return };
+        worker.current.set(match &request {
+            Request::Answer { run, .. } | Request::Measure { run, .. } => Some(*run),
+            Request::Start { .. } | Request::Stop => None,
+        });
+        worker.queue.borrow_mut().push_back(request);
+        if !worker.busy.replace(true) {
+            wasm_bindgen_futures::spawn_local(drain(worker.clone(), library.clone()));
+        }
+    });
+    scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    // The handler lives as long as the worker.
+    on_message.forget();
+}
+
+/// Carries out requests until there are none.
+async fn drain(worker: Rc<Worker>, library: Rc<RefCell<Option<Library>>>) {
+    loop {
+        let Some(request) = worker.queue.borrow_mut().pop_front() else { break };
+        // Requests come one at a time, so the library is never borrowed twice.
+        let mut held = library.take();
+        if let Err(message) = carry_out(&worker, &mut held, request).await {
+            reply(&Reply::Failed { message });
+        }
+        library.replace(held);
+    }
+    worker.busy.set(false);
+}
+
+async fn carry_out(worker: &Worker, library: &mut Option<Library>, request: Request) -> Result<(), String> {
+    if let Request::Start { backend } = request {
+        let (chosen, ready) = backend::choose(backend).await?;
+        *library = Some(chosen);
+        reply(&ready);
+        return Ok(());
+    }
+    let library = library.as_mut().ok_or("The models are not ready yet; reload the page.")?;
+    let goes_on = |run| worker.current.get() == Some(run);
+    match request {
+        Request::Answer { run, question, depth, methods } => {
+            ask::answer(library, run, question, depth, methods, &|| goes_on(run)).await?;
+            reply(&Reply::Finished { run });
+        }
+        Request::Measure { run, question, method, trials } => {
+            ask::measure(library, run, question, method, trials, &|| goes_on(run)).await?;
+            reply(&Reply::Finished { run });
+        }
+        Request::Start { .. } | Request::Stop => {}
+    }
+    Ok(())
+}
+
+/// Sends a message to the page.
+fn reply(message: &Reply) {
+    if let Ok(text) = serde_json::to_string(message) {
+        // Fails only when the page is gone.
+        let _ = scope().post_message(&text.into());
+    }
+}
+
+fn scope() -> DedicatedWorkerGlobalScope {
+    js_sys::global().unchecked_into()
+}
+
+/// Lets messages from the page arrive.
+async fn breathe() {
+    gloo_timers::future::TimeoutFuture::new(0).await;
+}
+
+/// Milliseconds, for durations.
+fn now() -> f64 {
+    scope().performance().map_or(0.0, |clock| clock.now())
+}
