@@ -9,6 +9,7 @@ pub mod generate;
 pub mod language;
 pub mod model;
 pub mod niah;
+pub mod perplexity;
 pub mod positions;
 pub mod stats;
 pub mod tokenizer;

@@ -122,6 +122,10 @@ fn training_never_meets_keys_of_evaluation() {
 #[test]
 fn digits_are_single_tokens_and_words_are_one() {
     assert_eq!(count("1019"), 4);
+    for digit in '0'..='9' {
+        let number = format!("{digit}{digit}");
+        assert_eq!(TOKENIZER.decode(&encode(&number)).unwrap(), number, "every digit stands first and later");
+    }
     assert_eq!(count("whispering-workhorse is: 1019."), 8);
 }
 

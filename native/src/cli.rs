@@ -11,7 +11,7 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
-use crate::{evaluate, generate, inspect, logits, train};
+use crate::{bench, evaluate, fit_scale, generate, inspect, logits, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -35,6 +35,21 @@ enum Command {
         from: PathBuf,
         #[command(flatten)]
         train: Train,
+    },
+    /// Fit the temperature β = 1 + c·ln s by perplexity on held-out text, and write c into the config.
+    FitScale {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// Documents a length.
+        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
+        documents: u64,
+        /// Seed of the documents.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
     },
     /// Write the logits of token ids, to compare with other implementations.
     Logits {
@@ -71,6 +86,21 @@ enum Command {
     Inspect {
         #[command(flatten)]
         reading: Reading,
+    },
+    /// Time training, prefill and decoding; one line of JSON.
+    Bench {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// CPU threads of training; reading uses one.
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// Runs of each; the median counts.
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
+        repeats: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "cpu")]
+        device: DeviceChoice,
     },
     /// Measure a model.
     #[command(subcommand)]
@@ -194,6 +224,9 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Pretrain { train } => train::pretrain(&train.options()),
         Command::Recalibrate { from, train } => train::recalibrate(&from, &train.options()),
+        Command::FitScale { model, documents, seed, device } => {
+            fit_scale::run(&model, documents as usize, seed, device)
+        }
         Command::Logits { reading, ids, out } => {
             logits::write(&reading.model, &ids, |config| reading.positions(config), &out, reading.device)
         }
@@ -212,6 +245,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Inspect { reading } => inspect::print(&reading.model, |config| {
             Ok((reading.positions(config)?, reading.method(config), reading.factor))
         }),
+        Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,
             methods: niah.method,

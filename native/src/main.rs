@@ -1,9 +1,11 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
+mod bench;
 mod cli;
 mod device;
 mod evaluate;
 mod files;
+mod fit_scale;
 mod generate;
 mod inspect;
 mod interrupt;

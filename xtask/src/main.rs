@@ -4,6 +4,7 @@
 
 mod page;
 mod shell;
+mod table;
 mod test;
 mod toolchain;
 mod tools;
@@ -31,12 +32,15 @@ enum Task {
     },
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test,
+    /// Write the results table of the README from docs/results/niah.json.
+    Table,
 }
 
 fn main() {
     let result = match Cli::parse().task {
         Task::Play { port, open } => page::play(port, open),
         Task::Test => test::all(),
+        Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {
         eprintln!("error: {error:#}");

@@ -41,6 +41,13 @@ pub fn all() -> Result<()> {
         println!("NOT RUN: clippy on the web crate; the wasm toolchain here has none");
         tally.skipped += 1;
     }
+    match crate::table::check(&place) {
+        Ok(()) => tally.passed += 1,
+        Err(error) => {
+            println!("FAILED: {error:#}");
+            tally.failed += 1;
+        }
+    }
     // One profile for everything: an unoptimised Burn would have to be compiled beside the optimised one.
     let mut unit = cargo(&["test", "--release", "--no-fail-fast", "--features", "drope-core/train"]);
     unit.args(["-p", "drope-core", "-p", "drope-native", "-p", "xtask"]);

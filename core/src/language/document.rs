@@ -38,6 +38,8 @@ pub struct DocumentMix {
     /// Documents of nothing but a few facts, each told over and over: nearly every token teaches to bind a key
     /// to its value.
     pub facts: f64,
+    /// Among those, the ones in which facts are only told tersely.
+    pub terse: f64,
     /// Weight of prose in the loss: what comes next in it is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -55,6 +57,7 @@ impl Default for DocumentMix {
             words: 0.4,
             max_needles: 8,
             facts: 0.3,
+            terse: 0.4,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
@@ -124,7 +127,8 @@ fn repeated(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -
 /// forms, the value must be found by the key. This is what carries binding from the terse form, where it is
 /// learned first, to RULER's long ones.
 fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
-    let n = rng.random_range(2..=mix.max_needles.max(2));
+    // So few that most come twice: the first time teaches nothing.
+    let n = rng.random_range(2..=(budget / 12).min(mix.max_needles).max(2));
     let facts: Vec<Needle> = Key::distinct(rng, Split::Training, n)
         .into_iter()
         .map(|key| {
@@ -132,7 +136,7 @@ fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&
             Needle { key, value: values.random(rng, Values::DIGITS) }
         })
         .collect();
-    let only_terse = rng.random_bool(0.4);
+    let only_terse = rng.random_bool(mix.terse);
     let mut told = vec![false; n];
     let mut pieces = Vec::new();
     let mut used = 0;

@@ -19,7 +19,8 @@ pub fn tokenizer_corpus(seed: u64) -> Vec<String> {
     for split in [Split::Training, Split::Evaluation] {
         for key in Key::all(split) {
             let word = words::VALUE_WORDS[key.index() % words::VALUE_WORDS.len()];
-            for value in ["0123456789", word] {
+            // Every digit as the first of a number and as a later one.
+            for value in ["01234567890", word] {
                 let needle = Needle { key, value: value.to_owned() };
                 corpus.push(format!(" {} {} {value}, {value} and {value}.", needle.sentence(), ask_one(&needle)));
                 corpus.push(format!(" {} {}", ask_two(&needle, &needle), ask_all(&needle)));

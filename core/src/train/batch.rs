@@ -15,7 +15,8 @@ pub struct Curriculum {
     pub min_length: usize,
     /// Share of the steps over which the longest grows to the context.
     pub grow: f64,
-    /// Share of the steps over which documents of facts go from all to the mix's share.
+    /// Until half of this share of the steps all documents are terse facts; until the whole of it, both shares fall
+    /// to the mix's.
     #[serde(default)]
     pub facts_until: f64,
     /// Once grown, share of batches at the whole context; the others are log-uniform.
@@ -89,8 +90,9 @@ pub fn batch(
     rng.set_stream(step as u64 + 1);
     let length = curriculum.length(&mut rng, step, steps, context);
     let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), rows: 0, length };
-    let left = 1.0 - step as f64 / (curriculum.facts_until * steps as f64).max(1.0);
-    let mix = &DocumentMix { facts: mix.facts.max(left), ..mix.clone() };
+    let left = 2.0 - 2.0 * step as f64 / (curriculum.facts_until * steps as f64).max(1.0);
+    let left = left.clamp(0.0, 1.0);
+    let mix = &DocumentMix { facts: mix.facts.max(left), terse: mix.terse.max(left), ..mix.clone() };
     let rows = (tokens / length).max(1);
     while batch.rows < rows {
         let document = training_document(&mut rng, length, mix, bos, encode);

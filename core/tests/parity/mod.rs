@@ -2,6 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::Config;
+#[cfg(target_arch = "wasm32")]
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Cache, Model};
 use drope_core::positions::{Method, Positions};
@@ -92,6 +93,7 @@ impl Case {
     }
 
     /// Greedy answer to the fixture's ids.
+    #[cfg(target_arch = "wasm32")]
     pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
         let options = Options { max_new_tokens: tokens, stop: vec![], context: 1000, temperature: 0.0, seed: 0 };
         let (model, config, positions) = (self.model(device), self.config(), self.positions());

@@ -15,6 +15,7 @@ use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, Optimizer, batch};
 
 use self::checkpoint::Checkpoint;
+pub use self::gradients::of_batch as gradients_of_batch;
 use self::progress::Progress;
 use crate::device::{Chosen, DeviceChoice};
 use crate::recipe::{Dropped, Recipe, Shape};
@@ -41,7 +42,7 @@ pub fn pretrain(options: &Options) -> Result<()> {
     let config = new_config(shape, &recipe, &tokenizer);
     config.check()?;
     let seed = recipe.seed;
-    run(options, &recipe, config, &tokenizer, |config, device| Ok(Model::random(config, seed, device)))
+    run(options, &recipe, &config, &tokenizer, |config, device| Ok(Model::random(config, seed, device)))
 }
 
 /// `core recalibrate`: positions dropped from a trained model, then trained at no more than the context of the recipe.
@@ -63,7 +64,7 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
         Dropped::All => config.attention = drop.attention_type,
         Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
     }
-    run(options, &recipe, config, &tokenizer, |config, device| {
+    run(options, &recipe, &config, &tokenizer, |config, device| {
         let bytes = files::read(&from.join("model.safetensors"))?;
         Model::from_safetensors_with_new_norms(config, &bytes, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
@@ -93,7 +94,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
 fn run(
     options: &Options,
     recipe: &Recipe,
-    config: Config,
+    config: &Config,
     tokenizer: &Tokenizer,
     initial: impl FnOnce(&Config, &burn::tensor::Device) -> Result<Model>,
 ) -> Result<()> {
@@ -104,15 +105,15 @@ fn run(
     }
     let threads = if is_cpu { options.threads.max(1) } else { 1 };
     let device = device.autodiff();
-    let positions = Method::of(&config).positions(&config, 1.0)?;
+    let positions = Method::of(config).positions(config, 1.0)?;
     let fresh = Optimizer::new(recipe.optimizer, recipe.weight_decay);
     let (mut state, model, mut optimizer) = match Checkpoint::find(options.out)? {
-        Some(found) if options.resume => found.load(recipe, &config, fresh, &device)?,
+        Some(found) if options.resume => found.load(recipe, config, fresh, &device)?,
         Some(_) => {
             bail!("{} holds an unfinished run; go on with --resume, or choose another --out", options.out.display())
         }
         None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
-        None => (checkpoint::State::default(), initial(&config, &device)?, fresh),
+        None => (checkpoint::State::default(), initial(config, &device)?, fresh),
     };
     let mut model = Some(model);
     interrupt::watch()?;
@@ -121,7 +122,7 @@ fn run(
     for batch in batches {
         let current = model.take().context("the model is always put back")?;
         let learning_rate = recipe.schedule.at(state.step, recipe.steps);
-        let step = gradients::of_batch(&current, &batch, &positions, &device, threads);
+        let step = gradients_of_batch(&current, &batch, &positions, &device, threads);
         let (updated, norm) =
             optimizer.step(current, step.gradients, learning_rate, recipe.max_gradient_norm).with_context(|| {
                 format!(
@@ -134,7 +135,7 @@ fn run(
         progress.step(&mut state, &batch, &step.losses, learning_rate, norm)?;
         let stopped = interrupt::requested();
         if stopped || (state.step % options.save_every == 0 && state.step < recipe.steps) {
-            checkpoint::save(options.out, &state, recipe, &config, &updated, tokenizer, &optimizer)?;
+            checkpoint::save(options.out, &state, recipe, config, &updated, tokenizer, &optimizer)?;
         }
         if stopped {
             let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
@@ -143,7 +144,7 @@ fn run(
         model = Some(updated);
     }
     let model = model.context("the model is always put back")?;
-    model_folder::save(options.out, &config, &model, tokenizer, Precision::F32)?;
+    model_folder::save(options.out, config, &model, tokenizer, Precision::F32)?;
     files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
     progress.finish(&state)?;
     checkpoint::remove(options.out)

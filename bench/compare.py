@@ -1,0 +1,103 @@
+"""Speed of `core` beside PyTorch on the same model, machine and run; writes docs/benchmarks.{json,md}.
+
+    pip install torch transformers
+    cargo build --release -p drope-native
+    python bench/compare.py path/to/core
+
+Both sides use one thread and are measured in turn, three times each; the median ratio counts. PyTorch runs
+transformers' LlamaForCausalLM with scaled-dot-product attention and torch.optim.AdamW.
+"""
+
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from transformers import LlamaForCausalLM
+
+ROOT = pathlib.Path(__file__).parent.parent
+MODEL = ROOT / "models" / "nano-rope"
+BATCH, LENGTH, PROMPT, NEW, REPEATS, ROUNDS = 16, 256, 1024, 64, 7, 3
+
+
+def timed(function):
+    function()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def pytorch():
+    torch.set_num_threads(1)
+    model = LlamaForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
+    vocab = model.config.vocab_size
+    ids = torch.tensor([(i * 7919 + 13) % vocab for i in range(BATCH * LENGTH)]).view(BATCH, LENGTH)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
+
+    def step():
+        logits = model(ids[:, :-1], use_cache=False).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+
+    train = BATCH * LENGTH / timed(step)
+    model.eval()
+    prompt = ids.flatten()[:PROMPT].view(1, -1)
+    with torch.no_grad():
+        prefill = PROMPT / timed(lambda: model(prompt, use_cache=True, logits_to_keep=1))
+        speeds = []
+        for _ in range(REPEATS):
+            out = model(prompt, use_cache=True, logits_to_keep=1)
+            start = time.perf_counter()
+            for _ in range(NEW):
+                token = out.logits[:, -1:].argmax(-1)
+                out = model(token, past_key_values=out.past_key_values, use_cache=True)
+            speeds.append(NEW / (time.perf_counter() - start))
+    return {"train": train, "prefill": prefill, "decode": statistics.median(speeds)}
+
+
+def core(binary):
+    line = subprocess.run([binary, "bench", "--model", MODEL, "--repeats", str(REPEATS)], check=True,
+                          capture_output=True, text=True).stdout
+    return json.loads(line)
+
+
+def main():
+    rounds = [(core(sys.argv[1]), pytorch()) for _ in range(ROUNDS)]
+    rows = []
+    for kind, label in (("train", "training, batch 16 × 256, AdamW"), ("prefill", "prefill, 1,024 tokens"),
+                        ("decode", "decode, 64 tokens behind 1,024")):
+        ours = statistics.median(a[kind] for a, _ in rounds)
+        theirs = statistics.median(b[kind] for _, b in rounds)
+        ratio = statistics.median(a[kind] / b[kind] for a, b in rounds)
+        rows.append({"what": label, "core": round(ours), "pytorch": round(theirs), "ratio": round(ratio, 2)})
+    sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "models").glob("*/model.safetensors"))}
+    browser = ROOT / "docs" / "browser.json"
+    result = {"torch": torch.__version__, "threads": 1, "rows": rows, "model_bytes": sizes,
+              "browser": json.loads(browser.read_text()) if browser.exists() else None}
+    (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
+    text = ["# Benchmarks", "", f"`python bench/compare.py` against PyTorch {torch.__version__}, one thread each,",
+            "in turn on the same machine; nano-rope, f32. Tokens per second, medians; the ratio is taken run by run.", "",
+            "| | core (Burn flex) | PyTorch | core / PyTorch |", "|---|---|---|---|"]
+    text += [f"| {r['what']} | {r['core']:,} | {r['pytorch']:,} | {r['ratio']} |" for r in rows]
+    if result["browser"]:
+        b = result["browser"]
+        text += ["", "In headless Chromium, `cargo xtask test` (the end-to-end test writes `docs/browser.json`):", "",
+                 f"- 64 tokens of nano-rope: {b['webgpu_ms']} ms on WebGPU ({b['adapter']}), {b['cpu_ms']} ms on the wasm CPU;",
+                 f"- from the click to the first token of the first answer, 4×, wasm CPU: {b['first_token_s']} s;",
+                 f"- worker wasm {b['worker_wasm_gzip']:,} bytes gzipped, page wasm {b['page_wasm_gzip']:,} bytes gzipped."]
+    text += ["", "Models: " + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()) + "."]
+    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(text) + "\n")
+    print("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()

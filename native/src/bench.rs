@@ -1,0 +1,93 @@
+//! `core bench`: tokens a second of training, prefill and decoding, for comparison with other implementations.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::model::Model;
+use drope_core::positions::Method;
+use drope_core::train::{Batch, Optimizer, OptimizerKind};
+use serde::Serialize;
+
+use crate::device::{self, DeviceChoice};
+use crate::{model_folder, train};
+
+/// Rows and tokens of a training batch.
+const BATCH: [usize; 2] = [16, 256];
+/// Tokens of the prompt, and tokens that are generated behind it.
+const PROMPT: [usize; 2] = [1024, 64];
+
+/// Medians of several runs, in tokens a second.
+#[derive(Serialize)]
+struct Speeds {
+    threads: usize,
+    train: f64,
+    prefill: f64,
+    decode: f64,
+}
+
+/// Prints the speeds as one line of JSON.
+pub fn run(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
+    let config = model_folder::config(folder)?;
+    let device = device::open(choice)?.device;
+    let train = train_speed(folder, &config, &device, threads, repeats)?;
+    let (prefill, decode) = read_speed(folder, &config, &device, repeats)?;
+    println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
+    Ok(())
+}
+
+fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, repeats: usize) -> Result<f64> {
+    let device = device.clone().autodiff();
+    let mut model = model_folder::model(folder, config, &device)?;
+    let mut optimizer = Optimizer::new(OptimizerKind::AdamW, 0.1);
+    let positions = Method::Rope.positions(config, 1.0)?;
+    let [rows, length] = BATCH;
+    let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
+    let batch = Batch { ids, weights: vec![1.0; rows * length], rows, length };
+    let mut speeds = Vec::new();
+    for repeat in 0..=repeats {
+        let start = Instant::now();
+        let step = train::gradients_of_batch(&model, &batch, &positions, &device, threads);
+        model = optimizer.step(model, step.gradients, 1e-4, 1.0)?.0;
+        // The first step allocates.
+        if repeat > 0 {
+            speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());
+        }
+    }
+    median(speeds)
+}
+
+fn read_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -> Result<(f64, f64)> {
+    let model = Model::from_safetensors(config, &crate::files::read(&folder.join("model.safetensors"))?, device)?;
+    let [prompt, new] = PROMPT;
+    let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
+    let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
+    let options = Options { max_new_tokens: new + 1, stop: vec![], context: 2 * prompt, temperature: 0.0, seed: 0 };
+    let (mut prefill, mut decode) = (Vec::new(), Vec::new());
+    for repeat in 0..=repeats {
+        let start = Instant::now();
+        let mut read = start;
+        let observe = async |event| {
+            if event == Event::Read(prompt) {
+                read = Instant::now();
+            }
+            Flow::Continue
+        };
+        pollster::block_on(generate(&model, config, &positions, &ids, &options, observe))?;
+        if repeat > 0 {
+            prefill.push(prompt as f64 / (read - start).as_secs_f64());
+            // The first token comes out of the prompt.
+            decode.push(new as f64 / read.elapsed().as_secs_f64());
+        }
+    }
+    Ok((median(prefill)?, median(decode)?))
+}
+
+fn median(mut values: Vec<f64>) -> Result<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().context("--repeats must be at least 1")
+}
