@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, anyhow, bail};
 use drope_core::config::AttentionType;
 use drope_core::language::DocumentMix;
 use drope_core::train::{Curriculum, OptimizerKind, Schedule};
@@ -83,8 +83,12 @@ pub enum Dropped {
 impl Recipe {
     /// Reads a recipe.
     pub fn read(path: &Path) -> Result<Self> {
-        let recipe: Self =
-            toml::from_str(&files::read_text(path)?).with_context(|| format!("{} is not a recipe", path.display()))?;
+        let text = files::read_text(path)?;
+        let recipe: Self = toml::from_str(&text).map_err(|error| {
+            // The parser's own report draws a picture of several lines.
+            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            anyhow!("{} is not a recipe: {} (line {line})", path.display(), error.message().replace('\n', " "))
+        })?;
         for (name, value) in
             [("context", recipe.context), ("steps", recipe.steps), ("tokens_per_step", recipe.tokens_per_step)]
         {

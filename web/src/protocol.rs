@@ -12,6 +12,8 @@ pub enum Request {
     Start {
         /// What the reader wants.
         backend: BackendChoice,
+        /// Address of the page: the worker's own is a blob, below which there are no files.
+        base: String,
     },
     /// Let both methods answer one question.
     Answer {

@@ -27,14 +27,21 @@ pub fn all() -> Result<()> {
         command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place)).args(arguments);
         command
     };
+    // Always the same packages together: cargo joins their features, and another set would compile Burn again.
     let native = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
     let clippy = |packages: &[&str], more: &[&str]| {
         let mut command = cargo(&["clippy", "--release", "--all-targets"]);
         command.args(packages).args(more).args(["--", "-D", "warnings"]);
         command
     };
+    // One profile for everything, for the same reason.
+    let test = |more: &[&str]| {
+        let mut command = cargo(&["test", "--release", "--no-fail-fast"]);
+        command.args(native).args(more);
+        command
+    };
     tally.check("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
-    tally.check("clippy", &mut clippy(&native, &["--features", "drope-core/train"]))?;
+    tally.check("clippy", &mut clippy(&native, &[]))?;
     if tools.has_wasm_clippy() {
         tally.check("clippy on wasm", &mut clippy(&["-p", "drope-web"], &["--target", "wasm32-unknown-unknown"]))?;
     } else {
@@ -48,10 +55,8 @@ pub fn all() -> Result<()> {
             tally.failed += 1;
         }
     }
-    // One profile for everything: an unoptimised Burn would have to be compiled beside the optimised one.
-    let mut unit = cargo(&["test", "--release", "--no-fail-fast", "--features", "drope-core/train"]);
-    unit.args(["-p", "drope-core", "-p", "drope-native", "-p", "xtask"]);
-    tally.tests("native tests", &mut unit)?;
+    let unit = ["--lib", "--bins", "--test", "model", "--test", "language", "--test", "cli"];
+    tally.tests("native tests", &mut test(&unit))?;
     for package in ["core", "web"] {
         let mut command = tools.command("wasm-pack");
         command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place));
@@ -67,10 +72,9 @@ pub fn all() -> Result<()> {
         tally.tests(&format!("{package} in the browser"), &mut command)?;
     }
     build(&place, &tools)?;
-    let mut crossing = cargo(&["test", "--release", "--no-fail-fast", "-p", "drope-tests", "--"]);
     // One browser at a time: each of them runs a whole WebGPU in software.
-    crossing.args(["--test-threads", "1", "--nocapture"]);
-    tally.tests("across crates, browser included", &mut crossing)?;
+    let crossing = ["--test", "browser", "--test", "transformers", "--", "--test-threads", "1", "--nocapture"];
+    tally.tests("across crates, browser included", &mut test(&crossing))?;
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
     if tally.failed > 0 {
         bail!("{} checks failed", tally.failed);
@@ -82,11 +86,9 @@ impl Tally {
     /// A step that passes or fails as a whole.
     fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
         println!("== {name}");
-        if tee(command)?.0 {
-            self.passed += 1
-        } else {
-            self.failed += 1
-        }
+        let is_ok = tee(command)?.0;
+        self.passed += usize::from(is_ok);
+        self.failed += usize::from(!is_ok);
         Ok(())
     }
 

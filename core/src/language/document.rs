@@ -128,7 +128,7 @@ fn repeated(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -
 /// learned first, to RULER's long ones.
 fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     // So few that most come twice: the first time teaches nothing.
-    let n = rng.random_range(2..=(budget / 12).min(mix.max_needles).max(2));
+    let n = rng.random_range(2..=(budget / 16).min(mix.max_needles).max(2));
     let facts: Vec<Needle> = Key::distinct(rng, Split::Training, n)
         .into_iter()
         .map(|key| {

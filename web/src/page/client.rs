@@ -21,10 +21,11 @@ pub fn connect(state: State) {
     match spawn(state) {
         Ok(worker) => {
             WORKER.replace(Some(worker));
-            send(&Request::Start { backend: state.backend_choice.get_untracked() });
+            let base = document().base_uri().ok().flatten().unwrap_or_default();
+            send(&Request::Start { backend: state.backend_choice.get_untracked(), base });
         }
         Err(_) => {
-            state.error.set(Some("This browser starts no web workers, in which the models run; try another.".into()))
+            state.error.set(Some("This browser starts no web workers, in which the models run; try another.".into()));
         }
     }
 }

@@ -33,9 +33,10 @@ async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
     let files = files("nano-rope").await?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
-    let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    // NaN compares as false, and must not pass.
-    if expected.len() != found.len() || !(difference <= TOLERANCE) {
+    // NaN must not pass as small.
+    let distance = |(a, b): (&f32, &f32)| if b.is_finite() { (a - b).abs() } else { f32::INFINITY };
+    let difference = expected.iter().zip(&found).map(distance).fold(0.0, f32::max);
+    if expected.len() != found.len() || difference > TOLERANCE {
         return Err(format!("WebGPU is here but gives other answers (logits differ by {difference:.1e})"));
     }
     let times = format!("{PROMPT} tokens in {gpu_time:.0} ms on WebGPU and {cpu_time:.0} ms on the CPU");

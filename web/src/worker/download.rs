@@ -1,23 +1,35 @@
 //! Files of the page's own origin, with progress, kept in the browser's cache.
 
+use std::cell::RefCell;
+
 use js_sys::{Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Cache, ReadableStreamDefaultReader, Response};
+use web_sys::{Cache, ReadableStreamDefaultReader, Response, Url};
 
 use super::scope;
 use crate::BUILD;
 
+thread_local! {
+    static BASE: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Sets the address that paths are relative to.
+pub fn set_base(base: String) {
+    BASE.set(base);
+}
+
 /// The bytes of a file; `progress` is told bytes so far and bytes in all (0 if unknown).
 pub async fn file(path: &str, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, String> {
     fetch(path, progress).await.map_err(|error| {
-        let reason = error.as_string().unwrap_or_else(|| format!("{error:?}"));
+        let thrown = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
+        let reason = thrown.or_else(|| error.as_string()).unwrap_or_else(|| "no reason given".to_owned());
         format!("{path} could not be loaded ({reason}); check the connection and reload the page.")
     })
 }
 
 async fn fetch(path: &str, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, JsValue> {
-    let address = format!("{path}?v={BUILD}");
+    let address = Url::new_with_base(&format!("{path}?v={BUILD}"), &BASE.with_borrow(String::clone))?.href();
     // Without a secure context there is no cache; the page works all the same.
     let cache = open_cache().await.ok();
     if let Some(cache) = &cache

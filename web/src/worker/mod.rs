@@ -61,7 +61,8 @@ async fn drain(worker: Rc<Worker>, library: Rc<RefCell<Option<Library>>>) {
 }
 
 async fn carry_out(worker: &Worker, library: &mut Option<Library>, request: Request) -> Result<(), String> {
-    if let Request::Start { backend } = request {
+    if let Request::Start { backend, base } = request {
+        download::set_base(base);
         let (chosen, ready) = backend::choose(backend).await?;
         *library = Some(chosen);
         reply(&ready);
