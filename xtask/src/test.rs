@@ -66,9 +66,6 @@ pub fn all() -> Result<()> {
         }
         // WebGPU in software takes its time.
         command.env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-        if package == "core" {
-            command.args(["--", "--features", "wgpu", "--test", "web"]);
-        }
         tally.tests(&format!("{package} in the browser"), &mut command)?;
     }
     build(&place, &tools)?;
