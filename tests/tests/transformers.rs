@@ -31,7 +31,8 @@ fn transformers_computes_our_logits_for_nano_rope() {
         return;
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/nano-rope");
-    let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % 500).collect();
+    let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
+    let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % config.vocab_size as u32).collect();
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join("logits.safetensors");
     let list = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
@@ -42,7 +43,6 @@ fn transformers_computes_our_logits_for_nano_rope() {
     let theirs =
         logits.tensor("logits").unwrap().data().chunks_exact(4).map(|v| f32::from_le_bytes(v.try_into().unwrap()));
 
-    let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
     let weights = std::fs::read(folder.join("model.safetensors")).unwrap();
     let device = Device::flex();
     let model = Model::from_safetensors(&config, &weights, &device).unwrap();
