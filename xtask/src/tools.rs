@@ -1,4 +1,4 @@
-//! The programs around cargo: Trunk, wasm-bindgen, wasm-pack, wasm-opt and a browser.
+//! The programs around cargo: Trunk, wasm-bindgen, wasm-pack and a browser.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -27,7 +27,6 @@ const WASM_PACK: Tool = Tool { program: "wasm-pack", package: "wasm-pack", versi
 pub struct Tools {
     folder: PathBuf,
     toolchain: Option<String>,
-    wasm_opt_version: Option<String>,
 }
 
 impl Tools {
@@ -38,14 +37,7 @@ impl Tools {
         for tool in [TRUNK, WASM_BINDGEN] {
             install(&tool, &folder)?;
         }
-        if which("wasm-opt").is_none()
-            && let Err(error) = apt_install(&["binaryen"])
-        {
-            eprintln!("wasm-opt is not here ({error:#}); Trunk will try to download it");
-        }
-        let wasm_opt_version = capture(Command::new("wasm-opt").arg("--version"))
-            .and_then(|line| line.split_whitespace().nth(2).map(|number| format!("version_{number}")));
-        Ok(Self { folder: folder.join("bin"), toolchain, wasm_opt_version })
+        Ok(Self { folder: folder.join("bin"), toolchain })
     }
 
     /// What the browser tests need on top: wasm-pack, Chromium and its driver.
@@ -76,9 +68,6 @@ impl Tools {
         if let Some(toolchain) = &self.toolchain {
             // `cargo xtask` runs under one toolchain's cargo: its variables must not leak into another's.
             command.env("RUSTUP_TOOLCHAIN", toolchain).env_remove("CARGO").env_remove("RUSTC");
-        }
-        if let Some(version) = &self.wasm_opt_version {
-            command.env("TRUNK_TOOLS_WASM_OPT", version);
         }
         command
     }
