@@ -83,6 +83,12 @@ impl Tokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 
+    /// Tokens of a text. One that cannot be encoded is longer than any context, so that the caller's own check of
+    /// the length refuses it.
+    pub fn count(&self, text: &str) -> usize {
+        self.encode(text).map_or(usize::MAX / 4, |ids| ids.len())
+    }
+
     /// Ids of a prompt: the beginning-of-text token, where the model has one, and the text.
     ///
     /// # Errors

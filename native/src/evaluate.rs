@@ -213,7 +213,7 @@ fn run_cell(
 }
 
 async fn run_trial(reader: &Reader, spec: &Spec, positions: &Positions) -> Result<Score> {
-    let sample = niah::sample(spec, &|text| reader.tokenizer.encode(text).map_or(usize::MAX / 4, |ids| ids.len()))?;
+    let sample = niah::sample(spec, &|text| reader.tokenizer.count(text))?;
     let prompt = reader.tokenizer.prompt(&sample.prompt(), reader.config.bos_token_id)?;
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),

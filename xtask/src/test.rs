@@ -60,10 +60,12 @@ pub fn all() -> Result<()> {
     for package in ["core", "web"] {
         let mut command = tools.command("wasm-pack");
         command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place));
-        command.args(["test", "--headless", "--chrome", "--release", "--mode", "no-install", package]);
+        command.args(["test", "--headless", "--chrome", "--release", "--mode", "no-install"]);
         if let Some(driver) = crate::shell::which("chromedriver") {
             command.arg("--chromedriver").arg(driver);
         }
+        // Last: what follows the package goes to cargo.
+        command.arg(package);
         // WebGPU in software takes its time.
         command.env("WASM_BINDGEN_TEST_TIMEOUT", "600");
         tally.tests(&format!("{package} in the browser"), &mut command)?;

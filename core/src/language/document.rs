@@ -38,7 +38,8 @@ pub struct DocumentMix {
     /// Documents of nothing but a few facts, each told over and over: nearly every token teaches to bind a key
     /// to its value.
     pub facts: f64,
-    /// Among those, the ones in which facts are only told tersely.
+    /// Needles, and questions, told tersely (`amber-acorn is: 1019.`, or without the `is:`): binding is learned first
+    /// where the key stands next to the value.
     pub terse: f64,
     /// Weight of prose in the loss: what comes next in it is mostly chance.
     pub prose_weight: f32,
@@ -136,19 +137,14 @@ fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&
             Needle { key, value: values.random(rng, Values::DIGITS) }
         })
         .collect();
-    let only_terse = rng.random_bool(mix.terse);
-    let mut told = vec![false; n];
+        let mut told = vec![false; n];
     let mut pieces = Vec::new();
     let mut used = 0;
     // The caller cuts the last one where the document is full.
     while used < budget {
         let index = rng.random_range(0..n);
         let fact = &facts[index];
-        let opening = match rng.random_range(0..3) {
-            0 if !only_terse => fact.opening(),
-            1 if !only_terse => ask_one(fact),
-            _ => fact.terse_opening(),
-        };
+        let opening = if rng.random_bool(0.5) { tell(rng, fact, mix) } else { ask(rng, fact, mix) };
         let answer = format!("{}.", fact.value);
         used += count(&opening) + count(&answer);
         let kind = if std::mem::replace(&mut told[index], true) { Kind::Answer } else { Kind::Prose };
@@ -158,30 +154,23 @@ fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&
     pieces
 }
 
-/// Needles asked for together.
+/// Needles asked for together, as text.
 struct Question {
-    needles: Vec<Needle>,
+    needles: Vec<String>,
     text: String,
-}
-
-impl Question {
-    fn answer(&self) -> String {
-        let values: Vec<&str> = self.needles.iter().map(|needle| needle.value.as_str()).collect();
-        format!("{}.", list(&values))
-    }
+    answer: String,
 }
 
 fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     let most = if rng.random_bool(mix.full) { mix.max_needles } else { rng.random_range(1..=mix.max_needles) };
     let ask_every = rng.random_bool(mix.all_asked);
-    let digits = if rng.random_bool(0.7) { Values::DIGITS } else { rng.random_range(3..=6) };
     let mut keys = Key::distinct(rng, Split::Training, most).into_iter();
-    let mut needles: Vec<Needle> = Vec::new();
+    let mut needles: Vec<String> = Vec::new();
     let mut asked: Vec<Piece> = Vec::new();
     let mut left = budget;
-    while let Some(question) = draw_question(rng, &mut keys, mix, digits, most - needles.len()) {
-        let hidden: usize = question.needles.iter().map(|needle| count(&needle.sentence())).sum();
-        let (text, answer) = (question.text.clone(), question.answer());
+    while let Some(question) = draw_question(rng, &mut keys, mix, most - needles.len()) {
+        let hidden: usize = question.needles.iter().map(|needle| count(needle)).sum();
+        let (text, answer) = (question.text, question.answer);
         let spoken = count(&text) + count(&answer);
         // The first question is always asked; a needle that is not costs less room.
         let ask = asked.is_empty() || ask_every || rng.random_bool(0.3);
@@ -204,7 +193,7 @@ fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl 
     let mut pieces: Vec<Piece> = prose(rng, left, count).into_iter().map(|text| (text, Kind::Prose)).collect();
     for needle in needles {
         let at = rng.random_range(0..=pieces.len());
-        pieces.insert(at, (needle.sentence(), Kind::Fact));
+        pieces.insert(at, (needle, Kind::Fact));
     }
     pieces.extend(asked);
     pieces
@@ -215,28 +204,39 @@ fn draw_question(
     rng: &mut impl Rng,
     keys: &mut impl Iterator<Item = Key>,
     mix: &DocumentMix,
-    digits: usize,
     most: usize,
 ) -> Option<Question> {
-    let values = if rng.random_bool(mix.words) { Values::Words } else { Values::Numbers };
-    let kind = rng.random::<f64>();
     if most == 0 {
         return None;
     }
-    let needle = |rng: &mut _, key| Needle { key, value: values.random(rng, digits) };
+    let values = if rng.random_bool(mix.words) { Values::Words } else { Values::Numbers };
+    let needle = |rng: &mut _, key| Needle { key, value: values.random(rng, Values::DIGITS) };
     let first = needle(rng, keys.next()?);
-    if kind < mix.multi_query && most >= 2 {
-        let needles = vec![first, needle(rng, keys.next()?)];
-        let text = ask_two(&needles[0], &needles[1]);
-        return Some(Question { needles, text });
-    }
-    if kind < mix.multi_query + mix.multi_value && most >= 2 {
-        let text = ask_all(&first);
-        let key = first.key;
-        let mut needles = vec![first];
-        needles.extend((1..rng.random_range(2..=most.min(4))).map(|_| needle(rng, key)));
-        return Some(Question { needles, text });
-    }
-    let text = ask_one(&first);
-    Some(Question { needles: vec![first], text })
+    let kind = rng.random::<f64>();
+    let (needles, text) = if most == 1 || kind >= mix.multi_query + mix.multi_value {
+        let text = ask(rng, &first, mix);
+        (vec![first], text)
+    } else if kind < mix.multi_query {
+        let second = needle(rng, keys.next()?);
+        let text = ask_two(&first, &second);
+        (vec![first, second], text)
+    } else {
+        let (key, text) = (first.key, ask_all(&first));
+        let more = rng.random_range(1..most.min(4));
+        (std::iter::once(first).chain((0..more).map(|_| needle(rng, key))).collect(), text)
+    };
+    let values: Vec<&str> = needles.iter().map(|needle| needle.value.as_str()).collect();
+    let answer = format!("{}.", list(&values));
+    let needles = needles.iter().map(|needle| format!("{} {}.", tell(rng, needle, mix), needle.value)).collect();
+    Some(Question { needles, text, answer })
+}
+
+/// A needle up to its value, in one of its forms.
+fn tell(rng: &mut impl Rng, needle: &Needle, mix: &DocumentMix) -> String {
+    if rng.random_bool(mix.terse) { needle.short_opening(rng.random_bool(0.5)) } else { needle.opening() }
+}
+
+/// The question for a needle, in one of its forms.
+fn ask(rng: &mut impl Rng, needle: &Needle, mix: &DocumentMix) -> String {
+    if rng.random_bool(mix.terse) { needle.short_opening(rng.random_bool(0.5)) } else { ask_one(needle) }
 }

@@ -68,9 +68,9 @@ impl Needle {
         format!("One of the special magic {}s for {} is:", self.kind(), self.key)
     }
 
-    /// `whispering-workhorse is:`, the fact without its frame and value. Only training uses it.
-    pub fn terse_opening(&self) -> String {
-        format!("{} is:", self.key)
+    /// The fact without its frame and value: `whispering-workhorse is:`, or the bare key. Only training uses it.
+    pub fn short_opening(&self, is_bare: bool) -> String {
+        if is_bare { self.key.to_string() } else { format!("{} is:", self.key) }
     }
 
     fn kind(&self) -> &'static str {

@@ -282,9 +282,9 @@ pub const NOUNS: [&str; 48] = [
 
 /// Adjectives of the prose.
 pub const ADJECTIVES: [&str; 32] = [
-    "old", "young", "small", "large", "quiet", "loud", "green", "white", "black", "warm", "cold", "tall", "short",
-    "happy", "tired", "kind", "strange", "famous", "simple", "heavy", "light", "empty", "busy", "distant", "narrow",
-    "broad", "early", "late", "poor", "rich", "new", "lost",
+    "brown", "young", "small", "large", "quiet", "loud", "green", "white", "black", "warm", "cold", "tall", "short",
+    "happy", "tired", "kind", "strange", "famous", "simple", "heavy", "light", "hidden", "busy", "distant", "narrow",
+    "broad", "wet", "late", "poor", "rich", "new", "lost",
 ];
 
 /// Verbs of the prose, past tense, usable with and without an object phrase.

@@ -37,8 +37,11 @@ impl Model {
             if name.ends_with("norm.weight") {
                 return Ok(vec![1.0; size]);
             }
-            let std =
-                if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") { residual } else { 0.02 };
+            let std = match name {
+                _ if name.ends_with("embed_tokens.weight") => 0.5,
+                _ if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") => residual,
+                _ => inside,
+            };
             let normal = Normal::new(0.0, std as f32).expect("the standard deviation is above 0");
             Ok((0..size).map(|_| normal.sample(&mut rng)).collect())
         };

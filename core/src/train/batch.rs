@@ -15,15 +15,36 @@ pub struct Curriculum {
     pub min_length: usize,
     /// Share of the steps over which the longest grows to the context.
     pub grow: f64,
-    /// Until half of this share of the steps all documents are terse facts; until the whole of it, both shares fall
-    /// to the mix's.
-    #[serde(default)]
-    pub facts_until: f64,
+    /// Share of the steps after which the documents are the recipe's mix. Until half of it they are easy, in between
+    /// they change over.
+    pub easy_until: f64,
+    /// Share of documents of facts told over and over among the easy ones, in which all is told tersely.
+    pub easy_facts: f64,
+    /// Most needles in an easy document.
+    pub easy_needles: usize,
     /// Once grown, share of batches at the whole context; the others are log-uniform.
     pub at_context: f64,
 }
 
 impl Curriculum {
+    /// What the documents of step `step` of `steps` are drawn from.
+    ///
+    /// Binding a key to its value is learned within 4 M tokens from a few facts with the value right behind the key,
+    /// and carries over to longer forms and more needles. Begun with those it was not learned within 10 M.
+    fn mix(&self, step: usize, steps: usize, mix: &DocumentMix) -> DocumentMix {
+        let progress = step as f64 / (self.easy_until * steps as f64).max(1.0);
+        let easy = (2.0 - 2.0 * progress).clamp(0.0, 1.0);
+        let blend = |easy_value: f64, value: f64| easy * easy_value + (1.0 - easy) * value;
+        DocumentMix {
+            terse: blend(1.0, mix.terse),
+            facts: blend(self.easy_facts, mix.facts),
+            max_needles: blend(self.easy_needles as f64, mix.max_needles as f64).round() as usize,
+            multi_query: blend(0.0, mix.multi_query),
+            multi_value: blend(0.0, mix.multi_value),
+            ..mix.clone()
+        }
+    }
+
     /// Length of the documents of step `step` of `steps`, at most `context` tokens.
     fn length(&self, rng: &mut ChaCha8Rng, step: usize, steps: usize, context: usize) -> usize {
         let progress = step as f64 / steps.max(1) as f64;
@@ -90,9 +111,7 @@ pub fn batch(
     rng.set_stream(step as u64 + 1);
     let length = curriculum.length(&mut rng, step, steps, context);
     let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), rows: 0, length };
-    let left = 2.0 - 2.0 * step as f64 / (curriculum.facts_until * steps as f64).max(1.0);
-    let left = left.clamp(0.0, 1.0);
-    let mix = &DocumentMix { facts: mix.facts.max(left), terse: mix.terse.max(left), ..mix.clone() };
+    let mix = &curriculum.mix(step, steps, mix);
     let rows = (tokens / length).max(1);
     while batch.rows < rows {
         let document = training_document(&mut rng, length, mix, bos, encode);

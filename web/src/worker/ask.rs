@@ -111,8 +111,7 @@ fn draw(book: &Book, question: Question, depth: Option<f64>) -> Result<Sample, S
         depth,
         seed: question.seed,
     };
-    let count = |text: &str| book.tokenizer.encode(text).map_or(usize::MAX / 4, |ids| ids.len());
-    sample(&spec, &count).map_err(|error| error.to_string())
+    sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())
 }
 
 fn tokens(book: &Book, sample: &Sample) -> Result<Vec<u32>, String> {
