@@ -11,6 +11,7 @@ pub mod model;
 pub mod niah;
 pub mod perplexity;
 pub mod positions;
+pub mod results;
 pub mod stats;
 pub mod tokenizer;
 #[cfg(feature = "train")]

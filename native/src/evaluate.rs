@@ -11,10 +11,10 @@ use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{self, Score, Spec, Task};
 use drope_core::positions::{Method, Positions};
+use drope_core::results::Cell;
 use drope_core::stats::wilson;
 use drope_core::tokenizer::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::{Deserialize, Serialize};
 
 use crate::{device, files, interrupt, model_folder};
 
@@ -32,31 +32,6 @@ pub struct Request {
     pub json: Option<PathBuf>,
     pub device: device::DeviceChoice,
     pub threads: usize,
-}
-
-/// One cell of the table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Cell {
-    /// Name of the model's folder.
-    pub model: String,
-    pub method: String,
-    pub task: String,
-    pub values: String,
-    /// s.
-    pub extension: usize,
-    /// s·C tokens: prompt and answer.
-    pub context: usize,
-    pub trials: usize,
-    pub correct: usize,
-    /// Share of exact matches.
-    pub accuracy: f64,
-    /// RULER's score, 0 to 1.
-    pub string_match: f64,
-    /// Wilson's interval of the accuracy.
-    pub ci95: [f64; 2],
-    pub seed: u64,
-    /// Temperature of the logits.
-    pub beta: f64,
 }
 
 /// A model with what belongs to it.

@@ -24,6 +24,17 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the checkout is there")
 }
 
+/// Where pictures and timings are left for people and for `bench/compare.py`.
+fn artifacts() -> Result<PathBuf> {
+    let folder = root().join("artifacts");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn keep(name: &str, value: &Value) -> Result<()> {
+    Ok(std::fs::write(artifacts()?.join(name), value.to_string())?)
+}
+
 /// Serves `dist/` on a free port of this machine until the test ends.
 fn serve() -> Result<u16> {
     let dist = root().join("dist");
@@ -129,10 +140,19 @@ impl Browser {
         Ok(lines.iter().filter(bad).map(|line| line["message"].to_string()).collect())
     }
 
+    /// Presses Run; milliseconds until the left column shows its first token.
+    async fn milliseconds_to_answer(&self) -> Result<f64> {
+        let script = "const done = arguments[0], start = performance.now(), answer = document.getElementById('left-answer');\
+                      new MutationObserver((_, watch) => {\
+                        if (answer.textContent) { watch.disconnect(); done(performance.now() - start); }\
+                      }).observe(answer, { childList: true, subtree: true, characterData: true });\
+                      document.getElementById('run').click();";
+        let time = self.client.execute_async(script, vec![]).await?;
+        time.as_f64().with_context(|| format!("no time but {time}"))
+    }
+
     async fn screenshot(&self, name: &str) -> Result<()> {
-        let folder = root().join("artifacts");
-        std::fs::create_dir_all(&folder)?;
-        Ok(std::fs::write(folder.join(name), self.client.screenshot().await?)?)
+        Ok(std::fs::write(artifacts()?.join(name), self.client.screenshot().await?)?)
     }
 }
 
@@ -157,7 +177,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
     let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
     let model = Model::from_safetensors(&config, &std::fs::read(folder.join("model.safetensors"))?, &Device::flex())?;
     let spec = Spec { context: spec.context * config.max_position_embeddings, ..*spec };
-    let sample = sample(&spec, &|text| tokenizer.encode(text).map_or(0, |ids| ids.len()))?;
+    let sample = sample(&spec, &|text| tokenizer.count(text))?;
     let positions = method.positions(&config, (spec.context / config.max_position_embeddings) as f64)?;
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),
@@ -181,7 +201,8 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     // The grid is there before any weights.
     browser.wait(".grid tbody", 60, |text| text.contains('%')).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
-    browser.click("run").await?;
+    let first = browser.milliseconds_to_answer().await?;
+    keep("first-token.json", &json!({ "first_token_ms": first }))?;
     for (side, method, model) in [("left", Method::Drope, "nano-drope"), ("right", Method::Yarn, "nano-rope")] {
         let verdict = browser.wait(&format!("#{side} .verdict"), 120, |text| text.contains("tokens/s")).await?;
         let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 4, depth: Some(0.25), seed: 7 };
@@ -218,6 +239,10 @@ async fn webgpu_is_checked_against_the_cpu_before_it_is_used() -> Result<()> {
     browser.client.goto(&format!("{address}?backend=webgpu")).await?;
     let note = browser.wait("#backend", 300, |text| text.starts_with("Computing on")).await?;
     assert!(note.contains("WebGPU") && note.contains("it gives the CPU's answers"), "{note}");
+    // "…: 64 tokens in 12 ms on WebGPU and 3 ms on the CPU."
+    let times: Vec<u64> = note.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [tokens, webgpu, cpu] = times[..] else { bail!("no times in {note:?}") };
+    keep("webgpu.json", &json!({ "tokens": tokens, "webgpu_ms": webgpu, "cpu_ms": cpu }))?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

@@ -50,15 +50,15 @@ pub struct DocumentMix {
 impl Default for DocumentMix {
     fn default() -> Self {
         Self {
-            repeat: 0.2,
+            repeat: 0.1,
             full: 0.6,
             all_asked: 0.7,
             multi_query: 0.08,
             multi_value: 0.08,
             words: 0.4,
             max_needles: 8,
-            facts: 0.3,
-            terse: 0.4,
+            facts: 0.2,
+            terse: 0.15,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
@@ -137,7 +137,7 @@ fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&
             Needle { key, value: values.random(rng, Values::DIGITS) }
         })
         .collect();
-        let mut told = vec![false; n];
+    let mut told = vec![false; n];
     let mut pieces = Vec::new();
     let mut used = 0;
     // The caller cuts the last one where the document is full.

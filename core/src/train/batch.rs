@@ -15,15 +15,23 @@ pub struct Curriculum {
     pub min_length: usize,
     /// Share of the steps over which the longest grows to the context.
     pub grow: f64,
-    /// Share of the steps after which the documents are the recipe's mix. Until half of it they are easy, in between
-    /// they change over.
-    pub easy_until: f64,
-    /// Share of documents of facts told over and over among the easy ones, in which all is told tersely.
-    pub easy_facts: f64,
-    /// Most needles in an easy document.
-    pub easy_needles: usize,
+    /// What the run begins with; left out, documents are the recipe's mix from the start.
+    #[serde(default)]
+    pub easy: Option<Easy>,
     /// Once grown, share of batches at the whole context; the others are log-uniform.
     pub at_context: f64,
+}
+
+/// Easy documents at the start: a few facts, told tersely and over and over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Easy {
+    /// Share of the steps after which the documents are the recipe's mix; from half of it on they change over.
+    pub until: f64,
+    /// Share of documents of facts told over and over.
+    pub facts: f64,
+    /// Most needles in a document.
+    pub max_needles: usize,
 }
 
 impl Curriculum {
@@ -32,13 +40,14 @@ impl Curriculum {
     /// Binding a key to its value is learned within 4 M tokens from a few facts with the value right behind the key,
     /// and carries over to longer forms and more needles. Begun with those it was not learned within 10 M.
     fn mix(&self, step: usize, steps: usize, mix: &DocumentMix) -> DocumentMix {
-        let progress = step as f64 / (self.easy_until * steps as f64).max(1.0);
-        let easy = (2.0 - 2.0 * progress).clamp(0.0, 1.0);
-        let blend = |easy_value: f64, value: f64| easy * easy_value + (1.0 - easy) * value;
+        let Some(easy) = &self.easy else { return mix.clone() };
+        let progress = step as f64 / (easy.until * steps as f64).max(1.0);
+        let share = (2.0 - 2.0 * progress).clamp(0.0, 1.0);
+        let blend = |easy: f64, value: f64| share * easy + (1.0 - share) * value;
         DocumentMix {
             terse: blend(1.0, mix.terse),
-            facts: blend(self.easy_facts, mix.facts),
-            max_needles: blend(self.easy_needles as f64, mix.max_needles as f64).round() as usize,
+            facts: blend(easy.facts, mix.facts),
+            max_needles: blend(easy.max_needles as f64, mix.max_needles as f64).round() as usize,
             multi_query: blend(0.0, mix.multi_query),
             multi_value: blend(0.0, mix.multi_value),
             ..mix.clone()

@@ -5,7 +5,7 @@ mod loss;
 mod optimizer;
 mod schedule;
 
-pub use batch::{Batch, Curriculum, batch};
+pub use batch::{Batch, Curriculum, Easy, batch};
 pub use loss::{Losses, weighted_cross_entropy};
 pub use optimizer::{Optimizer, OptimizerKind, add_gradients};
 pub use schedule::Schedule;

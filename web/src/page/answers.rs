@@ -55,29 +55,29 @@ fn references(state: State) -> Vec<String> {
     state.asked.with(|asked| asked.as_ref().map(|asked| asked.references.clone()).unwrap_or_default())
 }
 
-/// The answer with right and wrong characters marked against the references, value by value.
+/// The answer with right, wrong and missing characters marked against the references, value by value.
 fn marked(answer: &Answer, references: &[String]) -> Vec<AnyView> {
-    let mut value = 0;
-    let mut at = 0;
-    let mut inside = false;
+    let letters: Vec<char> = answer.text.chars().collect();
+    let mut runs = letters.chunk_by(|a, b| a.is_alphanumeric() == b.is_alphanumeric()).peekable();
+    let mut references = references.iter();
     let mut views = Vec::new();
-    // "and" joins values and is never wrong.
-    let text = answer.text.replace(" and ", " & ");
-    for letter in text.chars() {
-        if letter.is_alphanumeric() {
-            if !inside {
-                (inside, at) = (true, 0);
-            }
-            let wanted = references.get(value).and_then(|reference| reference.chars().nth(at));
-            let class = if wanted == Some(letter) { "hit" } else { "miss" };
+    while let Some(run) = runs.next() {
+        let text: String = run.iter().collect();
+        // What joins values is never wrong.
+        if !run[0].is_alphanumeric() || text == "and" {
+            views.push(view! { <span>{text}</span> }.into_any());
+            continue;
+        }
+        let wanted: Vec<char> = references.next().map(|reference| reference.chars().collect()).unwrap_or_default();
+        for (at, letter) in run.iter().enumerate() {
+            let class = if wanted.get(at) == Some(letter) { "hit" } else { "miss" };
             views.push(view! { <span class=class>{letter.to_string()}</span> }.into_any());
-            at += 1;
-        } else {
-            if inside {
-                (inside, value) = (false, value + 1);
-            }
-            let joint = if letter == '&' { "and".to_owned() } else { letter.to_string() };
-            views.push(view! { <span>{joint}</span> }.into_any());
+        }
+        // The last value may still be growing.
+        let is_whole = runs.peek().is_some() || answer.done.is_some();
+        if is_whole && run.len() < wanted.len() {
+            let missing = "·".repeat(wanted.len() - run.len());
+            views.push(view! { <span class="miss" title="missing">{missing}</span> }.into_any());
         }
     }
     views

@@ -1,9 +1,9 @@
 //! Accuracy by method and length: the committed results, and what is counted in this tab.
 
 use drope_core::positions::Method;
+use drope_core::results::Cell as Measured;
 use drope_core::stats::wilson;
 use leptos::prelude::*;
-use serde::Deserialize;
 
 use super::client::{self, TRIALS};
 use super::controls::title;
@@ -13,23 +13,10 @@ use crate::protocol::model_of;
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
 const RESULTS: &str = include_str!("../../../docs/results/niah.json");
 
-/// A cell of the results file.
-#[derive(Clone, Deserialize)]
-struct Result {
-    model: String,
-    method: String,
-    task: String,
-    values: String,
-    extension: usize,
-    trials: usize,
-    accuracy: f64,
-    ci95: [f64; 2],
-}
-
 /// The table of all methods and lengths for the chosen task and values.
 #[component]
 pub fn Grid(state: State) -> impl IntoView {
-    let results = StoredValue::new(serde_json::from_str::<Vec<Result>>(RESULTS).unwrap_or_default());
+    let results = StoredValue::new(serde_json::from_str::<Vec<Measured>>(RESULTS).unwrap_or_default());
     let summary = move || {
         let (task, values) = (state.task.get(), state.values.get());
         results.with_value(|results| best_sentence(results, task.name(), values.name()))
@@ -66,7 +53,7 @@ pub fn Grid(state: State) -> impl IntoView {
 
 /// One cell: a button that runs it.
 #[component]
-fn Cell(state: State, method: Method, extension: usize, results: StoredValue<Vec<Result>>) -> impl IntoView {
+fn Cell(state: State, method: Method, extension: usize, results: StoredValue<Vec<Measured>>) -> impl IntoView {
     let key = move || CellKey { method, task: state.task.get(), values: state.values.get(), extension };
     let committed = move || {
         let key = key();
@@ -110,20 +97,25 @@ fn interval([low, high]: [f64; 2]) -> String {
     format!("{:.0}–{:.0}", 100.0 * low, 100.0 * high)
 }
 
-/// Who wins at each length, in a sentence: where YaRN or NTK does, it says so.
-fn best_sentence(results: &[Result], task: &str, values: &str) -> String {
-    let winners = EXTENSIONS.map(|extension| {
-        let best = results
+/// Who leads at each length, in a sentence: where YaRN or NTK does, it says so, and where intervals overlap, that
+/// nobody does.
+fn best_sentence(results: &[Measured], task: &str, values: &str) -> String {
+    let leaders = EXTENSIONS.map(|extension| {
+        let is_here =
+            |result: &&Measured| result.task == task && result.values == values && result.extension == extension;
+        let best = results.iter().filter(is_here).max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
+        let level: Vec<&str> = results
             .iter()
-            .filter(|result| result.task == task && result.values == values && result.extension == extension)
-            .max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
-        let method = best.method.parse::<Method>().ok()?;
-        Some(format!("{extension}×: {} ({:.0} %)", title(method), 100.0 * best.accuracy))
+            .filter(is_here)
+            .filter(|result| result.ci95[1] >= best.ci95[0])
+            .filter_map(|result| Some(title(result.method.parse::<Method>().ok()?)))
+            .collect();
+        Some(format!("{extension}×: {} ({:.0} %)", level.join(", "), 100.0 * best.accuracy))
     });
-    let winners: Vec<String> = winners.into_iter().flatten().collect();
-    if winners.is_empty() {
+    let leaders: Vec<String> = leaders.into_iter().flatten().collect();
+    if leaders.is_empty() {
         "No committed results for this task; press a cell to measure it here.".to_owned()
     } else {
-        format!("Best on this task: {}.", winners.join(", "))
+        format!("Best on this task, with all whose interval reaches that of the best – {}.", leaders.join("; "))
     }
 }
