@@ -3,12 +3,13 @@
 //! Longer texts spread attention thinner; a temperature β = 1 + c·ln s on the logits gathers it again
 //! (Wang et al. 2024, UniformScale). For each extension factor s the β of least perplexity is found on a grid,
 //! then c is fitted to them. The text is documents of the synthetic language from seeds that training does not
-//! use; scores of retrieval tasks play no part.
+//! use, with training's keys; scores of retrieval tasks play no part. Only the perplexity of answers counts: the
+//! prose around them depends on little beyond its own sentence, and would drown what the temperature is for.
 
 use std::path::Path;
 
 use anyhow::Result;
-use drope_core::language::{DocumentMix, training_document};
+use drope_core::language::{Document, DocumentMix, training_document};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
 use indicatif::ProgressIterator;
@@ -30,34 +31,37 @@ pub fn run(folder: &Path, documents: usize, seed: u64, choice: DeviceChoice) -> 
     let method = Method::of(&config);
     interrupt::watch()?;
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    // Half of the documents ask for needles, the others repeat: both need to look far back.
-    let mix = DocumentMix { repeat: 0.5, facts: 0.0, ..DocumentMix::default() };
+    let mix = DocumentMix { repeat: 0.0, facts: 0.0, ..DocumentMix::default() };
     let mut best = Vec::new();
     for factor in FACTORS {
         let length = factor * config.max_position_embeddings;
         // Training seeds are small numbers; these are not.
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ (0x5ca1e << 40) ^ factor as u64);
         let bos = tokenizer.bos().unwrap_or_default();
-        let texts: Vec<Vec<u32>> =
-            (0..documents).map(|_| training_document(&mut rng, length, &mix, bos, &encode).ids).collect();
+        let texts: Vec<Document> =
+            (0..documents).map(|_| training_document(&mut rng, length, &mix, bos, &encode)).collect();
         let mut curve = Vec::new();
         for step in (0..13u32).progress() {
             let beta = 0.9 + 0.1 * f64::from(step);
             let positions = method.positions(&config, factor as f64)?.with_logit_scale(beta);
-            let (mut sum, mut count) = (0.0, 0);
+            let (mut sum, mut count) = (0.0, 0u32);
             for text in &texts {
                 if interrupt::requested() {
                     return Err(interrupt::Stopped("stopped; the config is unchanged".into()).into());
                 }
-                let losses = pollster::block_on(token_losses(&model, &config, &positions, text))?;
-                sum += losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
-                count += losses.len();
+                let losses = pollster::block_on(token_losses(&model, &config, &positions, &text.ids))?;
+                let weights = &text.weights[1..];
+                let answers = losses.iter().zip(weights).filter(|(_, weight)| **weight == mix.answer_weight);
+                for (loss, _) in answers {
+                    sum += f64::from(*loss);
+                    count += 1;
+                }
             }
-            curve.push((beta, sum / f64::from(count as u32)));
+            curve.push((beta, sum / f64::from(count.max(1))));
         }
         let (beta, loss) = lowest(&curve);
         let plain = curve.iter().find(|(beta, _)| (beta - 1.0).abs() < 1e-9).map_or(loss, |point| point.1);
-        println!("s = {factor}: perplexity {:.4} at β = {beta:.3}, {:.4} at β = 1", loss.exp(), plain.exp());
+        println!("s = {factor}: perplexity of answers {:.4} at β = {beta:.3}, {:.4} at β = 1", loss.exp(), plain.exp());
         best.push(((factor as f64).ln(), beta));
     }
     let (c, r_squared) = through_one(&best);

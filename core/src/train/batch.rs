@@ -133,3 +133,35 @@ pub fn batch(
     }
     batch
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Batch, Curriculum, Easy, batch};
+    use crate::language::DocumentMix;
+
+    /// One token a word or full stop; 1 for the word that only RULER's forms have.
+    fn encode(text: &str) -> Vec<u32> {
+        text.replace('.', " .").split_whitespace().map(|word| u32::from(word == "special")).collect()
+    }
+
+    fn at(step: usize) -> Batch {
+        let easy = Easy { until: 0.5, facts: 0.8, max_needles: 3 };
+        let curriculum = Curriculum { min_length: 32, grow: 0.4, easy: Some(easy), at_context: 0.5 };
+        batch(1, step, 100, 2048, 128, &curriculum, &DocumentMix::default(), 0, &encode)
+    }
+
+    #[test]
+    fn documents_begin_short_and_terse_and_never_exceed_the_context() {
+        let has_ruler = |step: usize| at(step).ids.contains(&1);
+        assert!((0..25).all(|step| at(step).length <= 32 + 96 * 25 / 40 && !has_ruler(step)));
+        assert!((60..90).all(has_ruler));
+        let late: Vec<usize> = (60..90).map(|step| at(step).length).collect();
+        assert!(late.iter().all(|&length| length <= 128) && late.contains(&128) && late.iter().any(|&l| l < 128));
+    }
+
+    #[test]
+    fn a_step_always_gives_the_same_batch() {
+        assert_eq!(at(40), at(40));
+        assert_ne!(at(40), at(41));
+    }
+}

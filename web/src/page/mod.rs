@@ -32,7 +32,6 @@ fn App() -> impl IntoView {
                 " removes the position embeddings after training and recalibrates briefly at the same length. "
                 "Ask both sides for a number hidden in a text up to eight times longer, and see which one still finds it."
             </p>
-            <p><strong>"The models here now are undertrained: none of them finds needles yet, not even at 1×."</strong></p>
         </header>
         <main>
             <controls::Controls state />
