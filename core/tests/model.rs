@@ -12,6 +12,7 @@ use drope_core::model::{Model, Precision};
 use drope_core::positions::{Method, Positions, rope_frequencies};
 use parity::CASES;
 use pollster::block_on;
+use safetensors::SafeTensors;
 
 #[test]
 fn logits_match_transformers() {
@@ -87,6 +88,25 @@ fn weights_survive_a_round_trip() {
     let half = block_on(model.to_safetensors(Precision::F16)).unwrap();
     assert!(half.len() < bytes.len() * 6 / 10);
     assert!(Model::from_safetensors(&case.config(), &half, &device).is_ok());
+}
+
+#[test]
+fn random_weights_have_the_sizes_that_are_documented() {
+    let case = &CASES[0];
+    let config = Config { hidden_size: 64, head_dim: 64 / case.config().num_attention_heads, ..case.config() };
+    let bytes = block_on(Model::random(&config, 1, &Device::flex()).to_safetensors(Precision::F32)).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    for (name, expected) in [
+        ("embed_tokens.weight", 0.5),
+        ("layers.0.self_attn.q_proj.weight", 0.125),
+        ("layers.0.mlp.up_proj.weight", 0.125),
+        ("layers.1.mlp.down_proj.weight", 0.125 / (2.0 * config.num_hidden_layers as f64).sqrt()),
+    ] {
+        let data = file.tensor(&format!("model.{name}")).unwrap().data();
+        let squares = data.chunks(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])).powi(2));
+        let std = (squares.sum::<f64>() / (data.len() / 4) as f64).sqrt();
+        assert!((std / expected - 1.0).abs() < 0.1, "{name}: {std}");
+    }
 }
 
 #[test]
