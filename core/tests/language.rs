@@ -66,8 +66,12 @@ proptest! {
         let sample = sample(&spec, &count).unwrap();
         let right = sample.score(&format!(" {}", sample.expected()));
         prop_assert!(right.exact && right.string_match == 1.0);
-        let wrong: String = sample.expected().chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
-        prop_assert!(!sample.score(&wrong).exact && sample.score(&wrong).string_match == 0.0);
+        let replace = |f: &dyn Fn(u32) -> char| -> String {
+            sample.expected().chars().map(|c| c.to_digit(10).map_or(c, f)).collect()
+        };
+        let wrong = replace(&|digit| char::from(b'0' + (digit as u8 + 1) % 10));
+        prop_assert!(!sample.score(&wrong).exact, "{wrong}");
+        prop_assert_eq!(sample.score(&replace(&|_| '#')).string_match, 0.0);
         let more = format!("{} 77", sample.expected());
         prop_assert!(!sample.score(&more).exact, "extra values are not exact");
     }
