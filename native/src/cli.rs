@@ -36,7 +36,7 @@ enum Command {
         #[command(flatten)]
         train: Train,
     },
-    /// Fit the temperature β = 1 + c·ln s by perplexity on held-out text, and write c into the config.
+    /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
     FitScale {
         /// Folder of the model.
         #[arg(long)]

@@ -37,8 +37,9 @@ pub struct Easy {
 impl Curriculum {
     /// What the documents of step `step` of `steps` are drawn from.
     ///
-    /// Binding a key to its value is learned within 4 M tokens from a few facts with the value right behind the key,
-    /// and carries over to longer forms and more needles. Begun with those it was not learned within 10 M.
+    /// Runs that began with a few facts, the value right behind the key, bound keys to values within 4 M tokens, and
+    /// that carried over to longer forms and more needles; runs without had not when they were stopped
+    /// (models/README.md).
     fn mix(&self, step: usize, steps: usize, mix: &DocumentMix) -> DocumentMix {
         let Some(easy) = &self.easy else { return mix.clone() };
         let progress = step as f64 / (easy.until * steps as f64).max(1.0);

@@ -116,6 +116,6 @@ fn best_sentence(results: &[Measured], task: &str, values: &str) -> String {
     if leaders.is_empty() {
         "No committed results for this task; press a cell to measure it here.".to_owned()
     } else {
-        format!("Best on this task, with all whose interval reaches that of the best – {}.", leaders.join("; "))
+        format!("Best here, with every method whose interval overlaps the best one's. {}.", leaders.join("; "))
     }
 }

@@ -29,7 +29,7 @@ fn App() -> impl IntoView {
             <p>
                 "These small language models were trained on texts of at most 256 tokens. Plain rotary positions break beyond that. "
                 <strong>"DroPE"</strong>
-                " removes the position embeddings after training and recalibrates briefly at the same length. "
+                " removes the position embeddings after training and recalibrates at the same length. "
                 "Ask both sides for a number hidden in a text up to eight times longer, and see which one still finds it."
             </p>
         </header>
