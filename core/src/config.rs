@@ -1,9 +1,9 @@
 //! `config.json` of a Hugging Face model folder.
 //!
 //! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's
-//! `llama_drope` with `attention_type` and `softmax_scale`. Two fields are ours: `rope_min_frequency`
-//! (partial drop) and `temperature_coefficient` (the c of β = 1 + c·ln s). Written: v4, which every
-//! version of transformers reads.
+//! `llama_drope` with `attention_type` and `softmax_scale`. Three fields are ours: `rope_min_frequency`
+//! (partial drop), `temperature_coefficient` (the c of β = 1 + c·ln s) and `scalable_softmax`. Written: v4,
+//! which every version of transformers reads.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -41,6 +41,9 @@ pub struct Config {
     pub softmax_scale: Option<f64>,
     /// c of the temperature β = 1 + c·ln s; 0 if not fitted.
     pub temperature_coefficient: f64,
+    /// SSMax (Nakanishi 2025, arXiv 2501.19399): the logits of a query that sees n keys are multiplied by
+    /// ln(n + 1)/ln C, so that attention does not spread as the text grows. 1 at the end of the training context.
+    pub scalable_softmax: bool,
     /// First token of every text.
     pub bos_token_id: Option<u32>,
 }
@@ -176,7 +179,7 @@ impl Config {
             return Err(Error::UnknownModelType(model_type.to_owned()));
         }
         for bias in ["attention_bias", "mlp_bias"] {
-            if fields.0.get(bias).and_then(Value::as_bool) == Some(true) {
+            if fields.is_true(bias) {
                 return Err(Error::Config(format!("{bias} is true, but models with biases are not supported")));
             }
         }
@@ -192,11 +195,12 @@ impl Config {
             head_dim: fields.size_or("head_dim", hidden_size / num_attention_heads)?,
             rms_norm_eps: fields.number("rms_norm_eps")?.unwrap_or(1e-6),
             max_position_embeddings: fields.size("max_position_embeddings")?,
-            tie_word_embeddings: fields.0.get("tie_word_embeddings").and_then(Value::as_bool).unwrap_or(false),
+            tie_word_embeddings: fields.is_true("tie_word_embeddings"),
             rope: rope_parameters(&fields)?,
             attention: attention_type(&fields, model_type)?,
             softmax_scale: fields.number("softmax_scale")?,
             temperature_coefficient: fields.number("temperature_coefficient")?.unwrap_or(0.0),
+            scalable_softmax: fields.is_true("scalable_softmax"),
             bos_token_id: fields.0.get("bos_token_id").and_then(Value::as_u64).map(|id| id as u32),
         };
         config.check()?;
@@ -226,13 +230,17 @@ impl Config {
         if self.softmax_scale.is_some_and(|scale| !(scale.is_finite() && scale > 0.0)) {
             return fail("softmax_scale must be above 0".into());
         }
+        if self.scalable_softmax && self.max_position_embeddings < 2 {
+            return fail("scalable_softmax needs max_position_embeddings of at least 2".into());
+        }
         Ok(())
     }
 
     /// Writes `config.json`.
     pub fn to_json(&self) -> String {
         // A model that transformers' own Llama computes alike says so; all others have the authors' model type.
-        let plain = self.attention == AttentionType::Rope && self.rope.rope_min_frequency == 0.0;
+        let plain =
+            self.attention == AttentionType::Rope && self.rope.rope_min_frequency == 0.0 && !self.scalable_softmax;
         let (model_type, architecture) =
             if plain { ("llama", "LlamaForCausalLM") } else { ("llama_drope", "DroPELlamaForCausalLM") };
         let mut value = json!({
@@ -263,6 +271,7 @@ impl Config {
             value["attention_type"] = json!(self.attention);
             value["rope_min_frequency"] = json!(self.rope.rope_min_frequency);
             value["temperature_coefficient"] = json!(self.temperature_coefficient);
+            value["scalable_softmax"] = json!(self.scalable_softmax);
         }
         if let Some(scale) = self.softmax_scale {
             value["softmax_scale"] = json!(scale);
@@ -311,6 +320,10 @@ struct Fields<'a>(&'a Map<String, Value>);
 impl Fields<'_> {
     fn string(&self, name: &str) -> Option<&str> {
         self.0.get(name).and_then(Value::as_str)
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
     }
 
     fn number(&self, name: &str) -> Result<Option<f64>> {

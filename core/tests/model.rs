@@ -4,11 +4,11 @@
 
 mod parity;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::generate::{Flow, Options, generate};
-use drope_core::model::{Model, Precision};
+use drope_core::model::{Cache, Model, Precision};
 use drope_core::positions::{Method, Positions, rope_frequencies};
 use parity::CASES;
 use pollster::block_on;
@@ -106,6 +106,32 @@ fn random_weights_have_the_sizes_that_are_documented() {
         let squares = data.chunks(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])).powi(2));
         let std = (squares.sum::<f64>() / (data.len() / 4) as f64).sqrt();
         assert!((std / expected - 1.0).abs() < 0.1, "{name}: {std}");
+    }
+}
+
+#[test]
+fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
+    let device = Device::flex();
+    let plain = Config { num_hidden_layers: 1, max_position_embeddings: 16, ..CASES[0].config() };
+    let scalable = Config { scalable_softmax: true, ..plain.clone() };
+    assert_eq!(Config::from_json(&scalable.to_json()).unwrap(), scalable);
+    let none = |logit_scale| Positions::None { logit_scale };
+    let ids: Vec<i32> = (1..=40).collect();
+    let logits = |model: &Model, positions: &Positions, split: usize| -> Vec<f32> {
+        let read = |ids: &[i32]| Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), &device);
+        let mut cache = Cache::new(&plain, ids.len(), &device);
+        model.forward(read(&ids[..split]), positions, Some(&mut cache));
+        let last = model.forward(read(&ids[split..]), positions, Some(&mut cache));
+        let seq = last.dims()[1];
+        last.narrow(1, seq - 1, 1).into_data().iter::<f32>().collect()
+    };
+    // Of one layer the last logits depend on the last query alone, so its factor can be given by hand.
+    let expected = logits(&Model::random(&plain, 5, &device), &none(41f64.ln() / 16f64.ln()), 20);
+    let model = Model::random(&scalable, 5, &device);
+    for split in [1, 20, 39] {
+        let found = logits(&model, &none(1.0), split);
+        let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(difference < 1e-4, "{difference} after {split}");
     }
 }
 

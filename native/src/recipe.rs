@@ -62,6 +62,9 @@ pub struct Drop {
     /// `nope`, or with norms that start at 1: `qk_norm_nope`, `q_norm_nope`, `k_norm_nope`.
     #[serde(default = "Drop::no_norm")]
     pub attention_type: AttentionType,
+    /// Whether logits grow with the log of the number of keys (SSMax).
+    #[serde(default)]
+    pub scalable_softmax: bool,
 }
 
 impl Drop {

@@ -66,9 +66,8 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = norm.forward(k);
         }
-        // Every factor of the logits is folded into q, where it is cheapest.
-        let q = rotation.apply(heads(q, self.num_attention_heads)) * (self.scale * rotation.logit_scale); // [batch, heads, seq, head_dim]
-        let k = rotation.apply(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
+        let q = rotation.queries(heads(q, self.num_attention_heads), self.scale); // [batch, heads, seq, head_dim]
+        let k = rotation.keys(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
         let v = heads(v, self.num_key_value_heads);
         let head_dim = q.dims()[3];
         // Query heads of a group stand below each other, so that keys and values are never copied per head.

@@ -29,6 +29,8 @@ pub struct Model {
     norm: RmsNorm,
     /// `None` where the embedding is tied.
     lm_head: Option<Linear>,
+    /// C where the logits grow with the number of keys (`scalable_softmax`).
+    ssmax_context: Option<usize>,
 }
 
 /// One layer: attention and SwiGLU, each behind a norm and beside a residual.
@@ -55,6 +57,7 @@ impl Model {
             layers: (0..config.num_hidden_layers).map(block).collect(),
             norm: norm(config, d, device),
             lm_head: (!config.tie_word_embeddings).then(|| linear(d, config.vocab_size, device)),
+            ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
         }
     }
 
@@ -70,7 +73,7 @@ impl Model {
         let [_, seq] = ids.dims();
         let past = cache.as_ref().map_or(0, |cache| cache.len());
         let device = ids.device();
-        let rotation = Rotation::new(positions, past..past + seq, &device);
+        let rotation = Rotation::new(positions, past..past + seq, self.ssmax_context, &device);
         let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
         let causal = Causal::new(past, seq, group_size, &device);
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]

@@ -10,8 +10,10 @@ use crate::positions::Positions;
 pub(super) struct Rotation {
     /// `None` where there are no positions.
     tables: Option<Tables>,
-    /// β·√head_dim-free scale of the logits; see [`Rotation::queries`].
-    pub(super) logit_scale: f64,
+    /// β.
+    logit_scale: f64,
+    /// `[1, 1, seq, 1]`: the factor of each query under SSMax.
+    query_scales: Option<Tensor<4>>,
 }
 
 struct Tables {
@@ -25,18 +27,38 @@ struct Tables {
 }
 
 impl Rotation {
-    pub(super) fn new(positions: &Positions, at: Range<usize>, device: &Device) -> Self {
+    /// Tables for the positions `at`; `ssmax_context` is C where logits grow with the number of keys.
+    pub(super) fn new(positions: &Positions, at: Range<usize>, ssmax_context: Option<usize>, device: &Device) -> Self {
+        let query_scales = ssmax_context.map(|context| {
+            // The query at position i sees i + 1 keys.
+            let scale = |i: usize| (((i + 2) as f64).ln() / (context as f64).ln()) as f32;
+            Tensor::from_data(TensorData::new(at.clone().map(scale).collect(), [1, 1, at.len(), 1]), device)
+        });
         let tables = match positions {
             Positions::Rotary { inv_freq, attention_factor, .. } => {
                 Some(Tables::new(inv_freq, *attention_factor, at, device))
             }
             Positions::None { .. } => None,
         };
-        Self { tables, logit_scale: positions.logit_scale() }
+        Self { tables, logit_scale: positions.logit_scale(), query_scales }
     }
 
-    /// Turns `[batch, heads, seq, head_dim]` by position.
-    pub(super) fn apply(&self, x: Tensor<4>) -> Tensor<4> {
+    /// Turns queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
+    /// it is cheapest.
+    pub(super) fn queries(&self, q: Tensor<4>, attention_scale: f64) -> Tensor<4> {
+        let q = self.turn(q) * (attention_scale * self.logit_scale);
+        match &self.query_scales {
+            None => q,
+            Some(scales) => q * scales.clone(),
+        }
+    }
+
+    /// Turns keys `[batch, kv_heads, seq, head_dim]` by position.
+    pub(super) fn keys(&self, k: Tensor<4>) -> Tensor<4> {
+        self.turn(k)
+    }
+
+    fn turn(&self, x: Tensor<4>) -> Tensor<4> {
         match &self.tables {
             None => x,
             Some(Tables { cos, sin, half_turn }) => {

@@ -64,6 +64,7 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
         Dropped::All => config.attention = drop.attention_type,
         Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
     }
+    config.scalable_softmax = drop.scalable_softmax;
     run(options, &recipe, &config, &tokenizer, |config, device| {
         let bytes = files::read(&from.join("model.safetensors"))?;
         Model::from_safetensors_with_new_norms(config, &bytes, device)
@@ -87,6 +88,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         attention: AttentionType::Rope,
         softmax_scale: None,
         temperature_coefficient: 0.0,
+        scalable_softmax: false,
         bos_token_id: tokenizer.bos(),
     }
 }
