@@ -104,6 +104,8 @@ pub fn explain(method: Method) -> &'static str {
         Method::Ntk => "A larger rotary base: high frequencies stay, low ones are stretched.",
         Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
         Method::Drope => "No positions at all: removed after training, then recalibrated at the training context.",
-        Method::PDrope => "Only the frequencies that never turn once in the context are removed, then recalibrated.",
+        Method::PDrope => {
+            "Only the frequencies that never turn once in the context are removed; attention sharpens as the text grows."
+        }
     }
 }
