@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::Model;
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Optimizer, OptimizerKind};
 use serde::Serialize;
@@ -62,7 +61,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
 }
 
 fn read_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -> Result<(f64, f64)> {
-    let model = Model::from_safetensors(config, &crate::files::read(&folder.join("model.safetensors"))?, device)?;
+    let model = model_folder::model(folder, config, device)?;
     let [prompt, new] = PROMPT;
     let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();

@@ -58,7 +58,10 @@ pub struct Workplace {
 
 impl Workplace {
     pub fn find() -> Result<Self> {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize()?;
+        // As cargo says now, not when it compiled: checkouts that share build output share this binary.
+        let manifest =
+            std::env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| anyhow::anyhow!("run this as `cargo xtask`"))?;
+        let root = std::path::Path::new(&manifest).join("..").canonicalize()?;
         let cache = std::env::var_os("XDG_CACHE_HOME")
             .map(std::path::PathBuf::from)
             .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))

@@ -9,8 +9,9 @@ use crate::Workplace;
 
 const RESULTS: &str = "docs/results/niah.json";
 const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
-const METHODS: [&str; 6] = ["rope", "pi", "ntk", "yarn", "drope", "p-drope"];
 const END: &str = "<!-- end of results -->";
+/// Rows stand in the order in which they are compared, whatever the order in which they were measured.
+const METHODS: [&str; 6] = ["rope", "pi", "ntk", "yarn", "drope", "p-drope"];
 
 /// Writes the table into the README.
 pub fn write(place: &Workplace) -> Result<()> {
@@ -48,7 +49,6 @@ fn tables(cells: &[Value]) -> String {
         let trials = group[0]["trials"].as_u64().unwrap_or_default();
         out.push_str(&format!("\n**{task}, {values}**, {trials} trials a cell, seed {}\n\n", group[0]["seed"]));
         out.push_str("| model, method | 1× | 2× | 4× | 8× |\n|---|---|---|---|---|\n");
-        // In the order in which they are compared, whatever the order in which they were measured.
         let place = |(_, method): &(String, String)| METHODS.iter().position(|known| known == method);
         let mut rows: Vec<(String, String)> =
             group.iter().map(|cell| (text(cell, "model"), text(cell, "method"))).collect();
