@@ -93,6 +93,36 @@ proptest! {
     }
 
     #[test]
+    fn only_prose_is_counted_more_than_once(seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mix = DocumentMix { max_copies: 8.0, ..DocumentMix::default() };
+        let document = training_document(&mut rng, 256, &mix, 1, &encode);
+        prop_assert_eq!(document.copies.len(), document.ids.len());
+        for (at, (&copies, &weight)) in document.copies.iter().zip(&document.weights).enumerate() {
+            prop_assert!((1.0..=15.0).contains(&copies), "{copies} copies");
+            prop_assert!(copies == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
+        }
+        let plain = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
+        prop_assert!(plain.copies.iter().all(|&copies| copies == 1.0));
+    }
+
+    #[test]
+    fn values_of_one_key_are_listed_in_the_order_of_the_text(seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mix = DocumentMix { multi_value: 1.0, multi_query: 0.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };
+        let document = training_document(&mut rng, 256, &mix, 1, &encode);
+        let text = TOKENIZER.decode(&document.ids).unwrap();
+        for question in text.split("What are all").skip(1) {
+            let key = question.split_whitespace().find(|word| word.contains('-')).unwrap();
+            let answer = question.split_once('?').unwrap().1.split_once('.').unwrap().0;
+            let opening = format!(" for {key} is: ");
+            let told = text.split(&opening).skip(1).map(|rest| rest.split_once('.').unwrap().0);
+            let listed = answer.replace(" and ", ", ");
+            prop_assert_eq!(listed.trim(), told.collect::<Vec<_>>().join(", "), "{}", text);
+        }
+    }
+
+    #[test]
     fn prose_fills_its_budget(budget in 4usize..600, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sentences = prose(&mut rng, budget, &count);

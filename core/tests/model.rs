@@ -136,6 +136,27 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
 }
 
 #[test]
+fn a_token_that_counts_often_weighs_what_its_copies_would() {
+    let device = Device::flex();
+    let read = |ids: Vec<i32>| Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+    let last = |hidden: Tensor<3>| -> Vec<f32> {
+        let seq = hidden.dims()[1];
+        hidden.narrow(1, seq - 1, 1).into_data().iter::<f32>().collect()
+    };
+    for scalable_softmax in [false, true] {
+        let config = Config { num_hidden_layers: 1, scalable_softmax, ..CASES[0].config() };
+        let (model, none) = (Model::random(&config, 5, &device), Positions::None { logit_scale: 1.0 });
+        let expected = last(model.hidden(read(vec![1, 2, 2, 2, 3, 4, 4, 5]), &none, None));
+        let copies = [1.0, 3.0, 1.0, 2.0, 1.0];
+        let found = last(model.hidden_in_crowd(read(vec![1, 2, 3, 4, 5]), &copies, &none));
+        let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(difference < 1e-5, "{difference}");
+        let plain = last(model.hidden(read(vec![1, 2, 3, 4, 5]), &none, None));
+        assert!(plain.iter().zip(&found).any(|(a, b)| (a - b).abs() > 1e-3), "copies change nothing");
+    }
+}
+
+#[test]
 fn prompts_that_cannot_be_read_are_refused() {
     let case = &CASES[0];
     let device = Device::flex();

@@ -46,7 +46,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
     let positions = Method::Rope.positions(config, 1.0)?;
     let [rows, length] = BATCH;
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
-    let batch = Batch { ids, weights: vec![1.0; rows * length], rows, length };
+    let batch = Batch { ids, weights: vec![1.0; rows * length], copies: Vec::new(), rows, length };
     let mut speeds = Vec::new();
     for repeat in 0..=repeats {
         let start = Instant::now();

@@ -14,6 +14,8 @@ pub struct Document {
     pub ids: Vec<u32>,
     /// As long as `ids`.
     pub weights: Vec<f32>,
+    /// As long as `ids`: how often attention counts each token ([`DocumentMix::max_copies`]).
+    pub copies: Vec<f32>,
 }
 
 /// Shares of the kinds of documents. Retrieval is learned only where questions are dense:
@@ -41,6 +43,13 @@ pub struct DocumentMix {
     /// Needles, and questions, told tersely (`amber-acorn is: 1019.`, or without the `is:`): binding is learned first
     /// where the key stands next to the value.
     pub terse: f64,
+    /// Most copies that attention counts of a sentence of prose (on average over a document; 1: none are simulated).
+    ///
+    /// Without positions a key that stands there m times gets e^{ln m} of its weight: m copies of the haystack's tokens
+    /// cost ln m on their logits and no token. The needles then stand in a crowd as large as that of a longer text,
+    /// though no document is longer than the context. The idea is PoSE's (Zhu et al. 2023, arXiv 2309.10400), which
+    /// skips position ids, for a model that has none.
+    pub max_copies: f64,
     /// Weight of prose in the loss: what comes next in it is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -59,6 +68,7 @@ impl Default for DocumentMix {
             max_needles: 8,
             facts: 0.2,
             terse: 0.15,
+            max_copies: 1.0,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
@@ -93,7 +103,9 @@ pub fn training_document(
     } else {
         retrieval(rng, tokens - 1, mix, &count)
     };
-    let mut document = Document { ids: vec![bos], weights: vec![0.0] };
+    let mut document = Document { ids: vec![bos], weights: vec![0.0], copies: vec![1.0] };
+    // Drawn only where wanted, so that recipes without copies see the documents they always did.
+    let mean_copies = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
     for (text, kind) in pieces {
         let ids = encode(&text);
         let weight = match kind {
@@ -101,11 +113,17 @@ pub fn training_document(
             Kind::Fact => 1.0,
             Kind::Answer => mix.answer_weight,
         };
+        let copies = match kind {
+            Kind::Prose if mean_copies > 1.0 => 1.0 + (mean_copies - 1.0) * rng.random_range(0.0..2.0),
+            _ => 1.0,
+        };
         document.weights.extend(std::iter::repeat_n(weight, ids.len()));
+        document.copies.extend(std::iter::repeat_n(copies as f32, ids.len()));
         document.ids.extend(ids);
     }
     document.ids.truncate(tokens);
     document.weights.truncate(tokens);
+    document.copies.truncate(tokens);
     document
 }
 
@@ -156,16 +174,26 @@ fn facts(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&
 
 /// Needles asked for together, as text.
 struct Question {
+    /// In the order in which they stand in the document.
     needles: Vec<String>,
     text: String,
     answer: String,
+}
+
+/// A sentence of a haystack whose needles are not in place yet.
+enum Slot {
+    Prose(String),
+    /// The next needle of this question.
+    NeedleOf(usize),
 }
 
 fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     let most = if rng.random_bool(mix.full) { mix.max_needles } else { rng.random_range(1..=mix.max_needles) };
     let ask_every = rng.random_bool(mix.all_asked);
     let mut keys = Key::distinct(rng, Split::Training, most).into_iter();
-    let mut needles: Vec<String> = Vec::new();
+    // For every needle, the index of its question; for every question, its needles in the order of the text.
+    let mut needles: Vec<usize> = Vec::new();
+    let mut told: Vec<std::vec::IntoIter<String>> = Vec::new();
     let mut asked: Vec<Piece> = Vec::new();
     let mut left = budget;
     while let Some(question) = draw_question(rng, &mut keys, mix, most - needles.len()) {
@@ -180,7 +208,8 @@ fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl 
             break;
         }
         left -= cost;
-        needles.extend(question.needles);
+        needles.extend(std::iter::repeat_n(told.len(), question.needles.len()));
+        told.push(question.needles.into_iter());
         if ask {
             let at = 2 * rng.random_range(0..=asked.len() / 2);
             asked.splice(at..at, [(text, Kind::Fact), (answer, Kind::Answer)]);
@@ -189,14 +218,16 @@ fn retrieval(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl 
     if asked.is_empty() {
         return repeated(rng, budget, count);
     }
-    needles.shuffle(rng);
-    let mut pieces: Vec<Piece> = prose(rng, left, count).into_iter().map(|text| (text, Kind::Prose)).collect();
-    for needle in needles {
-        let at = rng.random_range(0..=pieces.len());
-        pieces.insert(at, (needle, Kind::Fact));
+    let mut haystack: Vec<Slot> = prose(rng, left, count).into_iter().map(Slot::Prose).collect();
+    for question in needles {
+        let at = rng.random_range(0..=haystack.len());
+        haystack.insert(at, Slot::NeedleOf(question));
     }
-    pieces.extend(asked);
-    pieces
+    let sentences = haystack.into_iter().map(|slot| match slot {
+        Slot::Prose(text) => (text, Kind::Prose),
+        Slot::NeedleOf(question) => (told[question].next().unwrap_or_default(), Kind::Fact),
+    });
+    sentences.chain(asked).collect()
 }
 
 /// The next question, of at most `most` needles; `None` when the keys or needles are used up.
@@ -213,10 +244,11 @@ fn draw_question(
     let needle = |rng: &mut _, key| Needle { key, value: values.random(rng, Values::DIGITS) };
     let first = needle(rng, keys.next()?);
     let kind = rng.random::<f64>();
+    let has_several_keys = kind < mix.multi_query;
     let (needles, text) = if most == 1 || kind >= mix.multi_query + mix.multi_value {
         let text = ask(rng, &first, mix);
         (vec![first], text)
-    } else if kind < mix.multi_query {
+    } else if has_several_keys {
         let second = needle(rng, keys.next()?);
         let text = ask_two(&first, &second);
         (vec![first, second], text)
@@ -227,7 +259,12 @@ fn draw_question(
     };
     let values: Vec<&str> = needles.iter().map(|needle| needle.value.as_str()).collect();
     let answer = format!("{}.", list(&values));
-    let needles = needles.iter().map(|needle| format!("{} {}.", tell(rng, needle, mix), needle.value)).collect();
+    let mut needles: Vec<String> =
+        needles.iter().map(|needle| format!("{} {}.", tell(rng, needle, mix), needle.value)).collect();
+    // The question names its two keys in any order; the values of one key are listed in the order of the text.
+    if has_several_keys {
+        needles.shuffle(rng);
+    }
     Some(Question { needles, text, answer })
 }
 

@@ -103,20 +103,32 @@ fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: &Causal) -> Tensor<4
 pub(super) struct Causal {
     /// `[1, 1, group · seq, past + seq]`, true where the key is later; `None` for a single query, which sees all.
     hidden: Option<Tensor<4, Bool>>,
+    /// `[batch, 1, 1, past + seq]`, added to the logits of each key.
+    key_bias: Option<Tensor<4>>,
 }
 
 impl Causal {
     pub(super) fn new(past: usize, seq: usize, group_size: usize, device: &Device) -> Self {
         if seq == 1 {
-            return Self { hidden: None };
+            return Self { hidden: None, key_bias: None };
         }
         let query = Tensor::<1, Int>::arange(past as i64..(past + seq) as i64, device).reshape([seq, 1]);
         let key = Tensor::<1, Int>::arange(0..(past + seq) as i64, device).reshape([1, past + seq]);
         let later = key.expand([seq, past + seq]).greater(query.expand([seq, past + seq]));
-        Self { hidden: Some(later.repeat_dim(0, group_size).reshape([1, 1, group_size * seq, past + seq])) }
+        let hidden = later.repeat_dim(0, group_size).reshape([1, 1, group_size * seq, past + seq]);
+        Self { hidden: Some(hidden), key_bias: None }
+    }
+
+    /// The same with `bias` `[batch, 1, 1, past + seq]` added to the logits of each key.
+    pub(super) fn with_key_bias(self, bias: Tensor<4>) -> Self {
+        Self { key_bias: Some(bias), ..self }
     }
 
     fn apply(&self, scores: Tensor<4>) -> Tensor<4> {
+        let scores = match &self.key_bias {
+            None => scores,
+            Some(bias) => scores + bias.clone(),
+        };
         match &self.hidden {
             None => scores,
             Some(hidden) => {

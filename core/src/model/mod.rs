@@ -10,7 +10,7 @@ mod weights;
 
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNormConfig};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
 pub use self::cache::Cache;
 pub use self::weights::Precision;
@@ -69,22 +69,68 @@ impl Model {
     }
 
     /// The residual stream behind the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
-    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, mut cache: Option<&mut Cache>) -> Tensor<3> {
+    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
         let [_, seq] = ids.dims();
         let past = cache.as_ref().map_or(0, |cache| cache.len());
         let device = ids.device();
-        let rotation = Rotation::new(positions, past..past + seq, self.ssmax_context, &device);
-        let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
-        let causal = Causal::new(past, seq, group_size, &device);
+        let keys_seen: Vec<f32> = (past..past + seq).map(|position| (position + 1) as f32).collect();
+        let rotation = Rotation::new(positions, past..past + seq, self.ssmax(&keys_seen, seq, &device), &device);
+        let causal = Causal::new(past, seq, self.group_size(), &device);
+        self.through_layers(ids, &rotation, &causal, cache)
+    }
+
+    /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
+    /// each at least 1): a longer text simulated without a longer sequence. In a first layer without positions the last
+    /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
+    pub fn hidden_in_crowd(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
+        let [batch, seq] = ids.dims();
+        let device = ids.device();
+        let row = |row: &[f32]| {
+            row.iter()
+                .scan(0.0, |seen, copies| {
+                    *seen += copies;
+                    Some(*seen)
+                })
+                .collect::<Vec<_>>()
+        };
+        let keys_seen = copies.chunks(seq).flat_map(row).collect::<Vec<f32>>();
+        let rotation = Rotation::new(positions, 0..seq, self.ssmax(&keys_seen, seq, &device), &device);
+        let logs = copies.iter().map(|copies| copies.ln()).collect();
+        let key_bias = Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &device);
+        let causal = Causal::new(0, seq, self.group_size(), &device).with_key_bias(key_bias);
+        self.through_layers(ids, &rotation, &causal, None)
+    }
+
+    fn through_layers(
+        &self,
+        ids: Tensor<2, Int>,
+        rotation: &Rotation,
+        causal: &Causal,
+        mut cache: Option<&mut Cache>,
+    ) -> Tensor<3> {
+        let [_, seq] = ids.dims();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         for (index, block) in self.layers.iter().enumerate() {
             let layer_cache = cache.as_mut().map(|cache| cache.layer(index));
-            x = block.forward(x, &rotation, &causal, layer_cache);
+            x = block.forward(x, rotation, causal, layer_cache);
         }
         if let Some(cache) = cache {
             cache.advance(seq);
         }
         self.norm.forward(x)
+    }
+
+    /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it sees n keys (Nakanishi 2025,
+    /// arXiv 2501.19399): `[batch, 1, seq, 1]`.
+    fn ssmax(&self, keys_seen: &[f32], seq: usize, device: &Device) -> Option<Tensor<4>> {
+        let scale = 1.0 / (self.ssmax_context? as f32).ln();
+        let factors = keys_seen.iter().map(|n| (n + 1.0).ln() * scale).collect();
+        Some(Tensor::from_data(TensorData::new(factors, [keys_seen.len() / seq, 1, seq, 1]), device))
+    }
+
+    /// Query heads that share a key-value head.
+    fn group_size(&self) -> usize {
+        self.layers.first().map_or(1, |block| block.self_attn.group_size())
     }
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.

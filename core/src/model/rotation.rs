@@ -12,7 +12,7 @@ pub(super) struct Rotation {
     tables: Option<Tables>,
     /// β.
     logit_scale: f64,
-    /// `[1, 1, seq, 1]`: the factor of each query under SSMax.
+    /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
     query_scales: Option<Tensor<4>>,
 }
 
@@ -27,13 +27,13 @@ struct Tables {
 }
 
 impl Rotation {
-    /// Tables for the positions `at`; `ssmax_context` is C where logits grow with the number of keys.
-    pub(super) fn new(positions: &Positions, at: Range<usize>, ssmax_context: Option<usize>, device: &Device) -> Self {
-        let query_scales = ssmax_context.map(|context| {
-            // The query at position i sees i + 1 keys.
-            let scale = |i: usize| (((i + 2) as f64).ln() / (context as f64).ln()) as f32;
-            Tensor::from_data(TensorData::new(at.clone().map(scale).collect(), [1, 1, at.len(), 1]), device)
-        });
+    /// Tables for the positions `at`, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where there is one.
+    pub(super) fn new(
+        positions: &Positions,
+        at: Range<usize>,
+        query_scales: Option<Tensor<4>>,
+        device: &Device,
+    ) -> Self {
         let tables = match positions {
             Positions::Rotary { inv_freq, attention_factor, .. } => {
                 Some(Tables::new(inv_freq, *attention_factor, at, device))

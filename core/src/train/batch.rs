@@ -76,6 +76,8 @@ pub struct Batch {
     pub ids: Vec<u32>,
     /// `rows · length` loss weights of the ids.
     pub weights: Vec<f32>,
+    /// `rows · length` copies of the ids that attention counts; empty where each counts once.
+    pub copies: Vec<f32>,
     /// Documents.
     pub rows: usize,
     /// Tokens of a document.
@@ -86,15 +88,16 @@ impl Batch {
     /// The rows in `parts` parts of near equal size, without empty ones: for threads that share a step.
     pub fn split(&self, parts: usize) -> Vec<Self> {
         let rows = self.rows.div_ceil(parts.max(1));
-        let ids = self.ids.chunks(rows * self.length);
-        ids.zip(self.weights.chunks(rows * self.length))
-            .map(|(ids, weights)| Self {
-                ids: ids.to_vec(),
-                weights: weights.to_vec(),
-                rows: ids.len() / self.length,
-                length: self.length,
-            })
-            .collect()
+        let size = rows * self.length;
+        let ids = self.ids.chunks(size).enumerate();
+        ids.map(|(part, ids)| Self {
+            ids: ids.to_vec(),
+            weights: self.weights[part * size..][..ids.len()].to_vec(),
+            copies: self.copies.iter().skip(part * size).take(ids.len()).copied().collect(),
+            rows: ids.len() / self.length,
+            length: self.length,
+        })
+        .collect()
     }
 
     /// Sum of the loss weights of all predicted tokens: what the loss is divided by.
@@ -120,7 +123,7 @@ pub fn batch(
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(step as u64 + 1);
     let length = curriculum.length(&mut rng, step, steps, context);
-    let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), rows: 0, length };
+    let mut batch = Batch { ids: Vec::new(), weights: Vec::new(), copies: Vec::new(), rows: 0, length };
     let mix = &curriculum.mix(step, steps, mix);
     let rows = (tokens / length).max(1);
     while batch.rows < rows {
@@ -129,6 +132,9 @@ pub fn batch(
         if document.ids.len() == length {
             batch.ids.extend(document.ids);
             batch.weights.extend(document.weights);
+            if mix.max_copies > 1.0 {
+                batch.copies.extend(document.copies);
+            }
             batch.rows += 1;
         }
     }

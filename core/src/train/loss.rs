@@ -30,7 +30,13 @@ pub fn weighted_cross_entropy(model: &Model, batch: &Batch, positions: &Position
     let inputs = Tensor::<2, Int>::from_data(TensorData::new(cut(0), [rows, predicted]), device);
     let targets = Tensor::<2, Int>::from_data(TensorData::new(cut(1), [rows * predicted, 1]), device);
     let weights = Tensor::<1>::from_data(TensorData::new(weights, [rows * predicted]), device);
-    let logits = model.forward(inputs, positions, None); // [rows, predicted, vocab]
+    let copies: Vec<f32> = batch.copies.chunks(length).flat_map(|row| row[..predicted].iter().copied()).collect();
+    let hidden = if copies.is_empty() {
+        model.hidden(inputs, positions, None)
+    } else {
+        model.hidden_in_crowd(inputs, &copies, positions)
+    };
+    let logits = model.logits(hidden); // [rows, predicted, vocab]
     let vocab = logits.dims()[2];
     let log_probabilities = log_softmax(logits.reshape([rows * predicted, vocab]), 1);
     let per_token = -log_probabilities.gather(1, targets).reshape([rows * predicted]);
