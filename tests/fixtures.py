@@ -4,8 +4,8 @@
     python tests/fixtures.py
 
 writes tests/fixtures/<case>/{config.json, model.safetensors, expected.safetensors}. The logits come from
-transformers' own rotary code (default, linear, yarn); NTK, identity rotation and the norms of queries and
-keys, which transformers' Llama lacks, are changed in its modules below.
+transformers' own rotary code (default, linear, dynamic, yarn, llama3, longrope); NTK, identity rotation, ALiBi,
+sliding windows and the norms of queries and keys, which transformers' Llama lacks, are changed in its modules below.
 """
 
 import json
@@ -45,10 +45,34 @@ def identity_rotation(model):
     model.model.rotary_emb.forward = forward
 
 
-def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, tied=False, drop_below=None, extra=None):
+def alibi_slopes(heads):
+    """As in the authors' get_slopes (github.com/ofirpress/attention_with_linear_biases)."""
+    if math.log2(heads).is_integer():
+        start = 2 ** (-(2 ** -(math.log2(heads) - 3)))
+        return [start * start**i for i in range(heads)]
+    below = 2 ** math.floor(math.log2(heads))
+    return alibi_slopes(below) + alibi_slopes(2 * below)[0::2][: heads - below]
+
+
+def change_attention(layer, mask=None, rotates=True):
+    """Gives a layer an additive mask [1, heads or 1, seq, seq] of its own, and takes its rotation away."""
+
+    def before(module, args, kwargs):
+        if mask is not None:
+            kwargs["attention_mask"] = mask
+        if not rotates:
+            cos, sin = kwargs["position_embeddings"]
+            kwargs["position_embeddings"] = (torch.ones_like(cos), torch.zeros_like(sin))
+        return args, kwargs
+
+    layer.self_attn.register_forward_pre_hook(before, with_kwargs=True)
+
+
+def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
+         drop_below=None, extra=None):
     torch.manual_seed(sum(map(ord, case)))
     config = LlamaConfig(
-        vocab_size=48, hidden_size=32, intermediate_size=56, num_hidden_layers=2, num_attention_heads=heads,
+        vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
         num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=CONTEXT, tie_word_embeddings=tied,
         rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
         attn_implementation="eager",
@@ -74,13 +98,30 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         rotary.inv_freq = torch.where(rotary.inv_freq < drop_below, 0.0, rotary.inv_freq)
     if method == "drope":
         identity_rotation(model)
+    distance = torch.arange(SEQ)[:, None] - torch.arange(SEQ)[None, :]
+    if method == "alibi":
+        bias = -torch.tensor(alibi_slopes(heads))[:, None, None] * distance
+        for layer in model.model.layers:
+            change_attention(layer, bias.masked_fill(distance < 0, -torch.inf)[None], rotates=False)
+    if method == "rnope-swa":
+        hidden = (distance < 0) | (distance >= CONTEXT // 4)
+        window = torch.zeros(1, 1, SEQ, SEQ).masked_fill(hidden, -torch.inf)
+        for index, layer in enumerate(model.model.layers):
+            is_global = index % 4 == 3
+            change_attention(layer, None if is_global else window, rotates=not is_global)
     ids = torch.randint(0, config.vocab_size, (1, SEQ))
     with torch.no_grad():
-        logits = model(ids).logits[0]
+        if method == "dynamic-ntk":
+            # Each query has the frequencies of the text that ends with it: a pass at every length. In deeper models
+            # the keys of earlier tokens would be those of that pass, where ours stay as they were when written.
+            assert layers == 1
+            logits = torch.stack([model(ids[:, :length]).logits[0, -1] for length in range(1, SEQ + 1)])
+        else:
+            logits = model(ids).logits[0]
     # What Rust reads: the unscaled model; the method is the reader's.
     written = {
-        "model_type": "llama_drope" if extra else "llama", "vocab_size": 48, "hidden_size": 32,
-        "intermediate_size": 56, "num_hidden_layers": 2, "num_attention_heads": heads,
+        "model_type": "llama_drope" if extra and "attention_type" in extra else "llama", "vocab_size": 48, "hidden_size": hidden_size,
+        "intermediate_size": 56, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": kv_heads, "head_dim": 16, "max_position_embeddings": CONTEXT,
         "tie_word_embeddings": tied, "rms_norm_eps": 1e-5, "rope_theta": theta, **(extra or {}),
     }
@@ -105,3 +146,13 @@ if __name__ == "__main__":
     make("rope-qk-norm", "rope", norms=("q", "k"), extra={"attention_type": "qk_norm_rope"})
     make("drope-qk-norm", "drope", norms=("q", "k"), extra={"attention_type": "qk_norm_nope"})
     make("drope-q-norm", "drope", norms=("q",), extra={"attention_type": "q_norm_nope"})
+    make("dynamic-ntk", "dynamic-ntk", {"rope_type": "dynamic", "factor": FACTOR}, layers=1)
+    make("llama3", "llama3", {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **scaled})
+    scales = {"mscale": 0.7, "mscale_all_dim": 1.3}
+    make("yarn-mscale", "yarn", {"rope_type": "yarn", **scaled, **scales},
+         extra={"rope_scaling": {"rope_type": "yarn", "factor": FACTOR, **scales}})
+    factors = {"short_factor": [1.0 + 0.1 * m for m in range(8)], "long_factor": [1.0 + 0.5 * m for m in range(8)]}
+    make("longrope", "longrope", {"rope_type": "longrope", **scaled, **factors},
+         extra={"rope_scaling": {"rope_type": "longrope", **factors}})
+    make("alibi", "alibi", heads=6, kv_heads=2, hidden_size=36)
+    make("rnope-swa", "rnope-swa", layers=5)

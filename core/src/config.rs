@@ -2,8 +2,8 @@
 //!
 //! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's
 //! `llama_drope` with `attention_type` and `softmax_scale`. Three fields are ours: `rope_min_frequency`
-//! (partial drop), `temperature_coefficient` (the c of β = 1 + c·ln s) and `scalable_softmax`. Written: v4,
-//! which every version of transformers reads.
+//! (partial drop), `temperature_coefficient` (the c of β = 1 + c·ln s) and `scalable_softmax`; `alibi` is Falcon's,
+//! and `sliding_window` marks RNoPE-SWA. Written: v4, which every version of transformers reads.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -44,6 +44,11 @@ pub struct Config {
     /// SSMax (Nakanishi 2025, arXiv 2501.19399): the logits of a query that sees n keys are multiplied by
     /// ln(n + 1)/ln C, so that attention does not spread as the text grows. 1 at the end of the training context.
     pub scalable_softmax: bool,
+    /// Whether logits fall linearly with the distance (ALiBi) in place of rotary positions.
+    pub alibi: bool,
+    /// RNoPE-SWA: keys that a query sees in the three layers of four that have rotary positions; the fourth sees
+    /// everything and has none.
+    pub sliding_window: Option<usize>,
     /// First token of every text.
     pub bos_token_id: Option<u32>,
 }
@@ -72,8 +77,83 @@ pub enum RopeScaling {
         /// Extension factor s.
         factor: f64,
     },
+    /// NTK scaling that follows the length.
+    Dynamic {
+        /// How fast the base grows beyond the context.
+        factor: f64,
+    },
     /// YaRN.
     Yarn(YarnParameters),
+    /// Llama 3.1's.
+    Llama3(Llama3Parameters),
+    /// LongRoPE.
+    Longrope(LongRopeParameters),
+}
+
+impl RopeScaling {
+    /// The extension factor that the config asks for; 1 without one.
+    pub fn factor(&self) -> f64 {
+        match self {
+            Self::Default => 1.0,
+            Self::Linear { factor } | Self::Dynamic { factor } => *factor,
+            Self::Yarn(parameters) => parameters.factor,
+            Self::Llama3(parameters) => parameters.factor,
+            Self::Longrope(parameters) => parameters.factor.unwrap_or(1.0),
+        }
+    }
+}
+
+/// Parameters of Llama 3.1's scaling, named as in transformers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Llama3Parameters {
+    /// Extension factor s.
+    pub factor: f64,
+    /// Turns within the original context below which a frequency is divided by s.
+    #[serde(default = "Llama3Parameters::default_low_freq_factor")]
+    pub low_freq_factor: f64,
+    /// Turns above which it is kept.
+    #[serde(default = "Llama3Parameters::default_high_freq_factor")]
+    pub high_freq_factor: f64,
+    /// Context of training if it is not `max_position_embeddings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_max_position_embeddings: Option<usize>,
+}
+
+impl Llama3Parameters {
+    fn default_low_freq_factor() -> f64 {
+        1.0
+    }
+    fn default_high_freq_factor() -> f64 {
+        4.0
+    }
+
+    /// The scaling with its customary parameters.
+    pub fn new(factor: f64) -> Self {
+        Self {
+            factor,
+            low_freq_factor: Self::default_low_freq_factor(),
+            high_freq_factor: Self::default_high_freq_factor(),
+            original_max_position_embeddings: None,
+        }
+    }
+}
+
+/// Parameters of LongRoPE, named as in transformers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LongRopeParameters {
+    /// What each pair's frequency is divided by within the original context.
+    pub short_factor: Vec<f64>,
+    /// What it is divided by beyond.
+    pub long_factor: Vec<f64>,
+    /// Extension factor s, for the attention factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
+    /// Replaces √(1 + ln s / ln C).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention_factor: Option<f64>,
+    /// Context of training if it is not `max_position_embeddings`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub original_max_position_embeddings: Option<usize>,
 }
 
 /// Parameters of YaRN, named as in transformers.
@@ -84,6 +164,12 @@ pub struct YarnParameters {
     /// Replaces 0.1·ln s + 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention_factor: Option<f64>,
+    /// With `mscale_all_dim`, replaces 0.1·ln s + 1 by (0.1·mscale·ln s + 1)/(0.1·mscale_all_dim·ln s + 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mscale: Option<f64>,
+    /// See `mscale`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mscale_all_dim: Option<f64>,
     /// Rotations over the original context above which a frequency is kept.
     #[serde(default = "YarnParameters::default_beta_fast")]
     pub beta_fast: f64,
@@ -114,6 +200,8 @@ impl YarnParameters {
         Self {
             factor,
             attention_factor: None,
+            mscale: None,
+            mscale_all_dim: None,
             beta_fast: Self::default_beta_fast(),
             beta_slow: Self::default_beta_slow(),
             original_max_position_embeddings: None,
@@ -201,6 +289,11 @@ impl Config {
             softmax_scale: fields.number("softmax_scale")?,
             temperature_coefficient: fields.number("temperature_coefficient")?.unwrap_or(0.0),
             scalable_softmax: fields.is_true("scalable_softmax"),
+            alibi: fields.is_true("alibi"),
+            sliding_window: match fields.0.get("sliding_window") {
+                None | Some(Value::Null) => None,
+                Some(_) => Some(fields.size("sliding_window")?),
+            },
             bos_token_id: fields.0.get("bos_token_id").and_then(Value::as_u64).map(|id| id as u32),
         };
         config.check()?;
@@ -239,8 +332,11 @@ impl Config {
     /// Writes `config.json`.
     pub fn to_json(&self) -> String {
         // A model that transformers' own Llama computes alike says so; all others have the authors' model type.
-        let plain =
-            self.attention == AttentionType::Rope && self.rope.rope_min_frequency == 0.0 && !self.scalable_softmax;
+        let plain = self.attention == AttentionType::Rope
+            && self.rope.rope_min_frequency == 0.0
+            && !self.scalable_softmax
+            && !self.alibi
+            && self.sliding_window.is_none();
         let (model_type, architecture) =
             if plain { ("llama", "LlamaForCausalLM") } else { ("llama_drope", "DroPELlamaForCausalLM") };
         let mut value = json!({
@@ -272,6 +368,8 @@ impl Config {
             value["rope_min_frequency"] = json!(self.rope.rope_min_frequency);
             value["temperature_coefficient"] = json!(self.temperature_coefficient);
             value["scalable_softmax"] = json!(self.scalable_softmax);
+            value["alibi"] = json!(self.alibi);
+            value["sliding_window"] = json!(self.sliding_window);
         }
         if let Some(scale) = self.softmax_scale {
             value["softmax_scale"] = json!(scale);
@@ -301,7 +399,7 @@ fn rope_parameters(fields: &Fields) -> Result<RopeParameters> {
     }
     let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
     let kind = kind.as_str().unwrap_or_default();
-    if !["default", "linear", "yarn"].contains(&kind) {
+    if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
         return Err(Error::UnknownRopeType(kind.to_owned()));
     }
     for name in ["rope_theta", "rope_min_frequency"] {

@@ -60,7 +60,7 @@ pub async fn generate(
 ) -> Result<Vec<u32>> {
     check(config, prompt, options)?;
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let mut cache = Cache::new(config, prompt.len() + options.max_new_tokens, &model.device());
+    let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens, &model.device());
     let mut answer = Vec::new();
     let mut logits = Vec::new();
     for chunk in prompt.chunks(CHUNK) {

@@ -24,7 +24,7 @@ pub async fn token_losses(model: &Model, config: &Config, positions: &Positions,
         let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         Tensor::<2, Int>::from_data(TensorData::new(values, shape), &device)
     };
-    let mut cache = Cache::new(config, ids.len(), &device);
+    let mut cache = Cache::new(config, positions, ids.len(), &device);
     let mut losses = Vec::with_capacity(ids.len() - 1);
     let (inputs, targets) = (&ids[..ids.len() - 1], &ids[1..]);
     for (input, target) in inputs.chunks(CHUNK).zip(targets.chunks(CHUNK)) {

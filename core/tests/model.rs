@@ -9,7 +9,7 @@ use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::model::{Cache, Model, Precision};
-use drope_core::positions::{Method, Positions, rope_frequencies};
+use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::CASES;
 use pollster::block_on;
 use safetensors::SafeTensors;
@@ -115,11 +115,11 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
     let plain = Config { num_hidden_layers: 1, max_position_embeddings: 16, ..CASES[0].config() };
     let scalable = Config { scalable_softmax: true, ..plain.clone() };
     assert_eq!(Config::from_json(&scalable.to_json()).unwrap(), scalable);
-    let none = |logit_scale| Positions::None { logit_scale };
+    let none = |logit_scale| Positions::none().with_logit_scale(logit_scale);
     let ids: Vec<i32> = (1..=40).collect();
     let logits = |model: &Model, positions: &Positions, split: usize| -> Vec<f32> {
         let read = |ids: &[i32]| Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), &device);
-        let mut cache = Cache::new(&plain, ids.len(), &device);
+        let mut cache = Cache::new(&plain, positions, ids.len(), &device);
         model.forward(read(&ids[..split]), positions, Some(&mut cache));
         let last = model.forward(read(&ids[split..]), positions, Some(&mut cache));
         let seq = last.dims()[1];
@@ -145,7 +145,7 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
     };
     for scalable_softmax in [false, true] {
         let config = Config { num_hidden_layers: 1, scalable_softmax, ..CASES[0].config() };
-        let (model, none) = (Model::random(&config, 5, &device), Positions::None { logit_scale: 1.0 });
+        let (model, none) = (Model::random(&config, 5, &device), Positions::none());
         let expected = last(model.hidden(read(vec![1, 2, 2, 2, 3, 4, 4, 5]), &none, None));
         let copies = [1.0, 3.0, 1.0, 2.0, 1.0];
         let found = last(model.hidden_in_crowd(read(vec![1, 2, 3, 4, 5]), &copies, &none));
@@ -242,15 +242,17 @@ fn both_spellings_of_rope_parameters_are_read() {
 #[test]
 fn every_scaling_is_plain_rope_at_factor_one() {
     let config = CASES[0].config();
-    for method in [Method::Rope, Method::Pi, Method::Ntk, Method::Yarn] {
-        let Positions::Rotary { inv_freq, attention_factor, logit_scale } = method.positions(&config, 1.0).unwrap()
-        else {
+    for method in
+        [Method::Rope, Method::Crop, Method::Pi, Method::Ntk, Method::Yarn, Method::YarnAsPrinted, Method::Llama3]
+    {
+        let positions = method.positions(&config, 1.0).unwrap();
+        let Encoding::Rotary { inv_freq, attention_factor } = positions.layer(0).encoding.clone() else {
             panic!("{} is rotary", method.name());
         };
         for (found, expected) in inv_freq.iter().zip(rope_frequencies(1e4, 16)) {
             assert!((found - expected).abs() < 1e-12, "{}", method.name());
         }
-        assert_eq!((attention_factor, logit_scale), (1.0, 1.0));
+        assert_eq!((attention_factor, positions.logit_scale), (1.0, 1.0));
     }
     assert!(Method::Pi.positions(&config, 0.5).is_err() && Method::Pi.positions(&config, f64::NAN).is_err());
 }

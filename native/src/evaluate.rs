@@ -77,7 +77,7 @@ pub fn niah(request: &Request) -> Result<()> {
                 && cell.extension == extension
                 && cell.trials == request.trials
                 && cell.seed == request.seed
-                && cell.beta == positions.logit_scale()
+                && cell.beta == positions.logit_scale
         });
         let cell = match known {
             Some(cell) => cell.clone(),
@@ -183,7 +183,7 @@ fn run_cell(
         string_match: string_match / request.trials.max(1) as f64,
         ci95: wilson(correct, request.trials),
         seed: request.seed,
-        beta: positions.logit_scale(),
+        beta: positions.logit_scale,
     })
 }
 

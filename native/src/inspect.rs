@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use drope_core::config::Config;
-use drope_core::positions::{Method, Positions};
+use drope_core::positions::{Encoding, Method, Positions};
 use safetensors::SafeTensors;
 
 use crate::{files, model_folder};
@@ -20,16 +20,34 @@ pub fn print(folder: &Path, positions: impl FnOnce(&Config) -> Result<(Positions
     println!("parameters: {parameters}");
     let (positions, method, factor) = positions(&config)?;
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
-    println!("logit scale β: {}", positions.logit_scale());
-    match positions {
-        Positions::None { .. } => println!("frequencies: none; every layer reads without positions"),
-        Positions::Rotary { inv_freq, attention_factor, .. } => {
-            println!("attention factor: {attention_factor}");
-            println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/turn");
-            for (pair, omega) in inv_freq.iter().enumerate() {
-                println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
+    println!("logit scale β: {}", positions.logit_scale);
+    for (index, layer) in positions.layers.iter().enumerate() {
+        if positions.layers.len() > 1 {
+            println!("layers {index}, {}, …:", index + positions.layers.len());
+        }
+        if let Some(window) = layer.window {
+            println!("sliding window: {window} tokens");
+        }
+        match &layer.encoding {
+            Encoding::None => println!("frequencies: none; read without positions"),
+            Encoding::Alibi { slopes } => println!("ALiBi slopes: {slopes:?}"),
+            Encoding::Rotary { inv_freq, attention_factor } => {
+                println!("attention factor: {attention_factor}");
+                frequencies(inv_freq);
+            }
+            Encoding::Dynamic(dynamic) => {
+                let length = (factor * dynamic.context as f64) as usize;
+                println!("frequencies follow the length; at {length} tokens:");
+                frequencies(&dynamic.frequencies(length));
             }
         }
     }
     Ok(())
+}
+
+fn frequencies(inv_freq: &[f64]) {
+    println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/turn");
+    for (pair, omega) in inv_freq.iter().enumerate() {
+        println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
+    }
 }

@@ -2,10 +2,11 @@
 
 use burn::module::Module;
 use burn::nn::{Linear, RmsNorm};
-use burn::tensor::{Bool, Device, Int, Tensor, activation::softmax};
+use burn::tensor::{Device, Tensor, activation::softmax};
 
 use super::cache::LayerCache;
 use super::rotation::Rotation;
+use super::visible::Visible;
 use super::{linear, norm};
 use crate::config::Config;
 
@@ -23,6 +24,14 @@ pub(super) struct Attention {
     num_key_value_heads: usize,
     /// 1/√head_dim, or the config's `softmax_scale`.
     scale: f64,
+}
+
+/// How the layers of one kind see a run of positions.
+pub(super) struct View {
+    pub(super) rotation: Rotation,
+    pub(super) visible: Visible,
+    /// β.
+    pub(super) logit_scale: f64,
 }
 
 impl Attention {
@@ -48,14 +57,13 @@ impl Attention {
         self.num_attention_heads / self.num_key_value_heads
     }
 
+    /// Key heads and their width.
+    pub(super) fn key_shape(&self) -> [usize; 2] {
+        [self.num_key_value_heads, self.k_proj.weight.dims()[1] / self.num_key_value_heads]
+    }
+
     /// `[batch, seq, hidden]` to the same.
-    pub(super) fn forward(
-        &self,
-        x: Tensor<3>,
-        rotation: &Rotation,
-        causal: &Causal,
-        cache: Option<&mut LayerCache>,
-    ) -> Tensor<3> {
+    pub(super) fn forward(&self, x: Tensor<3>, view: &View, cache: Option<&mut LayerCache>) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let mut q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
         let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
@@ -66,20 +74,21 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = norm.forward(k);
         }
-        let q = rotation.queries(heads(q, self.num_attention_heads), self.scale); // [batch, heads, seq, head_dim]
-        let k = rotation.keys(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
+        let View { rotation, visible, logit_scale } = view;
+        let q = rotation.queries(heads(q, self.num_attention_heads), self.scale * logit_scale); // [batch, heads, seq, head_dim]
+        let k = rotation.written_keys(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
         let v = heads(v, self.num_key_value_heads);
         let head_dim = q.dims()[3];
         // Query heads of a group stand below each other, so that keys and values are never copied per head.
         let q = q.reshape([batch, self.num_key_value_heads, self.group_size() * seq, head_dim]);
-        let y = match cache {
+        let (k, v) = match cache {
             Some(cache) => {
-                cache.append(k, v);
-                let (k, v) = cache.filled();
-                attend(q, k, v, causal)
+                cache.append(k, v, visible.past());
+                cache.last(visible.past() + seq)
             }
-            None => attend(q, k, v, causal),
+            None => (k, v),
         };
+        let y = attend(q, rotation.read_keys(k), v, visible);
         let y = y.reshape([batch, self.num_attention_heads, seq, head_dim]).swap_dims(1, 2); // [batch, seq, heads, head_dim]
         self.o_proj.forward(y.reshape([batch, seq, self.num_attention_heads * head_dim]))
     }
@@ -91,50 +100,10 @@ fn heads(x: Tensor<3>, num_heads: usize) -> Tensor<4> {
     x.reshape([batch, seq, num_heads, width / num_heads]).swap_dims(1, 2)
 }
 
-/// softmax(q·kᵀ)·v under the causal mask.
+/// softmax(q·kᵀ)·v over the keys that are seen.
 ///
 /// q `[batch, kv_heads, group · seq, head_dim]`, k and v `[batch, kv_heads, total, head_dim]`.
-fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: &Causal) -> Tensor<4> {
-    let scores = causal.apply(q.matmul(k.swap_dims(2, 3))); // [batch, kv_heads, group · seq, total]
+fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, visible: &Visible) -> Tensor<4> {
+    let scores = visible.apply(q.matmul(k.swap_dims(2, 3))); // [batch, kv_heads, group · seq, total]
     softmax(scores, 3).matmul(v)
-}
-
-/// Which keys a query may see; shared by all layers.
-pub(super) struct Causal {
-    /// `[1, 1, group · seq, past + seq]`, true where the key is later; `None` for a single query, which sees all.
-    hidden: Option<Tensor<4, Bool>>,
-    /// `[batch, 1, 1, past + seq]`, added to the logits of each key.
-    key_bias: Option<Tensor<4>>,
-}
-
-impl Causal {
-    pub(super) fn new(past: usize, seq: usize, group_size: usize, device: &Device) -> Self {
-        if seq == 1 {
-            return Self { hidden: None, key_bias: None };
-        }
-        let query = Tensor::<1, Int>::arange(past as i64..(past + seq) as i64, device).reshape([seq, 1]);
-        let key = Tensor::<1, Int>::arange(0..(past + seq) as i64, device).reshape([1, past + seq]);
-        let later = key.expand([seq, past + seq]).greater(query.expand([seq, past + seq]));
-        let hidden = later.repeat_dim(0, group_size).reshape([1, 1, group_size * seq, past + seq]);
-        Self { hidden: Some(hidden), key_bias: None }
-    }
-
-    /// The same with `bias` `[batch, 1, 1, past + seq]` added to the logits of each key.
-    pub(super) fn with_key_bias(self, bias: Tensor<4>) -> Self {
-        Self { key_bias: Some(bias), ..self }
-    }
-
-    fn apply(&self, scores: Tensor<4>) -> Tensor<4> {
-        let scores = match &self.key_bias {
-            None => scores,
-            Some(bias) => scores + bias.clone(),
-        };
-        match &self.hidden {
-            None => scores,
-            Some(hidden) => {
-                let shape = scores.dims();
-                scores.mask_fill(hidden.clone().expand(shape), f32::NEG_INFINITY)
-            }
-        }
-    }
 }

@@ -3,11 +3,12 @@
 use burn::tensor::{Device, Tensor, s};
 
 use crate::config::Config;
+use crate::positions::Positions;
 
 /// Room is reserved in multiples of this many tokens.
 const BLOCK: usize = 128;
 
-/// Keys (turned by position) and values of every token so far.
+/// Keys and values of every token so far; of layers with a sliding window, of the last ones alone.
 pub struct Cache {
     layers: Vec<LayerCache>,
     len: usize,
@@ -15,7 +16,7 @@ pub struct Cache {
 
 /// One layer's part.
 pub(super) struct LayerCache {
-    /// `[batch, kv_heads, capacity, head_dim]`
+    /// `[batch, kv_heads, capacity, head_dim]`; turned by position, unless their frequencies follow the length.
     keys: Tensor<4>,
     /// `[batch, kv_heads, capacity, head_dim]`
     values: Tensor<4>,
@@ -24,13 +25,28 @@ pub(super) struct LayerCache {
 
 impl Cache {
     /// A cache with room for `tokens` tokens of one sequence; it grows if more come.
-    pub fn new(config: &Config, tokens: usize, device: &Device) -> Self {
-        let shape = [1, config.num_key_value_heads, tokens.max(1).next_multiple_of(BLOCK), config.head_dim];
-        let layer = |_| LayerCache { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device), len: 0 };
-        Self { layers: (0..config.num_hidden_layers).map(layer).collect(), len: 0 }
+    pub fn new(config: &Config, positions: &Positions, tokens: usize, device: &Device) -> Self {
+        Self::with_room(
+            config.num_hidden_layers,
+            [1, config.num_key_value_heads, tokens, config.head_dim],
+            positions,
+            device,
+        )
     }
 
-    /// Tokens in the cache.
+    /// `shape` is `[batch, kv_heads, tokens, head_dim]`.
+    pub(super) fn with_room(num_layers: usize, shape: [usize; 4], positions: &Positions, device: &Device) -> Self {
+        let [batch, kv_heads, tokens, head_dim] = shape;
+        let layer = |index| {
+            // Twice the window, so that what has left it is cleared out once a window, not at every token.
+            let tokens = positions.layer(index).window.map_or(tokens, |window| tokens.min(2 * window));
+            let shape = [batch, kv_heads, tokens.max(1).next_multiple_of(BLOCK), head_dim];
+            LayerCache { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device), len: 0 }
+        };
+        Self { layers: (0..num_layers).map(layer).collect(), len: 0 }
+    }
+
+    /// Tokens that went into the cache.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -38,6 +54,11 @@ impl Cache {
     /// Whether no token is in the cache.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Tokens that there is room for now, summed over layers.
+    pub fn capacity(&self) -> usize {
+        self.layers.iter().map(|layer| layer.keys.dims()[2]).sum()
     }
 
     pub(super) fn layer(&mut self, index: usize) -> &mut LayerCache {
@@ -51,34 +72,38 @@ impl Cache {
 }
 
 impl LayerCache {
-    /// Writes `[1, kv_heads, seq, head_dim]` behind what is there.
-    pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>) {
-        let end = self.len + k.dims()[2];
-        if end > self.keys.dims()[2] {
-            self.grow(end);
+    /// Writes `[batch, kv_heads, seq, head_dim]` behind what is there, of which the last `past` are still seen.
+    pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
+        let seq = k.dims()[2];
+        if self.len + seq > self.keys.dims()[2] {
+            self.make_room(past, seq);
         }
-        let at = self.len..end;
+        let at = self.len..self.len + seq;
         // In place: no other handle to the buffers is alive between two steps.
         self.keys.inplace(|keys| keys.slice_assign(s![.., .., at.clone(), ..], k));
-        self.values.inplace(|values| values.slice_assign(s![.., .., at, ..], v));
-        self.len = end;
+        self.values.inplace(|values| values.slice_assign(s![.., .., at.clone(), ..], v));
+        self.len = at.end;
     }
 
-    /// Views of what is filled: two of `[1, kv_heads, len, head_dim]`.
-    pub(super) fn filled(&self) -> (Tensor<4>, Tensor<4>) {
-        let part = |buffer: &Tensor<4>| buffer.clone().slice(s![.., .., 0..self.len, ..]);
+    /// Views of the last `tokens`: two of `[batch, kv_heads, tokens, head_dim]`.
+    pub(super) fn last(&self, tokens: usize) -> (Tensor<4>, Tensor<4>) {
+        let part = |buffer: &Tensor<4>| buffer.clone().slice(s![.., .., self.len - tokens..self.len, ..]);
         (part(&self.keys), part(&self.values))
     }
 
-    /// Doubles the room at least, so that copying costs a constant per token.
-    fn grow(&mut self, needed: usize) {
+    /// Drops what is no longer seen; if that is not half of the buffer, doubles it, so that copying costs a constant
+    /// per token.
+    fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
-        let more = needed.max(2 * capacity).next_multiple_of(BLOCK) - capacity;
+        let capacity = if past + seq > capacity / 2 + 1 { (2 * capacity).max(past + seq) } else { capacity };
+        let shape = [batch, heads, capacity.next_multiple_of(BLOCK), head_dim];
+        let from = self.len - past;
         for buffer in [&mut self.keys, &mut self.values] {
             buffer.inplace(|old| {
-                let room = Tensor::zeros([batch, heads, more, head_dim], &old.device());
-                Tensor::cat(vec![old, room], 2)
+                let seen = old.clone().slice(s![.., .., from..self.len, ..]);
+                Tensor::zeros(shape, &old.device()).slice_assign(s![.., .., 0..past, ..], seen)
             });
         }
+        self.len = past;
     }
 }

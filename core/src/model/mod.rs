@@ -6,6 +6,7 @@ mod attention;
 mod cache;
 mod mlp;
 mod rotation;
+mod visible;
 mod weights;
 
 use burn::module::Module;
@@ -15,11 +16,12 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 pub use self::cache::Cache;
 pub use self::weights::Precision;
 
-use self::attention::{Attention, Causal};
+use self::attention::{Attention, View};
 use self::mlp::Mlp;
 use self::rotation::Rotation;
+use self::visible::Visible;
 use crate::config::Config;
-use crate::positions::Positions;
+use crate::positions::{LayerPositions, Positions};
 
 /// A Llama-architecture decoder.
 #[derive(Module, Debug)]
@@ -69,14 +71,29 @@ impl Model {
     }
 
     /// The residual stream behind the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
-    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
-        let [_, seq] = ids.dims();
+    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, mut cache: Option<&mut Cache>) -> Tensor<3> {
+        let [batch, seq] = ids.dims();
         let past = cache.as_ref().map_or(0, |cache| cache.len());
-        let device = ids.device();
-        let keys_seen: Vec<f32> = (past..past + seq).map(|position| (position + 1) as f32).collect();
-        let rotation = Rotation::new(positions, past..past + seq, self.ssmax(&keys_seen, seq, &device), &device);
-        let causal = Causal::new(past, seq, self.group_size(), &device);
-        self.through_layers(ids, &rotation, &causal, cache)
+        match positions.constant_within() {
+            // Frequencies that follow the length: beyond the context every query has its own.
+            Some(context) if seq > 1 && past + seq > context => {
+                let [kv_heads, head_dim] = self.layers.first().map_or([1, 2], |block| block.self_attn.key_shape());
+                let room = [batch, kv_heads, seq, head_dim];
+                let mut own = Cache::with_room(self.layers.len(), room, positions, &ids.device());
+                let cache = cache.as_deref_mut().unwrap_or(&mut own);
+                let together = context.saturating_sub(past);
+                let starts = std::iter::once(0).chain(together.max(1)..seq);
+                let ends = together.max(1)..=seq;
+                let part = |(start, end): (usize, usize)| {
+                    self.hidden(ids.clone().narrow(1, start, end - start), positions, Some(&mut *cache))
+                };
+                Tensor::cat(starts.zip(ends).map(part).collect(), 1)
+            }
+            _ => {
+                let keys_seen: Vec<f32> = (past..past + seq).map(|position| (position + 1) as f32).collect();
+                self.through_layers(ids, past, positions, &keys_seen, None, cache)
+            }
+        }
     }
 
     /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
@@ -84,35 +101,47 @@ impl Model {
     /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
     pub fn hidden_in_crowd(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
         let [batch, seq] = ids.dims();
-        let device = ids.device();
-        let row = |row: &[f32]| {
-            row.iter()
-                .scan(0.0, |seen, copies| {
-                    *seen += copies;
-                    Some(*seen)
-                })
-                .collect::<Vec<_>>()
-        };
-        let keys_seen = copies.chunks(seq).flat_map(row).collect::<Vec<f32>>();
-        let rotation = Rotation::new(positions, 0..seq, self.ssmax(&keys_seen, seq, &device), &device);
+        let mut keys_seen = copies.to_vec();
+        for row in keys_seen.chunks_mut(seq) {
+            for at in 1..seq {
+                row[at] += row[at - 1];
+            }
+        }
         let logs = copies.iter().map(|copies| copies.ln()).collect();
-        let key_bias = Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &device);
-        let causal = Causal::new(0, seq, self.group_size(), &device).with_key_bias(key_bias);
-        self.through_layers(ids, &rotation, &causal, None)
+        let log_copies = Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &ids.device());
+        self.through_layers(ids, 0, positions, &keys_seen, Some(&log_copies), None)
     }
 
+    /// `keys_seen` are the keys that each query sees, `[batch or 1, seq]`; `log_copies` is `[batch, 1, 1, seq]`.
     fn through_layers(
         &self,
         ids: Tensor<2, Int>,
-        rotation: &Rotation,
-        causal: &Causal,
+        past: usize,
+        positions: &Positions,
+        keys_seen: &[f32],
+        log_copies: Option<&Tensor<4>>,
         mut cache: Option<&mut Cache>,
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
+        let device = ids.device();
+        let at = past..past + seq;
+        let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
+        // Layers of a kind share their tables.
+        let view = |layer: &LayerPositions| View {
+            rotation: Rotation::new(
+                &layer.encoding,
+                at.clone(),
+                self.ssmax(keys_seen, seq, layer.window, &device),
+                &device,
+            ),
+            visible: Visible::new(layer, at.clone(), group_size, log_copies, &device),
+            logit_scale: positions.logit_scale,
+        };
+        let views: Vec<View> = positions.layers.iter().map(view).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         for (index, block) in self.layers.iter().enumerate() {
             let layer_cache = cache.as_mut().map(|cache| cache.layer(index));
-            x = block.forward(x, rotation, causal, layer_cache);
+            x = block.forward(x, &views[index % views.len()], layer_cache);
         }
         if let Some(cache) = cache {
             cache.advance(seq);
@@ -122,15 +151,11 @@ impl Model {
 
     /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it sees n keys (Nakanishi 2025,
     /// arXiv 2501.19399): `[batch, 1, seq, 1]`.
-    fn ssmax(&self, keys_seen: &[f32], seq: usize, device: &Device) -> Option<Tensor<4>> {
+    fn ssmax(&self, keys_seen: &[f32], seq: usize, window: Option<usize>, device: &Device) -> Option<Tensor<4>> {
         let scale = 1.0 / (self.ssmax_context? as f32).ln();
-        let factors = keys_seen.iter().map(|n| (n + 1.0).ln() * scale).collect();
+        let most = window.map_or(f32::INFINITY, |window| window as f32);
+        let factors = keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect();
         Some(Tensor::from_data(TensorData::new(factors, [keys_seen.len() / seq, 1, seq, 1]), device))
-    }
-
-    /// Query heads that share a key-value head.
-    fn group_size(&self) -> usize {
-        self.layers.first().map_or(1, |block| block.self_attn.group_size())
     }
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
@@ -148,14 +173,8 @@ impl Model {
 }
 
 impl Block {
-    fn forward(
-        &self,
-        x: Tensor<3>,
-        rotation: &Rotation,
-        causal: &Causal,
-        cache: Option<&mut cache::LayerCache>,
-    ) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), rotation, causal, cache);
+    fn forward(&self, x: Tensor<3>, view: &View, cache: Option<&mut cache::LayerCache>) -> Tensor<3> {
+        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), view, cache);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
     }
 }

@@ -4,5 +4,5 @@ use super::{Positions, temperature};
 use crate::config::Config;
 
 pub(super) fn positions(config: &Config, factor: f64) -> Positions {
-    Positions::None { logit_scale: temperature(config, factor) }
+    Positions::none().with_logit_scale(temperature(config, factor))
 }

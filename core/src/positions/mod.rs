@@ -2,130 +2,95 @@
 //!
 //! To add a RoPE scaling: write its file with a function that returns [`Positions`], and add a line to [`Method`].
 
+mod alibi;
 mod drope;
+mod dynamic_ntk;
+mod llama3;
+mod longrope;
+mod method;
 mod ntk;
 mod p_drope;
 mod pi;
+mod rnope_swa;
 mod rope;
 mod yarn;
 
+pub use alibi::slopes as alibi_slopes;
+pub use dynamic_ntk::DynamicNtk;
+pub use method::Method;
 pub use p_drope::cutoff as partial_drop_cutoff;
 pub use rope::frequencies as rope_frequencies;
 
-use crate::config::{Config, RopeScaling};
-use crate::error::{Error, Result};
+use crate::config::Config;
 
 /// Everything that attention needs to know about positions.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Positions {
+pub struct Positions {
+    /// How layer i sees positions is `layers[i % layers.len()]`; never empty.
+    pub layers: Vec<LayerPositions>,
+    /// Multiplies the logits beside 1/√head_dim (β).
+    pub logit_scale: f64,
+}
+
+/// How one layer sees positions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerPositions {
+    /// What tells positions apart.
+    pub encoding: Encoding,
+    /// A query sees this many keys, itself included; `None`: all before it.
+    pub window: Option<usize>,
+}
+
+/// What tells positions apart.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Encoding {
+    /// Nothing but the causal mask: cos = 1 and sin = 0.
+    None,
     /// Pairs (m, m + head_dim/2) of q and k are turned by position · `inv_freq[m]`; Hugging Face's half-split layout.
     Rotary {
         /// Radians a token, one a pair; 0 is the identity.
         inv_freq: Vec<f64>,
         /// Multiplies cos and sin, so the logits get its square.
         attention_factor: f64,
-        /// Multiplies the logits (β).
-        logit_scale: f64,
     },
-    /// No positions: cos = 1 and sin = 0 in every layer.
-    None {
-        /// Multiplies the logits (β).
-        logit_scale: f64,
+    /// Rotary with frequencies that follow the length: a query at position i turns itself and all keys with those
+    /// of a text of i + 1 tokens.
+    Dynamic(DynamicNtk),
+    /// The logit of a key d tokens back gets −slope · d, one slope a query head.
+    Alibi {
+        /// One a query head.
+        slopes: Vec<f64>,
     },
 }
 
 impl Positions {
-    /// β: what multiplies the logits beside 1/√head_dim.
-    pub fn logit_scale(&self) -> f64 {
-        match self {
-            Self::Rotary { logit_scale, .. } | Self::None { logit_scale } => *logit_scale,
-        }
+    /// The same encoding in every layer, no window, β = 1.
+    pub fn uniform(encoding: Encoding) -> Self {
+        Self { layers: vec![LayerPositions { encoding, window: None }], logit_scale: 1.0 }
+    }
+
+    /// No positions in any layer.
+    pub fn none() -> Self {
+        Self::uniform(Encoding::None)
     }
 
     /// The same positions with another β.
-    pub fn with_logit_scale(mut self, beta: f64) -> Self {
-        match &mut self {
-            Self::Rotary { logit_scale, .. } | Self::None { logit_scale } => *logit_scale = beta,
-        }
-        self
-    }
-}
-
-/// Names of the methods on the command line and in results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Rotary positions as trained.
-    Rope,
-    /// Position interpolation.
-    Pi,
-    /// NTK-aware scaling.
-    Ntk,
-    /// YaRN.
-    Yarn,
-    /// No positions.
-    Drope,
-    /// Low frequencies dropped.
-    PDrope,
-}
-
-impl Method {
-    /// Every method.
-    pub const ALL: [Self; 6] = [Self::Rope, Self::Pi, Self::Ntk, Self::Yarn, Self::Drope, Self::PDrope];
-
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rope => "rope",
-            Self::Pi => "pi",
-            Self::Ntk => "ntk",
-            Self::Yarn => "yarn",
-            Self::Drope => "drope",
-            Self::PDrope => "p-drope",
-        }
+    pub fn with_logit_scale(self, beta: f64) -> Self {
+        Self { logit_scale: beta, ..self }
     }
 
-    /// The method that the config asks for.
-    pub fn of(config: &Config) -> Self {
-        match (&config.rope.scaling, config.attention.drops_positions()) {
-            (_, true) => Self::Drope,
-            _ if config.rope.rope_min_frequency > 0.0 => Self::PDrope,
-            (RopeScaling::Default, _) => Self::Rope,
-            (RopeScaling::Linear { .. }, _) => Self::Pi,
-            (RopeScaling::Yarn(_), _) => Self::Yarn,
-        }
+    /// How layer `index` sees positions.
+    pub fn layer(&self, index: usize) -> &LayerPositions {
+        &self.layers[index % self.layers.len()]
     }
 
-    /// Positions for reading `factor` times the training context (s; 1 is the training context itself).
-    ///
-    /// # Errors
-    /// If the factor is not at least 1.
-    pub fn positions(self, config: &Config, factor: f64) -> Result<Positions> {
-        if !(factor.is_finite() && factor >= 1.0) {
-            return Err(Error::Method {
-                method: self.name(),
-                reason: format!("the extension factor is {factor} but must be at least 1"),
-            });
-        }
-        Ok(match self {
-            Self::Rope => rope::positions(config),
-            Self::Pi => pi::positions(config, factor),
-            Self::Ntk => ntk::positions(config, factor),
-            Self::Yarn => yarn::positions(config, factor),
-            Self::Drope => drope::positions(config, factor),
-            Self::PDrope => p_drope::positions(config, factor),
-        })
-    }
-}
-
-impl std::str::FromStr for Method {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| Error::UnknownName {
-            what: "method",
-            name: name.to_owned(),
-            choices: Self::ALL.map(Self::name).join(", "),
-        })
+    /// The length up to which every query has the same frequencies; `None` where there is no end to it.
+    pub(crate) fn constant_within(&self) -> Option<usize> {
+        let dynamic = self.layers.iter().filter_map(|layer| match &layer.encoding {
+            Encoding::Dynamic(dynamic) => Some(dynamic.context),
+            _ => None,
+        });
+        dynamic.min()
     }
 }
 

@@ -1,6 +1,6 @@
 //! RoPE as trained (Su et al. 2021, arXiv 2104.09864).
 
-use super::Positions;
+use super::{Encoding, Positions};
 use crate::config::Config;
 
 /// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first.
@@ -14,5 +14,5 @@ pub(super) fn positions(config: &Config) -> Positions {
 
 /// Rotary positions that leave the size of the logits alone.
 pub(super) fn unscaled(inv_freq: Vec<f64>) -> Positions {
-    Positions::Rotary { inv_freq, attention_factor: 1.0, logit_scale: 1.0 }
+    Positions::uniform(Encoding::Rotary { inv_freq, attention_factor: 1.0 })
 }

@@ -5,15 +5,12 @@
 
 use std::f64::consts::PI;
 
-use super::{Positions, rope};
+use super::{Encoding, Positions, rope};
 use crate::config::{Config, RopeScaling, YarnParameters};
 
 pub(super) fn positions(config: &Config, factor: f64) -> Positions {
     // A config that asks for YaRN brings its own parameters; the factor is the caller's.
-    let parameters = match &config.rope.scaling {
-        RopeScaling::Yarn(parameters) => parameters.clone(),
-        _ => YarnParameters::new(factor),
-    };
+    let parameters = parameters(config, factor);
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
     let (theta, d) = (config.rope.rope_theta, config.head_dim as f64);
     // The (fractional) pair that turns `rotations` times in the training context.
@@ -26,14 +23,42 @@ pub(super) fn positions(config: &Config, factor: f64) -> Positions {
     if low == high {
         high += 0.001;
     }
-    let inv_freq = rope::frequencies(theta, config.head_dim)
-        .into_iter()
-        .enumerate()
-        .map(|(m, omega)| {
-            let interpolate = ((m as f64 - low) / (high - low)).clamp(0.0, 1.0);
+    let ramp = |m: usize, _| ((m as f64 - low) / (high - low)).clamp(0.0, 1.0);
+    interpolated(config, factor, attention_factor(&parameters, factor), ramp)
+}
+
+/// Equation 11 of the DroPE paper as printed, with p = 1 and q = 32: the ramp goes over ω itself, and as no ω exceeds 1
+/// every frequency is interpolated in full: PI.
+pub(super) fn as_printed(config: &Config, factor: f64) -> Positions {
+    let parameters = parameters(config, factor);
+    let (p, q) = (parameters.beta_slow, parameters.beta_fast);
+    let ramp = |_, omega: f64| 1.0 - ((omega - p) / (q - p)).clamp(0.0, 1.0);
+    interpolated(config, factor, 1.0, ramp)
+}
+
+fn parameters(config: &Config, factor: f64) -> YarnParameters {
+    match &config.rope.scaling {
+        RopeScaling::Yarn(parameters) => parameters.clone(),
+        _ => YarnParameters::new(factor),
+    }
+}
+
+/// 0.1·ln s + 1, unless the parameters say otherwise.
+fn attention_factor(parameters: &YarnParameters, factor: f64) -> f64 {
+    let scale = |mscale: f64| 0.1 * mscale * factor.ln() + 1.0;
+    match (parameters.attention_factor, parameters.mscale, parameters.mscale_all_dim) {
+        (Some(given), ..) => given,
+        (None, Some(mscale), Some(all)) if mscale != 0.0 && all != 0.0 => scale(mscale) / scale(all),
+        _ => scale(1.0),
+    }
+}
+
+/// RoPE's frequencies, divided by s in the share that `ramp` gives for a pair's index and ω.
+fn interpolated(config: &Config, factor: f64, attention_factor: f64, ramp: impl Fn(usize, f64) -> f64) -> Positions {
+    let scaled =
+        rope::frequencies(config.rope.rope_theta, config.head_dim).into_iter().enumerate().map(|(m, omega)| {
+            let interpolate = ramp(m, omega);
             omega / factor * interpolate + omega * (1.0 - interpolate)
-        })
-        .collect();
-    let attention_factor = parameters.attention_factor.unwrap_or(0.1 * factor.ln() + 1.0);
-    Positions::Rotary { inv_freq, attention_factor, logit_scale: 1.0 }
+        });
+    Positions::uniform(Encoding::Rotary { inv_freq: scaled.collect(), attention_factor })
 }

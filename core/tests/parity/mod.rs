@@ -27,7 +27,7 @@ macro_rules! case {
     };
 }
 
-pub const CASES: [Case; 10] = [
+pub const CASES: [Case; 16] = [
     case!("rope"),
     case!("rope-mha-tied"),
     case!("pi"),
@@ -38,6 +38,12 @@ pub const CASES: [Case; 10] = [
     case!("rope-qk-norm"),
     case!("drope-qk-norm"),
     case!("drope-q-norm"),
+    case!("dynamic-ntk"),
+    case!("llama3"),
+    case!("yarn-mscale"),
+    case!("longrope"),
+    case!("alibi"),
+    case!("rnope-swa"),
 ];
 
 impl Case {
@@ -81,7 +87,7 @@ impl Case {
     pub async fn cache_difference(&self, device: &Device, first: usize) -> f32 {
         let (model, positions, ids) = (self.model(device), self.positions(), self.ids());
         // Room for fewer tokens than come: growing must not change anything.
-        let mut cache = Cache::new(&self.config(), 1, device);
+        let mut cache = Cache::new(&self.config(), &positions, 1, device);
         let mut found: Vec<f32> = Vec::new();
         let (start, rest) = ids.split_at(first);
         for part in std::iter::once(start).chain(rest.chunks(1)) {

@@ -89,6 +89,8 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         softmax_scale: None,
         temperature_coefficient: 0.0,
         scalable_softmax: false,
+        alibi: false,
+        sliding_window: None,
         bos_token_id: tokenizer.bos(),
     }
 }

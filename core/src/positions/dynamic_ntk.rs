@@ -1,0 +1,43 @@
+//! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and
+//! grows with the text.
+
+use super::{Encoding, Positions, rope};
+use crate::config::{Config, RopeScaling};
+
+/// Frequencies as a function of the length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DynamicNtk {
+    /// Base of the frequencies within the context.
+    pub rope_theta: f64,
+    /// Width of a head.
+    pub head_dim: usize,
+    /// f: how fast the base grows; transformers' `factor`.
+    pub factor: f64,
+    /// C: up to here the frequencies are RoPE's.
+    pub context: usize,
+}
+
+impl DynamicNtk {
+    /// Radians a token, one a pair, for a text of `length` tokens: θ grows by (f·n/C − (f − 1))^(d/(d−2)), n = max(length, C).
+    pub fn frequencies(&self, length: usize) -> Vec<f64> {
+        let stretch = length.max(self.context) as f64 / self.context as f64;
+        let growth = self.factor * stretch - (self.factor - 1.0);
+        let d = self.head_dim as f64;
+        // With a single pair there is no lower frequency to scale.
+        let exponent = if d > 2.0 { d / (d - 2.0) } else { 0.0 };
+        rope::frequencies(self.rope_theta * growth.powf(exponent), self.head_dim)
+    }
+}
+
+pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+    let factor = match config.rope.scaling {
+        RopeScaling::Dynamic { factor } => factor,
+        _ => factor,
+    };
+    Positions::uniform(Encoding::Dynamic(DynamicNtk {
+        rope_theta: config.rope.rope_theta,
+        head_dim: config.head_dim,
+        factor,
+        context: config.max_position_embeddings,
+    }))
+}

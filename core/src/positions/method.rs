@@ -1,0 +1,141 @@
+//! The list of methods: names, and which file makes their positions.
+
+use super::{
+    Encoding, Positions, alibi, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn,
+};
+use crate::config::{Config, RopeScaling};
+use crate::error::{Error, Result};
+
+/// Names of the methods on the command line and in results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Rotary positions as trained.
+    Rope,
+    /// Rotary positions as trained, of the last C tokens of the text alone.
+    Crop,
+    /// Position interpolation.
+    Pi,
+    /// NTK-aware scaling.
+    Ntk,
+    /// NTK-aware scaling that follows the length.
+    DynamicNtk,
+    /// YaRN.
+    Yarn,
+    /// YaRN as the DroPE paper prints it, which is PI with an attention factor.
+    YarnAsPrinted,
+    /// Llama 3.1's scaling.
+    Llama3,
+    /// LongRoPE, with the factors of the config.
+    LongRope,
+    /// Positions dropped after pretraining.
+    Drope,
+    /// Low frequencies dropped after pretraining.
+    PDrope,
+    /// Trained without positions.
+    Nope,
+    /// Trained with linear biases.
+    Alibi,
+    /// Trained with three layers of windowed RoPE to one of NoPE.
+    RnopeSwa,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 14] = [
+        Self::Rope,
+        Self::Crop,
+        Self::Pi,
+        Self::Ntk,
+        Self::DynamicNtk,
+        Self::Yarn,
+        Self::YarnAsPrinted,
+        Self::Llama3,
+        Self::LongRope,
+        Self::Drope,
+        Self::PDrope,
+        Self::Nope,
+        Self::Alibi,
+        Self::RnopeSwa,
+    ];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rope => "rope",
+            Self::Crop => "crop",
+            Self::Pi => "pi",
+            Self::Ntk => "ntk",
+            Self::DynamicNtk => "dynamic-ntk",
+            Self::Yarn => "yarn",
+            Self::YarnAsPrinted => "yarn-as-printed",
+            Self::Llama3 => "llama3",
+            Self::LongRope => "longrope",
+            Self::Drope => "drope",
+            Self::PDrope => "p-drope",
+            Self::Nope => "nope",
+            Self::Alibi => "alibi",
+            Self::RnopeSwa => "rnope-swa",
+        }
+    }
+
+    /// The method that the config asks for.
+    pub fn of(config: &Config) -> Self {
+        match &config.rope.scaling {
+            _ if config.alibi => Self::Alibi,
+            _ if config.attention.drops_positions() => Self::Drope,
+            _ if config.sliding_window.is_some() => Self::RnopeSwa,
+            _ if config.rope.rope_min_frequency > 0.0 => Self::PDrope,
+            RopeScaling::Default => Self::Rope,
+            RopeScaling::Linear { .. } => Self::Pi,
+            RopeScaling::Dynamic { .. } => Self::DynamicNtk,
+            RopeScaling::Yarn(_) => Self::Yarn,
+            RopeScaling::Llama3(_) => Self::Llama3,
+            RopeScaling::Longrope(_) => Self::LongRope,
+        }
+    }
+
+    /// Positions for reading `factor` times the training context (s; 1 is the training context itself).
+    ///
+    /// # Errors
+    /// If the factor is not at least 1, or the config lacks what the method needs.
+    pub fn positions(self, config: &Config, factor: f64) -> Result<Positions> {
+        if !(factor.is_finite() && factor >= 1.0) {
+            return Err(Error::Method {
+                method: self.name(),
+                reason: format!("the extension factor is {factor} but must be at least 1"),
+            });
+        }
+        Ok(match self {
+            Self::Rope | Self::Crop => rope::positions(config),
+            Self::Pi => pi::positions(config, factor),
+            Self::Ntk => ntk::positions(config, factor),
+            Self::DynamicNtk => dynamic_ntk::positions(config, factor),
+            Self::Yarn => yarn::positions(config, factor),
+            Self::YarnAsPrinted => yarn::as_printed(config, factor),
+            Self::Llama3 => llama3::positions(config, factor),
+            Self::LongRope => longrope::positions(config, factor)?,
+            Self::Drope => drope::positions(config, factor),
+            Self::PDrope => p_drope::positions(config, factor),
+            Self::Nope => Positions::uniform(Encoding::None),
+            Self::Alibi => alibi::positions(config),
+            Self::RnopeSwa => rnope_swa::positions(config),
+        })
+    }
+
+    /// How many of a text's last tokens the model is given; `None`: all.
+    pub fn keeps(self, config: &Config) -> Option<usize> {
+        (self == Self::Crop).then_some(config.max_position_embeddings)
+    }
+}
+
+impl std::str::FromStr for Method {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| Error::UnknownName {
+            what: "method",
+            name: name.to_owned(),
+            choices: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+}

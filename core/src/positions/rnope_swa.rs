@@ -1,0 +1,25 @@
+//! RNoPE-SWA (Yang et al. 2025, arXiv 2501.18795): groups of four layers, three with RoPE in a sliding window and one that sees
+//! everything and has no positions.
+
+use super::{Encoding, LayerPositions, Positions, rope};
+use crate::config::Config;
+
+/// Layers of a group; the last has no positions.
+const GROUP: usize = 4;
+
+/// The window of a model trained on `context` tokens: C/4.
+pub fn window(context: usize) -> usize {
+    (context / 4).max(1)
+}
+
+pub(super) fn positions(config: &Config) -> Positions {
+    let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let local = LayerPositions {
+        encoding: Encoding::Rotary { inv_freq, attention_factor: 1.0 },
+        window: Some(config.sliding_window.unwrap_or_else(|| window(config.max_position_embeddings))),
+    };
+    let global = LayerPositions { encoding: Encoding::None, window: None };
+    let mut layers = vec![local; GROUP - 1];
+    layers.push(global);
+    Positions { layers, logit_scale: 1.0 }
+}
