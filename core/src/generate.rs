@@ -22,6 +22,11 @@ pub struct Options {
     pub stop: Vec<u32>,
     /// Tokens that there is room for: prompt and answer.
     pub context: usize,
+    /// Most tokens that the model is given, prompt and answer ([`Method::keeps`]): of a longer prompt its first token,
+    /// the beginning of text, and its last ones.
+    ///
+    /// [`Method::keeps`]: crate::positions::Method::keeps
+    pub keep: Option<usize>,
     /// 0 is greedy.
     pub temperature: f64,
     /// Seed of the sampling.
@@ -59,6 +64,7 @@ pub async fn generate(
     mut observe: impl AsyncFnMut(Event) -> Flow,
 ) -> Result<Vec<u32>> {
     check(config, prompt, options)?;
+    let prompt = &cropped(prompt, options);
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens, &model.device());
     let mut answer = Vec::new();
@@ -79,6 +85,13 @@ pub async fn generate(
         logits = read(model, positions, &mut cache, &[token]).await?;
     }
     Ok(answer)
+}
+
+fn cropped(prompt: &[u32], options: &Options) -> Vec<u32> {
+    let most = options.keep.map_or(prompt.len(), |keep| keep.saturating_sub(options.max_new_tokens).max(2));
+    let dropped = prompt.len().saturating_sub(most);
+    let first = if dropped > 0 { &prompt[..1] } else { &[] };
+    [first, &prompt[dropped + first.len()..]].concat()
 }
 
 fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {

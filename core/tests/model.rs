@@ -40,7 +40,8 @@ fn a_cache_grows_past_its_first_block_without_changing_the_answer() {
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let mut answers = Vec::new();
     for (prompt, new) in [(&ids[..400], 4), (&ids[..300], 104)] {
-        let options = Options { max_new_tokens: new, stop: vec![], context: 500, temperature: 0.0, seed: 0 };
+        let options =
+            Options { max_new_tokens: new, stop: vec![], context: 500, keep: None, temperature: 0.0, seed: 0 };
         let answer =
             block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap();
         answers.push(answer);
@@ -54,7 +55,7 @@ fn sampling_is_seeded_and_differs_from_greedy() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let sample = |temperature, seed| {
-        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, temperature, seed };
+        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, keep: None, temperature, seed };
         block_on(generate(&model, &config, &positions, &case.ids(), &options, async |_| Flow::Continue)).unwrap()
     };
     assert_eq!(sample(5.0, 1), sample(5.0, 1));
@@ -66,7 +67,7 @@ fn sampling_is_seeded_and_differs_from_greedy() {
 fn stopping_keeps_what_there_is() {
     let case = &CASES[0];
     let device = Device::flex();
-    let options = Options { max_new_tokens: 20, stop: vec![], context: 100, temperature: 0.0, seed: 0 };
+    let options = Options { max_new_tokens: 20, stop: vec![], context: 100, keep: None, temperature: 0.0, seed: 0 };
     let mut events = 0;
     let observe = async |_| {
         events += 1;
@@ -162,7 +163,7 @@ fn prompts_that_cannot_be_read_are_refused() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let refuse = |prompt: &[u32], context| {
-        let options = Options { max_new_tokens: 5, stop: vec![], context, temperature: 0.0, seed: 0 };
+        let options = Options { max_new_tokens: 5, stop: vec![], context, keep: None, temperature: 0.0, seed: 0 };
         block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap_err()
     };
     assert!(matches!(refuse(&[1, 2], 0), Error::Zero(_)));
@@ -237,6 +238,88 @@ fn both_spellings_of_rope_parameters_are_read() {
     assert_eq!(v4, v5);
     assert_eq!(Config::from_json(&v4.to_json()).unwrap(), v4);
     assert_eq!(Method::of(&v4), Method::Yarn);
+}
+
+#[test]
+fn a_sliding_window_bounds_the_cache() {
+    let device = Device::flex();
+    let case = CASES.iter().find(|case| case.name == "rnope-swa").unwrap();
+    let (model, positions) = (case.model(&device), case.positions());
+    let ids = case.ids().repeat(30); // 1200 tokens; the window is 4
+    let read = |ids: &[u32]| {
+        let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+        Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device)
+    };
+    let mut cache = Cache::new(&case.config(), &positions, ids.len(), &device);
+    let room = cache.capacity();
+    let mut last = Vec::new();
+    for &id in &ids {
+        last = model.forward(read(&[id]), &positions, Some(&mut cache)).into_data().iter::<f32>().collect();
+    }
+    assert_eq!((cache.len(), cache.capacity()), (ids.len(), room));
+    // One layer of five sees everything.
+    assert!(room < 2 * ids.len().next_multiple_of(128), "{room}");
+    let whole = model.forward(read(&ids), &positions, None).slice_dim(1, -1).into_data();
+    let difference = whole.iter::<f32>().zip(&last).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(difference < 1e-4, "{difference}");
+}
+
+#[test]
+fn frequencies_that_follow_the_length_leave_no_trace() {
+    let device = Device::flex();
+    let case = &CASES[0]; // two layers, context 16
+    let (model, config) = (case.model(&device), case.config());
+    let positions = Method::DynamicNtk.positions(&config, 4.0).unwrap();
+    let read = |ids: &[u32]| {
+        let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+        Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device)
+    };
+    let all = |logits: Tensor<3>| -> Vec<f32> { logits.into_data().iter::<f32>().collect() };
+    let ids = case.ids();
+    let whole = all(model.forward(read(&ids), &positions, None));
+    let vocab = config.vocab_size;
+    // Token by token, each length is what one uncached pass over that length gives.
+    let mut cache = Cache::new(&config, &positions, 1, &device);
+    for length in 1..=ids.len() {
+        let cached = all(model.forward(read(&ids[length - 1..length]), &positions, Some(&mut cache)));
+        let uncached = all(model.forward(read(&ids[..length]), &positions, None));
+        for (found, expected) in cached.iter().zip(&uncached[(length - 1) * vocab..]) {
+            assert!((found - expected).abs() < 1e-4, "{length} tokens");
+        }
+        for (found, expected) in uncached.iter().zip(&whole) {
+            assert!((found - expected).abs() < 1e-4, "what came later changed {length} tokens");
+        }
+    }
+    // Within the context it is RoPE, whatever was read before.
+    let rope = all(model.forward(read(&ids[..16]), &case.positions(), None));
+    let short = all(model.forward(read(&ids[..16]), &positions, None));
+    assert!(rope.iter().zip(&short).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+#[test]
+fn without_positions_one_layer_sees_a_set_and_two_see_an_order() {
+    let device = Device::flex();
+    let last = |layers: usize, ids: [i32; 6]| -> Vec<f32> {
+        let config = Config { num_hidden_layers: layers, ..CASES[0].config() };
+        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, 6]), &device);
+        let logits = Model::random(&config, 5, &device).forward(ids, &Positions::none(), None);
+        logits.slice_dim(1, -1).into_data().iter::<f32>().collect()
+    };
+    let difference = |layers| {
+        let (a, b) = (last(layers, [1, 2, 3, 4, 5, 6]), last(layers, [4, 1, 5, 3, 2, 6]));
+        a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    };
+    assert!(difference(1) < 1e-5, "{}", difference(1));
+    assert!(difference(2) > 1e-3, "{}", difference(2));
+}
+
+#[test]
+fn yarn_as_printed_is_position_interpolation() {
+    let config = CASES[0].config();
+    for factor in [1.0, 2.0, 7.5] {
+        let of = |method: Method| method.positions(&config, factor).unwrap();
+        assert_eq!(of(Method::YarnAsPrinted), of(Method::Pi));
+    }
 }
 
 #[test]

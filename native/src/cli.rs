@@ -118,7 +118,8 @@ struct Niah {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// Position methods: rope, pi, ntk, yarn, drope, p-drope.
+    /// Position methods: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, drope, p-drope,
+    /// nope, alibi, rnope-swa.
     #[arg(long, value_delimiter = ',', required = true)]
     method: Vec<Method>,
     /// Tasks: single, multi-key, multi-query, multi-value.
@@ -156,12 +157,13 @@ struct Reading {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// Position method: rope, pi, ntk, yarn, drope, p-drope; default: what the config says.
+    /// Position method: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, drope, p-drope, nope,
+    /// alibi, rnope-swa; default: what the config says.
     #[arg(long)]
     method: Option<Method>,
-    /// Extension factor: how many times the training context is to be read.
-    #[arg(long, default_value_t = 1.0)]
-    factor: f64,
+    /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
+    #[arg(long)]
+    factor: Option<f64>,
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long)]
     beta: Option<f64>,
@@ -175,8 +177,14 @@ impl Reading {
         self.method.unwrap_or_else(|| Method::of(config))
     }
 
+    /// A config's scaling is part of the model as long as its own method reads it.
+    fn factor(&self, config: &Config) -> f64 {
+        let own = if self.method(config) == Method::of(config) { config.rope.scaling.factor() } else { 1.0 };
+        self.factor.unwrap_or(own)
+    }
+
     fn positions(&self, config: &Config) -> Result<Positions> {
-        let positions = self.method(config).positions(config, self.factor)?;
+        let positions = self.method(config).positions(config, self.factor(config))?;
         Ok(match self.beta {
             Some(beta) => positions.with_logit_scale(beta),
             None => positions,
@@ -240,10 +248,12 @@ pub fn run(cli: Cli) -> Result<()> {
                 context,
                 device: reading.device,
             };
-            generate::run(&request, |config| Ok((reading.positions(config)?, reading.factor)))
+            generate::run(&request, |config| {
+                Ok((reading.method(config), reading.positions(config)?, reading.factor(config)))
+            })
         }
         Command::Inspect { reading } => inspect::print(&reading.model, |config| {
-            Ok((reading.positions(config)?, reading.method(config), reading.factor))
+            Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
         }),
         Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {

@@ -154,7 +154,7 @@ fn run_cell(
                     let seed =
                         request.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8) + extension as u64;
                     let spec = Spec { task, values, context, depth: None, seed };
-                    let score = pollster::block_on(run_trial(reader, &spec, positions));
+                    let score = pollster::block_on(run_trial(reader, &spec, method, positions));
                     scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(score);
                     bar.inc(1);
                 }
@@ -187,13 +187,14 @@ fn run_cell(
     })
 }
 
-async fn run_trial(reader: &Reader, spec: &Spec, positions: &Positions) -> Result<Score> {
+async fn run_trial(reader: &Reader, spec: &Spec, method: Method, positions: &Positions) -> Result<Score> {
     let sample = niah::sample(spec, &|text| reader.tokenizer.count(text))?;
     let prompt = reader.tokenizer.prompt(&sample.prompt(), reader.config.bos_token_id)?;
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: reader.tokenizer.sentence_ends(),
         context: spec.context + spec.task.max_answer_tokens(),
+        keep: method.keeps(&reader.config),
         temperature: 0.0,
         seed: 0,
     };

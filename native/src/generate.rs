@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Result;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::positions::Positions;
+use drope_core::positions::{Method, Positions};
 
 use crate::device::{self, DeviceChoice};
 use crate::{interrupt, model_folder};
@@ -23,17 +23,18 @@ pub struct Request<'a> {
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
-pub fn run(request: &Request, positions: impl FnOnce(&Config) -> Result<(Positions, f64)>) -> Result<()> {
+pub fn run(request: &Request, read: impl FnOnce(&Config) -> Result<(Method, Positions, f64)>) -> Result<()> {
     let config = model_folder::config(request.folder)?;
     let tokenizer = model_folder::tokenizer(request.folder, &config)?;
     let device = device::open(request.device)?.device;
     let model = model_folder::model(request.folder, &config, &device)?;
-    let (positions, factor) = positions(&config)?;
+    let (method, positions, factor) = read(&config)?;
     let prompt = tokenizer.prompt(request.prompt, config.bos_token_id)?;
     let options = Options {
         max_new_tokens: request.max_new_tokens,
         stop: tokenizer.sentence_ends(),
         context: request.context.unwrap_or((config.max_position_embeddings as f64 * factor) as usize),
+        keep: method.keeps(&config),
         temperature: request.temperature,
         seed: request.seed,
     };

@@ -183,6 +183,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: tokenizer.sentence_ends(),
         context: 2 * spec.context,
+        keep: method.keeps(&config),
         temperature: 0.0,
         seed: 0,
     };

@@ -171,11 +171,25 @@ impl From<MethodName> for String {
     }
 }
 
-/// Folder of the model that a method reads with: scalings read the model as it was pretrained.
-pub fn model_of(method: Method) -> &'static str {
+/// Folder of the model that a method reads with: scalings read the model as it was pretrained. `None` where the page
+/// has no such model.
+pub fn model_of(method: Method) -> Option<&'static str> {
     match method {
-        Method::Rope | Method::Pi | Method::Ntk | Method::Yarn => "nano-rope",
-        Method::Drope => "nano-drope",
-        Method::PDrope => "nano-p-drope",
+        Method::Rope
+        | Method::Crop
+        | Method::Pi
+        | Method::Ntk
+        | Method::DynamicNtk
+        | Method::Yarn
+        | Method::YarnAsPrinted
+        | Method::Llama3 => Some("nano-rope"),
+        Method::Drope => Some("nano-drope"),
+        Method::PDrope => Some("nano-p-drope"),
+        Method::LongRope | Method::Nope | Method::Alibi | Method::RnopeSwa => None,
     }
+}
+
+/// Methods that can be chosen on the page.
+pub fn methods() -> impl Iterator<Item = Method> {
+    Method::ALL.into_iter().filter(|&method| model_of(method).is_some())
 }

@@ -86,11 +86,19 @@ pub fn Choice(
 pub fn title(method: Method) -> &'static str {
     match method {
         Method::Rope => "RoPE as trained",
+        Method::Crop => "RoPE, cropped",
         Method::Pi => "Position interpolation",
         Method::Ntk => "NTK-aware RoPE",
+        Method::DynamicNtk => "Dynamic NTK",
         Method::Yarn => "YaRN",
+        Method::YarnAsPrinted => "YaRN as printed",
+        Method::Llama3 => "Llama 3",
+        Method::LongRope => "LongRoPE",
         Method::Drope => "DroPE",
         Method::PDrope => "Partial DroPE",
+        Method::Nope => "NoPE from scratch",
+        Method::Alibi => "ALiBi",
+        Method::RnopeSwa => "RNoPE-SWA",
     }
 }
 
@@ -98,10 +106,20 @@ pub fn title(method: Method) -> &'static str {
 pub fn explain(method: Method) -> &'static str {
     match method {
         Method::Rope => "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
+        Method::Crop => "RoPE as trained, given only the last tokens that fit into the training context.",
         Method::Pi => {
             "All frequencies divided by the extension: no angle is new, but neighbours look too close to copy exactly."
         }
         Method::Ntk => "A larger rotary base: high frequencies stay, low ones are stretched.",
+        Method::DynamicNtk => "A rotary base that grows with the text, from the end of the training context on.",
+        Method::YarnAsPrinted => "The formula in the DroPE paper, which comes out as position interpolation.",
+        Method::Llama3 => "Frequencies that turn rarely within the context are stretched, those that turn often stay.",
+        Method::LongRope => "Each frequency is stretched by a factor of its own, found by a search.",
+        Method::Nope => "Trained without positions from the first step.",
+        Method::Alibi => "Trained with a bias against distant tokens, in place of positions.",
+        Method::RnopeSwa => {
+            "Trained with three layers that see a window, with positions, to one that sees everything, without."
+        }
         Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
         Method::Drope => "No positions at all: removed after training, then recalibrated at the training context.",
         Method::PDrope => {

@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use super::client::{self, TRIALS};
 use super::controls::title;
 use super::state::{CellKey, EXTENSIONS, Running, State};
-use crate::protocol::model_of;
+use crate::protocol::{methods, model_of};
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
 const RESULTS: &str = include_str!("../../../docs/results/niah.json");
@@ -34,7 +34,7 @@ pub fn Grid(state: State) -> impl IntoView {
                         </tr>
                     </thead>
                     <tbody>
-                        {Method::ALL.map(|method| view! {
+                        {methods().map(|method| view! {
                             <tr>
                                 <th scope="row">{title(method)}</th>
                                 {EXTENSIONS.map(|extension| view! { <Cell state method extension results /> }).collect_view()}
@@ -61,7 +61,7 @@ fn Cell(state: State, method: Method, extension: usize, results: StoredValue<Vec
             results
                 .iter()
                 .find(|result| {
-                    result.model == model_of(method)
+                    Some(result.model.as_str()) == model_of(method)
                         && result.method == method.name()
                         && result.task == key.task.name()
                         && result.values == key.values.name()

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::niah::{Sample, Spec, sample};
-use drope_core::positions::Positions;
+use drope_core::positions::{Method, Positions};
 
 use super::library::{Book, Library};
 use super::{breathe, now, reply};
@@ -50,7 +50,9 @@ pub async fn answer(
             breathe().await;
             if goes_on() { Flow::Continue } else { Flow::Stop }
         };
-        let answer = generate(&book.model, &book.config, &positions, &prompt, &options(&book, question), observe).await;
+        let answer =
+            generate(&book.model, &book.config, &positions, &prompt, &options(&book, method.0, question), observe)
+                .await;
         let answer = answer.map_err(|error| error.to_string())?;
         if !goes_on() {
             return Ok(());
@@ -86,7 +88,9 @@ pub async fn measure(
             breathe().await;
             if goes_on() { Flow::Continue } else { Flow::Stop }
         };
-        let answer = generate(&book.model, &book.config, &positions, &prompt, &options(&book, question), observe).await;
+        let answer =
+            generate(&book.model, &book.config, &positions, &prompt, &options(&book, method.0, question), observe)
+                .await;
         if !goes_on() {
             return Ok(());
         }
@@ -98,7 +102,7 @@ pub async fn measure(
 }
 
 async fn open(library: &mut Library, method: MethodName, extension: usize) -> Result<(Rc<Book>, Positions), String> {
-    let book = library.book(model_of(method.0)).await?;
+    let book = library.book(model_of(method.0).ok_or("No model of this page reads with that method.")?).await?;
     let positions = method.0.positions(&book.config, extension as f64).map_err(|error| error.to_string())?;
     Ok((book, positions))
 }
@@ -118,12 +122,13 @@ fn tokens(book: &Book, sample: &Sample) -> Result<Vec<u32>, String> {
     book.tokenizer.prompt(&sample.prompt(), book.config.bos_token_id).map_err(|error| error.to_string())
 }
 
-fn options(book: &Book, question: Question) -> Options {
+fn options(book: &Book, method: Method, question: Question) -> Options {
     let max_new_tokens = question.task.max_answer_tokens();
     Options {
         max_new_tokens,
         stop: book.tokenizer.sentence_ends(),
         context: question.extension * book.config.max_position_embeddings + max_new_tokens,
+        keep: method.keeps(&book.config),
         temperature: 0.0,
         seed: 0,
     }
