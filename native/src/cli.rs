@@ -11,6 +11,7 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
+use crate::recipe::PositionEmbedding;
 use crate::{bench, evaluate, fit_scale, generate, inspect, logits, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
@@ -23,8 +24,11 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train a model with rotary positions from random weights.
+    /// Train a model from random weights.
     Pretrain {
+        /// Position embedding instead of the recipe's.
+        #[arg(long, value_enum)]
+        pe: Option<PositionEmbedding>,
         #[command(flatten)]
         train: Train,
     },
@@ -230,7 +234,7 @@ impl Train {
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Pretrain { train } => train::pretrain(&train.options()),
+        Command::Pretrain { pe, train } => train::pretrain(pe, &train.options()),
         Command::Recalibrate { from, train } => train::recalibrate(&from, &train.options()),
         Command::FitScale { model, documents, seed, device } => {
             fit_scale::run(&model, documents as usize, seed, device)

@@ -51,6 +51,24 @@ pub struct Shape {
     pub num_attention_heads: usize,
     pub num_key_value_heads: usize,
     pub rope_theta: f64,
+    /// What the model is trained with.
+    #[serde(default)]
+    pub pe: PositionEmbedding,
+}
+
+/// What tells positions apart from the first step on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum PositionEmbedding {
+    /// Rotary positions in every layer.
+    #[default]
+    Rope,
+    /// None.
+    Nope,
+    /// Linear biases.
+    Alibi,
+    /// Groups of four layers: three rotary with a window of C/4, one that sees everything without positions.
+    RnopeSwa,
 }
 
 /// What recalibration takes away and adds.

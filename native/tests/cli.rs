@@ -225,6 +225,27 @@ fn a_run_that_is_stopped_and_resumed_equals_one_that_is_not() {
 }
 
 #[test]
+fn models_without_rope_are_trained_from_scratch() {
+    let folder = Folder::new("pe");
+    let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 2"));
+    for (pe, kind) in [
+        ("nope", "\"attention_type\": \"nope\""),
+        ("alibi", "\"alibi\": true"),
+        ("rnope-swa", "\"sliding_window\": 16"),
+    ] {
+        let out = folder.path(pe);
+        let output = run(&["pretrain", "--pe", pe, "--recipe", text(&recipe), "--out", text(&out), "--device", "cpu"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let config = std::fs::read_to_string(out.join("config.json")).unwrap();
+        assert!(config.contains(kind), "{config}");
+        // Read back as what it was trained as.
+        let method = if pe == "nope" { "drope" } else { pe };
+        let output = run(&["inspect", "--model", text(&out)]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(&format!("method: {method} at 1 times")));
+    }
+}
+
+#[test]
 fn recalibration_drops_positions_and_evaluation_resumes() {
     let folder = Folder::new("drop");
     let short = RECIPE.replace("steps = 60", "steps = 2");

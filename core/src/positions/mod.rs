@@ -19,6 +19,7 @@ pub use alibi::slopes as alibi_slopes;
 pub use dynamic_ntk::DynamicNtk;
 pub use method::Method;
 pub use p_drope::cutoff as partial_drop_cutoff;
+pub use rnope_swa::window as rnope_swa_window;
 pub use rope::frequencies as rope_frequencies;
 
 use crate::config::Config;

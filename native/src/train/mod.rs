@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use anyhow::{Context, Result, bail};
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
 use drope_core::model::{Model, Precision};
-use drope_core::positions::{Method, partial_drop_cutoff};
+use drope_core::positions::{Method, partial_drop_cutoff, rnope_swa_window};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, Optimizer, batch};
 
@@ -18,7 +18,7 @@ use self::checkpoint::Checkpoint;
 pub use self::gradients::of_batch as gradients_of_batch;
 use self::progress::Progress;
 use crate::device::{Chosen, DeviceChoice};
-use crate::recipe::{Dropped, Recipe, Shape};
+use crate::recipe::{Dropped, PositionEmbedding, Recipe, Shape};
 use crate::{device, files, interrupt, model_folder};
 
 /// What both commands are told.
@@ -32,14 +32,16 @@ pub struct Options<'a> {
     pub save_every: usize,
 }
 
-/// `core pretrain`: a model with rotary positions, from random weights.
-pub fn pretrain(options: &Options) -> Result<()> {
-    let recipe = Recipe::read(options.recipe)?;
-    let Some(shape) = &recipe.model else {
+/// `core pretrain`: a model from random weights; `pe` replaces the recipe's position embedding.
+pub fn pretrain(pe: Option<PositionEmbedding>, options: &Options) -> Result<()> {
+    let mut recipe = Recipe::read(options.recipe)?;
+    let Some(shape) = &mut recipe.model else {
         bail!("{} has no [model] table; pretraining needs the size of the model", options.recipe.display());
     };
+    shape.pe = pe.unwrap_or(shape.pe);
+    let shape = shape.clone();
     let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed))?;
-    let config = new_config(shape, &recipe, &tokenizer);
+    let config = new_config(&shape, &recipe, &tokenizer);
     config.check()?;
     let seed = recipe.seed;
     run(options, &recipe, &config, &tokenizer, |config, device| Ok(Model::random(config, seed, device)))
@@ -85,12 +87,12 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         max_position_embeddings: recipe.context,
         tie_word_embeddings: true,
         rope: RopeParameters { rope_theta: shape.rope_theta, scaling: RopeScaling::Default, rope_min_frequency: 0.0 },
-        attention: AttentionType::Rope,
+        attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
         softmax_scale: None,
         temperature_coefficient: 0.0,
         scalable_softmax: false,
-        alibi: false,
-        sliding_window: None,
+        alibi: shape.pe == PositionEmbedding::Alibi,
+        sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
         bos_token_id: tokenizer.bos(),
     }
 }
