@@ -10,8 +10,19 @@ pub enum Error {
     #[error("config.json: model_type {0:?} is not supported; use llama or llama_drope")]
     UnknownModelType(String),
     /// The kind of RoPE scaling is not known.
-    #[error("config.json: rope_type {0:?} is not supported; use default, linear or yarn")]
+    #[error("config.json: rope_type {0:?} is not supported; use default, linear, dynamic, yarn, llama3 or longrope")]
     UnknownRopeType(String),
+    /// A shard is not `n/of` with 1 ≤ n ≤ of.
+    #[error("{0:?} is not a shard; write 3/16 for the third of sixteen")]
+    Shard(String),
+    /// The shards of a cell are not each there once.
+    #[error("{cell}: found the shards {found}; merge needs each of them once")]
+    Shards {
+        /// Model, method, task, values and length.
+        cell: String,
+        /// What there is.
+        found: String,
+    },
     /// The safetensors header or its offsets cannot be read.
     #[error("the safetensors file is damaged ({0}); copy or download it again")]
     Safetensors(String),

@@ -1,6 +1,11 @@
 //! The format of results files: what `core eval niah` writes, and the page and the README's table read.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::stats::wilson;
 
 /// One cell of a table: a model read with a method, on a task, at a length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -31,4 +36,152 @@ pub struct Cell {
     pub seed: u64,
     /// Temperature of the logits.
     pub beta: f64,
+    /// Which of the questions were asked, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+/// The questions `index`, `index + of`, `index + 2·of` … of a cell, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Shard {
+    /// From 0.
+    pub index: usize,
+    /// Parts.
+    pub of: usize,
+}
+
+impl Shard {
+    /// The only part of a cell that is not shared out.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+
+    /// The questions of this part, of `trials` in all.
+    pub fn trials(self, trials: usize) -> impl Iterator<Item = usize> {
+        (self.index..trials).step_by(self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = Error;
+
+    /// `3/16` is the third of sixteen.
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = text.split_once('/').and_then(|(n, of)| Some((n.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((n, of)) if (1..=of).contains(&n) => Ok(Self { index: n - 1, of }),
+            _ => Err(Error::Shard(text.to_owned())),
+        }
+    }
+}
+
+/// Joins the shards of each cell; the totals are those of a run that was not shared out.
+///
+/// # Errors
+/// If a shard of a cell is missing or there twice.
+pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
+    let mut merged: Vec<(Cell, Vec<Shard>, f64)> = Vec::new();
+    for cell in cells {
+        let shard = cell.shard.unwrap_or(Shard::WHOLE);
+        let string_match = cell.string_match * cell.trials as f64;
+        match merged.iter_mut().find(|(first, shards, _)| first.is_of(&cell) && shards[0].of == shard.of) {
+            Some((sum, shards, matched)) => {
+                sum.trials += cell.trials;
+                sum.correct += cell.correct;
+                *matched += string_match;
+                shards.push(shard);
+            }
+            None => merged.push((cell, vec![shard], string_match)),
+        }
+    }
+    let whole = |(cell, mut shards, matched): (Cell, Vec<Shard>, f64)| {
+        shards.sort_unstable();
+        let of = shards[0].of;
+        if !shards.iter().copied().eq((0..of).map(|index| Shard { index, of })) {
+            let found = shards.iter().map(|shard| format!("{}/{of}", shard.index + 1)).collect::<Vec<_>>().join(", ");
+            let name = format!("{} {} {} {} {}x", cell.model, cell.method, cell.task, cell.values, cell.extension);
+            return Err(Error::Shards { cell: name, found });
+        }
+        Ok(Cell { shard: None, ..cell }.scored(matched))
+    };
+    merged.into_iter().map(whole).collect()
+}
+
+impl Cell {
+    /// Whether the other is of the same questions, up to the shard.
+    fn is_of(&self, other: &Self) -> bool {
+        let name = |cell: &Self| {
+            (cell.model.clone(), cell.method.clone(), cell.task.clone(), cell.values.clone(), cell.extension)
+        };
+        name(self) == name(other) && self.seed == other.seed && self.beta == other.beta
+    }
+
+    /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
+    /// matches of all questions.
+    #[must_use]
+    pub fn scored(self, matched: f64) -> Self {
+        let trials = self.trials.max(1) as f64;
+        Self {
+            accuracy: self.correct as f64 / trials,
+            ci95: wilson(self.correct, self.trials),
+            // In fixed steps, so that the order of summing leaves no trace.
+            string_match: (matched * 1e6).round() / 1e6 / trials,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cell, Shard, merge};
+
+    fn cell(correct: &[bool], shard: Shard) -> Cell {
+        let asked: Vec<bool> = shard.trials(correct.len()).map(|trial| correct[trial]).collect();
+        let right = asked.iter().filter(|&&right| right).count();
+        let cell = Cell {
+            model: "m".into(),
+            method: "drope".into(),
+            task: "single".into(),
+            values: "words".into(),
+            extension: 2,
+            context: 512,
+            trials: asked.len(),
+            correct: right,
+            accuracy: 0.0,
+            string_match: 0.0,
+            ci95: [0.0, 0.0],
+            seed: 1,
+            beta: 1.0,
+            shard: (shard != Shard::WHOLE).then_some(shard),
+        };
+        // Thirds do not add up exactly.
+        cell.scored(right as f64 / 3.0)
+    }
+
+    #[test]
+    fn shards_add_up_to_the_whole() {
+        let correct: Vec<bool> = (0..50).map(|trial| trial % 3 == 0 || trial % 7 == 1).collect();
+        let whole = cell(&correct, Shard::WHOLE);
+        for of in [1, 2, 7, 16] {
+            let shards = (1..=of).rev().map(|n| cell(&correct, format!("{n}/{of}").parse().unwrap()));
+            assert_eq!(merge(shards.collect()).unwrap()[0].correct, whole.correct);
+            let merged = merge((0..of).map(|index| cell(&correct, Shard { index, of })).collect()).unwrap();
+            assert_eq!(merged.len(), 1);
+            assert!((merged[0].string_match - whole.string_match).abs() < 1e-6);
+            assert_eq!(
+                (merged[0].trials, merged[0].accuracy, merged[0].ci95, merged[0].shard),
+                (50, whole.accuracy, whole.ci95, None)
+            );
+        }
+    }
+
+    #[test]
+    fn missing_and_doubled_shards_are_named() {
+        let correct = [true; 9];
+        let shard = |index| cell(&correct, Shard { index, of: 3 });
+        let error = merge(vec![shard(0), shard(2)]).unwrap_err().to_string();
+        assert!(error.contains("1/3, 3/3"), "{error}");
+        assert!(merge(vec![shard(0), shard(1), shard(1), shard(2)]).is_err());
+        for bad in ["", "3", "0/3", "4/3", "a/b", "1/0"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ use drope_core::config::Config;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::{Method, Positions};
+use drope_core::results::Shard;
 
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
@@ -109,6 +110,15 @@ enum Command {
     /// Measure a model.
     #[command(subcommand)]
     Eval(Eval),
+    /// Join the results of all shards into one file, as if they had been measured together.
+    Merge {
+        /// Files that `eval` wrote with --shard.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// File for the whole.
+        #[arg(long)]
+        json: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]
@@ -141,6 +151,9 @@ struct Niah {
     /// Seed of the questions.
     #[arg(long, default_value_t = 20_000)]
     seed: u64,
+    /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
+    shard: Shard,
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long)]
     beta: Option<f64>,
@@ -260,6 +273,7 @@ pub fn run(cli: Cli) -> Result<()> {
             Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
         }),
         Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
+        Command::Merge { files, json } => evaluate::merge(&files, &json),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,
             methods: niah.method,
@@ -268,6 +282,7 @@ pub fn run(cli: Cli) -> Result<()> {
             extensions: niah.extension.into_iter().map(|factor| factor as usize).collect(),
             trials: niah.trials as usize,
             seed: niah.seed,
+            shard: niah.shard,
             beta: niah.beta,
             json: niah.json,
             device: niah.device,

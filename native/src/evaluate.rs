@@ -1,6 +1,6 @@
 //! `core eval niah`: retrieval at several lengths, with intervals.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,7 @@ use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{self, Score, Spec, Task};
 use drope_core::positions::{Method, Positions};
-use drope_core::results::Cell;
-use drope_core::stats::wilson;
+use drope_core::results::{self, Cell, Shard};
 use drope_core::tokenizer::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -27,6 +26,8 @@ pub struct Request {
     pub extensions: Vec<usize>,
     pub trials: usize,
     pub seed: u64,
+    /// Which of the questions to ask.
+    pub shard: Shard,
     /// Replaces the temperature β of the config.
     pub beta: Option<f64>,
     pub json: Option<PathBuf>,
@@ -75,7 +76,8 @@ pub fn niah(request: &Request) -> Result<()> {
                 && cell.task == task.name()
                 && cell.values == values.name()
                 && cell.extension == extension
-                && cell.trials == request.trials
+                && cell.trials == request.shard.trials(request.trials).count()
+                && cell.shard == part_of(request)
                 && cell.seed == request.seed
                 && cell.beta == positions.logit_scale
         });
@@ -138,7 +140,8 @@ fn run_cell(
 ) -> Result<Cell> {
     let context = extension * reader.config.max_position_embeddings;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
-    let bar = ProgressBar::new(request.trials as u64).with_style(style);
+    let trials: Vec<usize> = request.shard.trials(request.trials).collect();
+    let bar = ProgressBar::new(trials.len() as u64).with_style(style);
     bar.set_message(format!("{} {} {} {extension}x", method.name(), task.name(), values.name()));
     let next = AtomicUsize::new(0);
     let scores: Mutex<Vec<Result<Score>>> = Mutex::new(Vec::new());
@@ -146,10 +149,8 @@ fn run_cell(
         for _ in 0..threads {
             scope.spawn(|| {
                 loop {
-                    let trial = next.fetch_add(1, Ordering::Relaxed);
-                    if trial >= request.trials || interrupt::requested() {
-                        return;
-                    }
+                    let trial = trials.get(next.fetch_add(1, Ordering::Relaxed));
+                    let Some(&trial) = trial.filter(|_| !interrupt::requested()) else { return };
                     // Trials of all methods, tasks and lengths have seeds of their own.
                     let seed =
                         request.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8) + extension as u64;
@@ -169,22 +170,41 @@ fn run_cell(
     let scores = scores.into_iter().collect::<Result<Vec<_>>>()?;
     let correct = scores.iter().filter(|score| score.exact).count();
     // Threads finish in any order: sum in fixed steps so that the file is the same every time.
-    let string_match = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
-    Ok(Cell {
+    let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
+    let cell = Cell {
         model: reader.name.clone(),
         method: method.name().to_owned(),
         task: task.name().to_owned(),
         values: values.name().to_owned(),
         extension,
         context,
-        trials: request.trials,
+        trials: trials.len(),
         correct,
-        accuracy: correct as f64 / request.trials.max(1) as f64,
-        string_match: string_match / request.trials.max(1) as f64,
-        ci95: wilson(correct, request.trials),
+        accuracy: 0.0,
+        string_match: 0.0,
+        ci95: [0.0, 0.0],
         seed: request.seed,
         beta: positions.logit_scale,
-    })
+        shard: part_of(request),
+    };
+    Ok(cell.scored(matched))
+}
+
+fn part_of(request: &Request) -> Option<Shard> {
+    (request.shard != Shard::WHOLE).then_some(request.shard)
+}
+
+/// `core merge`: the shards of each cell joined into one file.
+pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for file in files {
+        let more: Vec<Cell> = serde_json::from_str(&files::read_text(file)?)
+            .with_context(|| format!("{} does not hold results", file.display()))?;
+        cells.extend(more);
+    }
+    let merged = results::merge(cells)?;
+    println!("{} cells", merged.len());
+    files::write(out, format!("{}\n", serde_json::to_string_pretty(&merged)?).as_bytes())
 }
 
 async fn run_trial(reader: &Reader, spec: &Spec, method: Method, positions: &Positions) -> Result<Score> {

@@ -225,6 +225,45 @@ fn a_run_that_is_stopped_and_resumed_equals_one_that_is_not() {
 }
 
 #[test]
+fn shards_merge_into_what_one_run_gives() {
+    let folder = Folder::new("shards");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let output = run(&[
+            "eval",
+            "niah",
+            "--model",
+            text(&model),
+            "--method",
+            "rope",
+            "--task",
+            "multi-key,multi-query",
+            "--extension",
+            "1,2",
+            "--trials",
+            "7",
+            "--shard",
+            shard,
+            "--json",
+            text(&json),
+            "--device",
+            "cpu",
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let whole = evaluate("1/1");
+    let shards = ["3/3", "1/3", "2/3"].map(evaluate);
+    let merged = folder.path("merged.json");
+    let [third, first, second] = &shards;
+    let arguments = ["merge", text(third), text(first), text(second), "--json", text(&merged)];
+    assert!(run(&arguments).status.success());
+    assert_eq!(std::fs::read_to_string(&whole).unwrap(), std::fs::read_to_string(&merged).unwrap());
+    refused(&["merge", text(third), text(first), "--json", text(&merged)], "found the shards 1/3, 3/3");
+}
+
+#[test]
 fn models_without_rope_are_trained_from_scratch() {
     let folder = Folder::new("pe");
     let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 2"));
