@@ -8,21 +8,12 @@ use crate::positions::Encoding;
 
 /// What one kind of layer does to the queries and keys of a run of positions.
 pub(super) struct Rotation {
-    /// `None` where queries are not turned.
-    queries: Option<Tables>,
-    /// How keys are turned, and when.
-    keys: Keys,
+    /// Of the run's positions; `None` where nothing is turned.
+    here: Option<Tables>,
+    /// Of every position so far, where the frequencies follow the length: keys are then turned when they are read.
+    so_far: Option<Tables>,
     /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
     query_scales: Option<Tensor<4>>,
-}
-
-enum Keys {
-    /// Never.
-    Plain,
-    /// As queries, before they go into the cache.
-    TurnedWhenWritten,
-    /// When they are read, because the frequencies follow the length: tables for every position so far.
-    TurnedWhenRead(Tables),
 }
 
 struct Tables {
@@ -38,27 +29,22 @@ struct Tables {
 impl Rotation {
     /// Tables for the positions `at`, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where there is one.
     pub(super) fn new(encoding: &Encoding, at: Range<usize>, query_scales: Option<Tensor<4>>, device: &Device) -> Self {
-        let (queries, keys) = match encoding {
-            Encoding::None | Encoding::Alibi { .. } => (None, Keys::Plain),
-            Encoding::Rotary { inv_freq, attention_factor } => {
-                (Some(Tables::new(inv_freq, *attention_factor, at, device)), Keys::TurnedWhenWritten)
-            }
+        let tables = |inv_freq: &[f64], factor, at| Some(Tables::new(inv_freq, factor, at, device));
+        let (here, so_far) = match encoding {
+            Encoding::None | Encoding::Alibi { .. } => (None, None),
+            Encoding::Rotary { inv_freq, attention_factor } => (tables(inv_freq, *attention_factor, at), None),
             Encoding::Dynamic(dynamic) => {
                 let inv_freq = dynamic.frequencies(at.end);
-                let so_far = Tables::new(&inv_freq, 1.0, 0..at.end, device);
-                (Some(Tables::new(&inv_freq, 1.0, at, device)), Keys::TurnedWhenRead(so_far))
+                (tables(&inv_freq, 1.0, at.clone()), tables(&inv_freq, 1.0, 0..at.end))
             }
         };
-        Self { queries, keys, query_scales }
+        Self { here, so_far, query_scales }
     }
 
     /// Turns queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
     /// it is cheapest.
     pub(super) fn queries(&self, q: Tensor<4>, logit_scale: f64) -> Tensor<4> {
-        let q = match &self.queries {
-            None => q,
-            Some(tables) => tables.turn(q),
-        } * logit_scale;
+        let q = turn(&self.here, q) * logit_scale;
         match &self.query_scales {
             None => q,
             Some(scales) => q * scales.clone(),
@@ -67,18 +53,12 @@ impl Rotation {
 
     /// New keys `[batch, kv_heads, seq, head_dim]` as they go into the cache.
     pub(super) fn written_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        match (&self.keys, &self.queries) {
-            (Keys::TurnedWhenWritten, Some(tables)) => tables.turn(k),
-            _ => k,
-        }
+        if self.so_far.is_some() { k } else { turn(&self.here, k) }
     }
 
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it.
     pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        match &self.keys {
-            Keys::TurnedWhenRead(tables) => tables.turn(k),
-            _ => k,
-        }
+        turn(&self.so_far, k)
     }
 }
 
@@ -106,9 +86,14 @@ impl Tables {
             half_turn: Tensor::from_data(TensorData::new(half_turn, [1, 1, head_dim, head_dim]), device),
         }
     }
+}
 
-    fn turn(&self, x: Tensor<4>) -> Tensor<4> {
-        let turned = x.clone().matmul(self.half_turn.clone());
-        x * self.cos.clone() + turned * self.sin.clone()
+fn turn(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
+    match tables {
+        None => x,
+        Some(Tables { cos, sin, half_turn }) => {
+            let turned = x.clone().matmul(half_turn.clone());
+            x * cos.clone() + turned * sin.clone()
+        }
     }
 }
