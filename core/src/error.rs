@@ -23,6 +23,24 @@ pub enum Error {
         /// What there is.
         found: String,
     },
+    /// The texts of a cell are not each there once.
+    #[error("{cell}: found the texts {found}; merge needs each of them once")]
+    Texts {
+        /// Model, method and length.
+        cell: String,
+        /// What there is.
+        found: String,
+    },
+    /// Windows that would skip tokens.
+    #[error(
+        "a stride of {stride} does not fit a window of {window} tokens; it must be at least 1 and shorter than the window"
+    )]
+    Stride {
+        /// Tokens from window to window.
+        stride: usize,
+        /// Tokens of a window.
+        window: usize,
+    },
     /// The safetensors header or its offsets cannot be read.
     #[error("the safetensors file is damaged ({0}); copy or download it again")]
     Safetensors(String),

@@ -13,7 +13,7 @@ use drope_core::results::Shard;
 
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
-use crate::{bench, evaluate, fit_scale, generate, inspect, logits, train};
+use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -125,6 +125,45 @@ enum Command {
 enum Eval {
     /// Needles in a haystack, at multiples of the training context.
     Niah(Niah),
+    /// Perplexity over a sliding window, at multiples of the training context.
+    Ppl(Ppl),
+}
+
+#[derive(Args)]
+struct Ppl {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// Position methods, as for `eval niah`.
+    #[arg(long, value_delimiter = ',', required = true)]
+    method: Vec<Method>,
+    /// Extension factors: windows in multiples of the training context.
+    #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = clap::value_parser!(u64).range(1..))]
+    extension: Vec<u64>,
+    /// Tokens from window to window; default: half a window.
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    stride: Option<u64>,
+    /// A text file to predict; default: held-out documents of the synthetic language.
+    #[arg(long)]
+    text: Option<PathBuf>,
+    /// Texts, each as long as the longest window.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
+    texts: u64,
+    /// Seed of the documents.
+    #[arg(long, default_value_t = 20_000)]
+    seed: u64,
+    /// Read only this part of the texts, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
+    shard: Shard,
+    /// Temperature of the logits instead of the config's 1 + c·ln s.
+    #[arg(long)]
+    beta: Option<f64>,
+    /// File for the results; cells that it already holds are not run again.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
 }
 
 #[derive(Args)]
@@ -273,6 +312,19 @@ pub fn run(cli: Cli) -> Result<()> {
             Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
         }),
         Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
+        Command::Eval(Eval::Ppl(ppl)) => perplexity::run(&perplexity::Request {
+            model: ppl.model,
+            methods: ppl.method,
+            extensions: ppl.extension.into_iter().map(|factor| factor as usize).collect(),
+            stride: ppl.stride.map(|stride| stride as usize),
+            text: ppl.text,
+            texts: ppl.texts as usize,
+            seed: ppl.seed,
+            shard: ppl.shard,
+            beta: ppl.beta,
+            json: ppl.json,
+            device: ppl.device,
+        }),
         Command::Merge { files, json } => evaluate::merge(&files, &json),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,

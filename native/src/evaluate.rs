@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{self, Score, Spec, Task};
+use drope_core::perplexity::{self, PerplexityCell};
 use drope_core::positions::{Method, Positions};
 use drope_core::results::{self, Cell, Shard};
 use drope_core::tokenizer::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::{device, files, interrupt, model_folder};
 
@@ -51,15 +54,14 @@ pub fn niah(request: &Request) -> Result<()> {
     }
     let threads = if chosen.is_cpu { request.threads.max(1) } else { 1 };
     let config = model_folder::config(&request.model)?;
-    let folder = request.model.canonicalize().context("cannot find the model's folder")?;
     let reader = Reader {
-        name: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        name: model_name(&request.model)?,
         model: model_folder::model(&request.model, &config, &chosen.device)?,
         tokenizer: model_folder::tokenizer(&request.model, &config)?,
         config,
     };
     interrupt::watch()?;
-    let mut cells = done_before(request)?;
+    let mut cells: Vec<Cell> = done_before(request.json.as_deref())?;
     println!(
         "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
         "model", "method", "task", "values", "s", "exact", "95 %", "string"
@@ -86,7 +88,7 @@ pub fn niah(request: &Request) -> Result<()> {
             None => {
                 let cell = run_cell(&reader, request, (method, task, values, extension), &positions, threads)?;
                 cells.push(cell.clone());
-                write(request, &cells)?;
+                write(request.json.as_deref(), &cells)?;
                 cell
             }
         };
@@ -105,6 +107,12 @@ pub fn niah(request: &Request) -> Result<()> {
     Ok(())
 }
 
+/// Name of a model in results: that of its folder.
+pub fn model_name(folder: &Path) -> Result<String> {
+    let folder = folder.canonicalize().context("cannot find the model's folder")?;
+    Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
 fn every_cell(request: &Request) -> impl Iterator<Item = (Method, Task, Values, usize)> {
     request.methods.iter().flat_map(move |&method| {
         request.tasks.iter().flat_map(move |&task| {
@@ -116,16 +124,17 @@ fn every_cell(request: &Request) -> impl Iterator<Item = (Method, Task, Values, 
 }
 
 /// Cells of an earlier run into the same file.
-fn done_before(request: &Request) -> Result<Vec<Cell>> {
-    match &request.json {
+pub fn done_before<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
+    match json {
         Some(path) if path.exists() => serde_json::from_str(&files::read_text(path)?)
             .with_context(|| format!("{} does not hold results; choose another --json", path.display())),
         _ => Ok(Vec::new()),
     }
 }
 
-fn write(request: &Request, cells: &[Cell]) -> Result<()> {
-    match &request.json {
+/// Writes the cells so far, where a file was asked for.
+pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
+    match json {
         Some(path) => files::write(path, format!("{}\n", serde_json::to_string_pretty(cells)?).as_bytes()),
         None => Ok(()),
     }
@@ -196,15 +205,20 @@ fn part_of(request: &Request) -> Option<Shard> {
 
 /// `core merge`: the shards of each cell joined into one file.
 pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
-    let mut cells: Vec<Cell> = Vec::new();
-    for file in files {
-        let more: Vec<Cell> = serde_json::from_str(&files::read_text(file)?)
-            .with_context(|| format!("{} does not hold results", file.display()))?;
-        cells.extend(more);
+    let texts = files.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
+    if let Some(cells) = all::<Cell>(&texts) {
+        write(Some(out), &results::merge(cells)?)
+    } else if let Some(cells) = all::<PerplexityCell>(&texts) {
+        write(Some(out), &perplexity::merge(cells)?)
+    } else {
+        bail!("these files are not all of `eval niah` or all of `eval ppl`; merge one kind at a time")
     }
-    let merged = results::merge(cells)?;
-    println!("{} cells", merged.len());
-    files::write(out, format!("{}\n", serde_json::to_string_pretty(&merged)?).as_bytes())
+}
+
+/// The cells of every file, if all are of this kind.
+fn all<T: DeserializeOwned>(texts: &[String]) -> Option<Vec<T>> {
+    let lists: Result<Vec<Vec<T>>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
+    Some(lists.ok()?.into_iter().flatten().collect())
 }
 
 async fn run_trial(reader: &Reader, spec: &Spec, method: Method, positions: &Positions) -> Result<Score> {

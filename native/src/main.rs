@@ -11,6 +11,7 @@ mod inspect;
 mod interrupt;
 mod logits;
 mod model_folder;
+mod perplexity;
 mod recipe;
 mod train;
 

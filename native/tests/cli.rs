@@ -264,6 +264,31 @@ fn shards_merge_into_what_one_run_gives() {
 }
 
 #[test]
+fn perplexity_of_shards_merges_into_what_one_run_gives() {
+    let folder = Folder::new("ppl");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str, more: &[&str]| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let arguments = ["eval", "ppl", "--model", text(&model), "--method", "rope,crop", "--extension", "1,2"];
+        let output = run(&[&arguments[..], &["--texts", "3", "--shard", shard, "--json", text(&json)], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let read = |path: &Path| -> serde_json::Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let whole = evaluate("1/1", &[]);
+    let (second, first) = (evaluate("2/2", &[]), evaluate("1/2", &[]));
+    let merged = folder.path("merged.json");
+    assert!(run(&["merge", text(&second), text(&first), "--json", text(&merged)]).status.success());
+    assert!(read(&whole) == read(&merged), "shards add up to something else");
+    let cells = read(&whole);
+    let number = |cell: usize, field: &str| cells[cell][field].as_f64().unwrap();
+    // It was trained on this language, so it predicts it far better than chance among 488 words.
+    assert!((1.0..40.0).contains(&number(0, "perplexity")), "{cells}");
+    // Windows of twice the context, but for crop, which never reads beyond it.
+    assert_eq!((&cells[1]["context"], &cells[3]["context"]), (&512.into(), &256.into()));
+}
+
+#[test]
 fn models_without_rope_are_trained_from_scratch() {
     let folder = Folder::new("pe");
     let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 2"));

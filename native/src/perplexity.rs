@@ -1,0 +1,169 @@
+//! `core eval ppl`: perplexity over a sliding window, and the loss by position within it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use drope_core::config::Config;
+use drope_core::language::{DocumentMix, training_document};
+use drope_core::model::Model;
+use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, token_losses, windows};
+use drope_core::positions::{Method, Positions};
+use drope_core::results::Shard;
+use drope_core::tokenizer::Tokenizer;
+use indicatif::ProgressIterator;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::{device, evaluate, files, interrupt, model_folder};
+
+/// What `core eval ppl` is told.
+pub struct Request {
+    pub model: PathBuf,
+    pub methods: Vec<Method>,
+    pub extensions: Vec<usize>,
+    /// Tokens from window to window; half a window if not given.
+    pub stride: Option<usize>,
+    /// A text of the reader's; documents of the synthetic language if not given.
+    pub text: Option<PathBuf>,
+    /// Texts, each as long as the longest window.
+    pub texts: usize,
+    pub seed: u64,
+    pub shard: Shard,
+    pub beta: Option<f64>,
+    pub json: Option<PathBuf>,
+    pub device: device::DeviceChoice,
+}
+
+/// Ids of a text, and which are answers.
+struct Text {
+    ids: Vec<u32>,
+    is_answer: Vec<bool>,
+}
+
+/// Runs every cell and writes the file after each, so that a stopped run resumes where it was.
+pub fn run(request: &Request) -> Result<()> {
+    let config = model_folder::config(&request.model)?;
+    let tokenizer = model_folder::tokenizer(&request.model, &config)?;
+    let device = device::open(request.device)?.device;
+    let model = model_folder::model(&request.model, &config, &device)?;
+    let longest = request.extensions.iter().max().context("--extension is empty; give at least one factor")?;
+    let texts = match &request.text {
+        Some(path) => own_texts(path, &tokenizer, &config, longest * config.max_position_embeddings, request.texts)?,
+        None => documents(&tokenizer, &config, longest * config.max_position_embeddings, request),
+    };
+    let source = request.text.as_ref().map_or(format!("synthetic, seed {}", request.seed), |path| {
+        path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    });
+    interrupt::watch()?;
+    let mut cells: Vec<PerplexityCell> = evaluate::done_before(request.json.as_deref())?;
+    println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
+    for &method in &request.methods {
+        for &extension in &request.extensions {
+            let positions = method.positions(&config, extension as f64)?;
+            let positions = request.beta.map_or(positions.clone(), |beta| positions.with_logit_scale(beta));
+            let most = method.keeps(&config).unwrap_or(usize::MAX);
+            let window = most.min(extension * config.max_position_embeddings);
+            let blank = PerplexityCell {
+                model: evaluate::model_name(&request.model)?,
+                method: method.name().to_owned(),
+                extension,
+                context: window,
+                stride: request.stride.unwrap_or(window / 2),
+                source: source.clone(),
+                beta: positions.logit_scale,
+                tokens: 0,
+                loss: 0.0,
+                perplexity: 0.0,
+                ci95: [0.0, 0.0],
+                answer_perplexity: None,
+                curve: Vec::new(),
+                texts: Vec::new(),
+            };
+            let wanted: Vec<usize> = request.shard.trials(texts.len()).collect();
+            let is_done = |cell: &&PerplexityCell| {
+                cell.is_of(&blank) && cell.texts.iter().map(|text| text.index).eq(wanted.iter().copied())
+            };
+            let cell = match cells.iter().find(is_done) {
+                Some(cell) => cell.clone(),
+                None => {
+                    let cell = measured(blank, &model, &config, &positions, &texts, &wanted)?;
+                    cells.push(cell.clone());
+                    evaluate::write(request.json.as_deref(), &cells)?;
+                    cell
+                }
+            };
+            println!(
+                "{:12} {:12} {:>3}x {:>10.3}  {:22} {:>8}",
+                cell.model,
+                cell.method,
+                cell.extension,
+                cell.perplexity,
+                format!("[{:.3}, {:.3}]", cell.ci95[0], cell.ci95[1]),
+                cell.answer_perplexity.map_or(String::new(), |answers| format!("{answers:.3}")),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn measured(
+    mut cell: PerplexityCell,
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    texts: &[Text],
+    wanted: &[usize],
+) -> Result<PerplexityCell> {
+    for &index in wanted.iter().progress() {
+        let text = &texts[index];
+        let mut sums = TextLoss { index, curve: vec![(0, 0.0); PARTS], ..TextLoss::default() };
+        for Window { read, counted } in windows(text.ids.len(), cell.context, cell.stride)? {
+            if interrupt::requested() {
+                return Err(interrupt::Stopped("stopped; the same command goes on with the next cell".into()).into());
+            }
+            let losses = pollster::block_on(token_losses(model, config, positions, &text.ids[read.clone()]))?;
+            for at in counted {
+                let loss = f64::from(losses[at - read.start - 1]);
+                sums.tokens += 1;
+                sums.loss += loss;
+                if text.is_answer[at] {
+                    sums.answers += 1;
+                    sums.answer_loss += loss;
+                }
+                if read.start == 0 {
+                    let part = &mut sums.curve[at * PARTS / cell.context];
+                    *part = (part.0 + 1, part.1 + loss);
+                }
+            }
+        }
+        cell.texts.push(sums.rounded());
+    }
+    Ok(cell.scored())
+}
+
+/// Documents of the synthetic language that training does not see: full length, with training's keys.
+fn documents(tokenizer: &Tokenizer, config: &Config, length: usize, request: &Request) -> Vec<Text> {
+    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
+    let mix = DocumentMix { repeat: 0.0, facts: 0.0, terse: 0.0, full: 0.0, ..DocumentMix::default() };
+    let text = |index: usize| {
+        // Training seeds are small numbers; these are not.
+        let mut rng = ChaCha8Rng::seed_from_u64(request.seed ^ (0x99_1eaf << 32));
+        rng.set_stream(index as u64);
+        let document = training_document(&mut rng, length, &mix, config.bos_token_id.unwrap_or_default(), &encode);
+        Text { ids: document.ids, is_answer: document.weights.iter().map(|&w| w == mix.answer_weight).collect() }
+    };
+    (0..request.texts).map(text).collect()
+}
+
+/// The reader's text, cut into pieces of `length` tokens.
+fn own_texts(path: &Path, tokenizer: &Tokenizer, config: &Config, length: usize, texts: usize) -> Result<Vec<Text>> {
+    let ids = tokenizer.encode(&files::read_text(path)?)?;
+    let bos: Vec<u32> = config.bos_token_id.into_iter().collect();
+    let pieces = ids.chunks_exact(length - bos.len()).take(texts);
+    let pieces: Vec<Text> =
+        pieces.map(|piece| Text { ids: [&bos, piece].concat(), is_answer: vec![false; length] }).collect();
+    if pieces.is_empty() {
+        bail!("{} has {} tokens, fewer than the {length} of the longest window", path.display(), ids.len());
+    }
+    Ok(pieces)
+}
