@@ -11,7 +11,7 @@ const RESULTS: &str = "docs/results/niah.json";
 const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
 const END: &str = "<!-- end of results -->";
 /// Rows stand in the order in which they are compared, whatever the order in which they were measured.
-const METHODS: [&str; 6] = ["rope", "pi", "ntk", "yarn", "drope", "p-drope"];
+const METHODS: [&str; 9] = ["rope", "crop", "pi", "ntk", "dynamic-ntk", "llama3", "yarn", "drope", "p-drope"];
 
 /// Writes the table into the README.
 pub fn write(place: &Workplace) -> Result<()> {

@@ -44,6 +44,16 @@ struct Block {
     post_attention_layernorm: RmsNorm,
 }
 
+/// Where the queries of a pass stand and what they see.
+struct Crowd {
+    /// Position of each, a row for each of the batch or one for all.
+    at: Vec<Vec<usize>>,
+    /// Keys that each sees, copies included; `[batch or 1, seq]`.
+    keys_seen: Vec<f32>,
+    /// `[batch, 1, 1, seq]`, added to the logits of keys that count more than once.
+    log_copies: Option<Tensor<4>>,
+}
+
 impl Model {
     /// The structure of the model; weights are all zero until [`Model::random`] or [`Model::from_safetensors`] fills them.
     fn zeros(config: &Config, device: &Device) -> Self {
@@ -90,8 +100,9 @@ impl Model {
                 Tensor::cat(starts.zip(ends).map(part).collect(), 1)
             }
             _ => {
-                let keys_seen: Vec<f32> = (past..past + seq).map(|position| (position + 1) as f32).collect();
-                self.through_layers(ids, past, positions, &keys_seen, None, cache)
+                let at: Vec<usize> = (past..past + seq).collect();
+                let keys_seen: Vec<f32> = at.iter().map(|position| (position + 1) as f32).collect();
+                self.through_layers(ids, past, positions, &Crowd { at: vec![at], keys_seen, log_copies: None }, cache)
             }
         }
     }
@@ -99,6 +110,7 @@ impl Model {
     /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
     /// each at least 1): a longer text simulated without a longer sequence. In a first layer without positions the last
     /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
+    /// With positions, a stretch of equal copies is followed by a gap as long as its other copies would be.
     pub fn hidden_in_crowd(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
         let [batch, seq] = ids.dims();
         let mut keys_seen = copies.to_vec();
@@ -108,33 +120,31 @@ impl Model {
             }
         }
         let logs = copies.iter().map(|copies| copies.ln()).collect();
-        let log_copies = Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &ids.device());
-        self.through_layers(ids, 0, positions, &keys_seen, Some(&log_copies), None)
+        let log_copies = Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &ids.device()));
+        let at = copies.chunks(seq).map(positions_in_crowd).collect();
+        self.through_layers(ids, 0, positions, &Crowd { at, keys_seen, log_copies }, None)
     }
 
-    /// `keys_seen` are the keys that each query sees, `[batch or 1, seq]`; `log_copies` is `[batch, 1, 1, seq]`.
     fn through_layers(
         &self,
         ids: Tensor<2, Int>,
         past: usize,
         positions: &Positions,
-        keys_seen: &[f32],
-        log_copies: Option<&Tensor<4>>,
+        crowd: &Crowd,
         mut cache: Option<&mut Cache>,
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
         let device = ids.device();
-        let at = past..past + seq;
         let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
         // Layers of a kind share their tables.
         let view = |layer: &LayerPositions| View {
             rotation: Rotation::new(
                 &layer.encoding,
-                at.clone(),
-                self.ssmax(keys_seen, seq, layer.window, &device),
+                &crowd.at,
+                self.ssmax(&crowd.keys_seen, seq, layer.window, &device),
                 &device,
             ),
-            visible: Visible::new(layer, at.clone(), group_size, log_copies, &device),
+            visible: Visible::new(layer, past..past + seq, group_size, crowd.log_copies.as_ref(), &device),
             logit_scale: positions.logit_scale,
         };
         let views: Vec<View> = positions.layers.iter().map(view).collect();
@@ -172,6 +182,19 @@ impl Model {
     }
 }
 
+/// Positions of a row whose tokens count `copies` times: behind a stretch of n tokens of m copies are (m − 1)·n that
+/// nobody stands at.
+fn positions_in_crowd(copies: &[f32]) -> Vec<usize> {
+    let mut at = Vec::with_capacity(copies.len());
+    let mut skipped = 0.0;
+    for stretch in copies.chunk_by(|a, b| a == b) {
+        let first = at.len() + skipped as usize;
+        at.extend(first..first + stretch.len());
+        skipped += (stretch[0] - 1.0) * stretch.len() as f32;
+    }
+    at
+}
+
 impl Block {
     fn forward(&self, x: Tensor<3>, view: &View, cache: Option<&mut cache::LayerCache>) -> Tensor<3> {
         let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), view, cache);
@@ -188,4 +211,17 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> Linear {
 
 fn norm(config: &Config, width: usize, device: &Device) -> RmsNorm {
     RmsNormConfig::new(width).with_epsilon(config.rms_norm_eps).init(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positions_in_crowd;
+
+    #[test]
+    fn a_crowd_takes_the_positions_that_its_copies_would() {
+        assert_eq!(positions_in_crowd(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
+        // Two sentences of three and two copies: the second stands behind all of the first.
+        assert_eq!(positions_in_crowd(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
+        assert_eq!(positions_in_crowd(&[1.0; 3]), [0, 1, 2]);
+    }
 }

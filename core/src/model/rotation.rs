@@ -1,7 +1,5 @@
 //! Applying rotary positions to queries and keys, in Hugging Face's half-split layout.
 
-use std::ops::Range;
-
 use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::positions::Encoding;
@@ -17,9 +15,9 @@ pub(super) struct Rotation {
 }
 
 struct Tables {
-    /// `[1, 1, seq, head_dim]`, times the attention factor.
+    /// `[batch or 1, 1, seq, head_dim]`, times the attention factor.
     cos: Tensor<4>,
-    /// `[1, 1, seq, head_dim]`, times the attention factor.
+    /// `[batch or 1, 1, seq, head_dim]`, times the attention factor.
     sin: Tensor<4>,
     /// `[1, 1, head_dim, head_dim]`: x·half_turn = (−x₂, x₁) for x = (x₁, x₂). One small product is
     /// fewer kernels than cutting, negating and joining, and its gradient is one product too.
@@ -27,15 +25,22 @@ struct Tables {
 }
 
 impl Rotation {
-    /// Tables for the positions `at`, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where there is one.
-    pub(super) fn new(encoding: &Encoding, at: Range<usize>, query_scales: Option<Tensor<4>>, device: &Device) -> Self {
-        let tables = |inv_freq: &[f64], factor, at| Some(Tables::new(inv_freq, factor, at, device));
+    /// Tables for the positions `at` of each row, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where
+    /// there is one.
+    pub(super) fn new(
+        encoding: &Encoding,
+        at: &[Vec<usize>],
+        query_scales: Option<Tensor<4>>,
+        device: &Device,
+    ) -> Self {
+        let tables = |inv_freq: &[f64], factor, at: &[Vec<usize>]| Some(Tables::new(inv_freq, factor, at, device));
         let (here, so_far) = match encoding {
             Encoding::None | Encoding::Alibi { .. } => (None, None),
             Encoding::Rotary { inv_freq, attention_factor } => (tables(inv_freq, *attention_factor, at), None),
             Encoding::Dynamic(dynamic) => {
-                let inv_freq = dynamic.frequencies(at.end);
-                (tables(&inv_freq, 1.0, at.clone()), tables(&inv_freq, 1.0, 0..at.end))
+                let length = at.iter().flatten().max().map_or(0, |last| last + 1);
+                let inv_freq = dynamic.frequencies(length);
+                (tables(&inv_freq, 1.0, at), tables(&inv_freq, 1.0, &[(0..length).collect()]))
             }
         };
         Self { here, so_far, query_scales }
@@ -63,17 +68,18 @@ impl Rotation {
 }
 
 impl Tables {
-    fn new(inv_freq: &[f64], attention_factor: f64, at: Range<usize>, device: &Device) -> Self {
-        let (seq, half) = (at.len(), inv_freq.len());
+    fn new(inv_freq: &[f64], attention_factor: f64, at: &[Vec<usize>], device: &Device) -> Self {
+        let half = inv_freq.len();
         let head_dim = 2 * half;
         // In f64: angles grow to thousands of radians, where f32 has lost four digits.
         let table = |function: fn(f64) -> f64| {
             let values: Vec<f32> = at
-                .clone()
-                .flat_map(|position| (0..head_dim).map(move |i| position as f64 * inv_freq[i % half]))
+                .iter()
+                .flatten()
+                .flat_map(|&position| (0..head_dim).map(move |i| position as f64 * inv_freq[i % half]))
                 .map(|angle| (function(angle) * attention_factor) as f32)
                 .collect();
-            Tensor::from_data(TensorData::new(values, [1, 1, seq, head_dim]), device)
+            Tensor::from_data(TensorData::new(values, [at.len(), 1, at[0].len(), head_dim]), device)
         };
         let mut half_turn = vec![0.0f32; head_dim * head_dim];
         for m in 0..half {

@@ -121,9 +121,11 @@ pub fn explain(method: Method) -> &'static str {
             "Trained with three layers that see a window, with positions, to one that sees everything, without."
         }
         Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
-        Method::Drope => "No positions at all: removed after training, then recalibrated at the training context.",
+        Method::Drope => {
+            "No positions at all: removed after training, then recalibrated within the training context, where filler counts as many copies of itself."
+        }
         Method::PDrope => {
-            "Only the frequencies that never turn once in the context are removed; attention sharpens as the text grows."
+            "Only the frequencies that never turn once in the context are removed; then recalibrated as DroPE."
         }
     }
 }
