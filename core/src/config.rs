@@ -41,6 +41,8 @@ pub struct Config {
     pub softmax_scale: Option<f64>,
     /// c of the temperature β = 1 + c·ln s; 0 if not fitted.
     pub temperature_coefficient: f64,
+    /// HeadScale: a temperature of each head's own; replaces the one above.
+    pub head_scales: Option<HeadScales>,
     /// SSMax (Nakanishi 2025, arXiv 2501.19399): the logits of a query that sees n keys are multiplied by
     /// ln(n + 1)/ln C, so that attention does not spread as the text grows. 1 at the end of the training context.
     pub scalable_softmax: bool,
@@ -210,6 +212,15 @@ impl YarnParameters {
     }
 }
 
+/// HeadScale (Wang et al. 2024): a temperature for each head, fitted at one length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadScales {
+    /// Extension factor s that they were fitted at, above 1.
+    pub factor: f64,
+    /// λ of each query head of each layer: multiplies its logits at that factor.
+    pub scales: Vec<Vec<f64>>,
+}
+
 /// Sakana's `attention_type`. The norms are RMSNorms over the whole projection, before the heads are split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -288,6 +299,13 @@ impl Config {
             attention: attention_type(&fields, model_type)?,
             softmax_scale: fields.number("softmax_scale")?,
             temperature_coefficient: fields.number("temperature_coefficient")?.unwrap_or(0.0),
+            head_scales: match fields.0.get("head_scales") {
+                None | Some(Value::Null) => None,
+                Some(scales) => Some(
+                    serde_json::from_value(scales.clone())
+                        .map_err(|error| Error::Config(format!("head_scales: {error}")))?,
+                ),
+            },
             scalable_softmax: fields.is_true("scalable_softmax"),
             alibi: fields.is_true("alibi"),
             sliding_window: match fields.0.get("sliding_window") {
@@ -323,6 +341,14 @@ impl Config {
         if self.softmax_scale.is_some_and(|scale| !(scale.is_finite() && scale > 0.0)) {
             return fail("softmax_scale must be above 0".into());
         }
+        if let Some(HeadScales { factor, scales }) = &self.head_scales {
+            let fits = scales.len() == self.num_hidden_layers
+                && scales.iter().all(|layer| layer.len() == self.num_attention_heads)
+                && scales.iter().flatten().all(|scale| scale.is_finite());
+            if !(fits && factor.is_finite() && *factor > 1.0) {
+                return fail("head_scales needs a factor above 1 and one number for each head of each layer".into());
+            }
+        }
         if self.scalable_softmax && self.max_position_embeddings < 2 {
             return fail("scalable_softmax needs max_position_embeddings of at least 2".into());
         }
@@ -335,6 +361,7 @@ impl Config {
         let plain = self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
             && !self.scalable_softmax
+            && self.head_scales.is_none()
             && !self.alibi
             && self.sliding_window.is_none();
         let (model_type, architecture) =
@@ -367,6 +394,7 @@ impl Config {
             value["attention_type"] = json!(self.attention);
             value["rope_min_frequency"] = json!(self.rope.rope_min_frequency);
             value["temperature_coefficient"] = json!(self.temperature_coefficient);
+            value["head_scales"] = json!(self.head_scales);
             value["scalable_softmax"] = json!(self.scalable_softmax);
             value["alibi"] = json!(self.alibi);
             value["sliding_window"] = json!(self.sliding_window);

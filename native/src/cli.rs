@@ -46,6 +46,9 @@ enum Command {
         /// Folder of the model.
         #[arg(long)]
         model: PathBuf,
+        /// One temperature for all heads, or one for each.
+        #[arg(long, value_enum, default_value = "uniform")]
+        kind: fit_scale::Kind,
         /// Documents a length.
         #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
         documents: u64,
@@ -288,8 +291,8 @@ pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
         Command::Pretrain { pe, train } => train::pretrain(pe, &train.options()),
         Command::Recalibrate { from, train } => train::recalibrate(&from, &train.options()),
-        Command::FitScale { model, documents, seed, device } => {
-            fit_scale::run(&model, documents as usize, seed, device)
+        Command::FitScale { model, kind, documents, seed, device } => {
+            fit_scale::run(&model, kind, documents as usize, seed, device)
         }
         Command::Logits { reading, ids, out } => {
             logits::write(&reading.model, &ids, |config| reading.positions(config), &out, reading.device)

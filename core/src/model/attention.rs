@@ -62,8 +62,14 @@ impl Attention {
         [self.num_key_value_heads, self.k_proj.weight.dims()[1] / self.num_key_value_heads]
     }
 
-    /// `[batch, seq, hidden]` to the same.
-    pub(super) fn forward(&self, x: Tensor<3>, view: &View, cache: Option<&mut LayerCache>) -> Tensor<3> {
+    /// `[batch, seq, hidden]` to the same; `head_scales` `[1, heads, 1, 1]` multiply the logits of each head.
+    pub(super) fn forward(
+        &self,
+        x: Tensor<3>,
+        view: &View,
+        head_scales: Option<&Tensor<4>>,
+        cache: Option<&mut LayerCache>,
+    ) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let mut q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
         let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
@@ -76,6 +82,10 @@ impl Attention {
         }
         let View { rotation, visible, logit_scale } = view;
         let q = rotation.queries(heads(q, self.num_attention_heads), self.scale * logit_scale); // [batch, heads, seq, head_dim]
+        let q = match head_scales {
+            None => q,
+            Some(scales) => q * scales.clone(),
+        };
         let k = rotation.written_keys(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
         let v = heads(v, self.num_key_value_heads);
         let head_dim = q.dims()[3];

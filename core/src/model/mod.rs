@@ -44,14 +44,16 @@ struct Block {
     post_attention_layernorm: RmsNorm,
 }
 
-/// Where the queries of a pass stand and what they see.
-struct Crowd {
+/// What a pass is told beside its tokens and positions: where its queries stand and what they see.
+struct Pass {
     /// Position of each, a row for each of the batch or one for all.
     at: Vec<Vec<usize>>,
     /// Keys that each sees, copies included; `[batch or 1, seq]`.
     keys_seen: Vec<f32>,
     /// `[batch, 1, 1, seq]`, added to the logits of keys that count more than once.
     log_copies: Option<Tensor<4>>,
+    /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
+    head_scales: Vec<Tensor<4>>,
 }
 
 impl Model {
@@ -100,9 +102,21 @@ impl Model {
                 Tensor::cat(starts.zip(ends).map(part).collect(), 1)
             }
             _ => {
+                let device = ids.device();
+                let head_scales = positions.head_scales.iter().map(|scales| {
+                    let values: Vec<f32> = scales.iter().map(|&scale| scale as f32).collect();
+                    Tensor::from_data(TensorData::new(values, [1, scales.len(), 1, 1]), &device)
+                });
+                let head_scales = head_scales.collect();
                 let at: Vec<usize> = (past..past + seq).collect();
                 let keys_seen: Vec<f32> = at.iter().map(|position| (position + 1) as f32).collect();
-                self.through_layers(ids, past, positions, &Crowd { at: vec![at], keys_seen, log_copies: None }, cache)
+                self.through_layers(
+                    ids,
+                    past,
+                    positions,
+                    &Pass { at: vec![at], keys_seen, log_copies: None, head_scales },
+                    cache,
+                )
             }
         }
     }
@@ -122,7 +136,26 @@ impl Model {
         let logs = copies.iter().map(|copies| copies.ln()).collect();
         let log_copies = Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &ids.device()));
         let at = copies.chunks(seq).map(positions_in_crowd).collect();
-        self.through_layers(ids, 0, positions, &Crowd { at, keys_seen, log_copies }, None)
+        self.through_layers(ids, 0, positions, &Pass { at, keys_seen, log_copies, head_scales: Vec::new() }, None)
+    }
+
+    /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
+    /// flow into.
+    #[cfg(feature = "train")]
+    pub fn hidden_with_head_scales(
+        &self,
+        ids: Tensor<2, Int>,
+        positions: &Positions,
+        scales: &[Tensor<1>],
+    ) -> Tensor<3> {
+        let [_, seq] = ids.dims();
+        let pass = Pass {
+            at: vec![(0..seq).collect()],
+            keys_seen: (1..=seq).map(|keys| keys as f32).collect(),
+            log_copies: None,
+            head_scales: scales.iter().map(|scales| scales.clone().reshape([1, -1, 1, 1])).collect(),
+        };
+        self.through_layers(ids, 0, positions, &pass, None)
     }
 
     fn through_layers(
@@ -130,7 +163,7 @@ impl Model {
         ids: Tensor<2, Int>,
         past: usize,
         positions: &Positions,
-        crowd: &Crowd,
+        pass: &Pass,
         mut cache: Option<&mut Cache>,
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
@@ -140,18 +173,18 @@ impl Model {
         let view = |layer: &LayerPositions| View {
             rotation: Rotation::new(
                 &layer.encoding,
-                &crowd.at,
-                self.ssmax(&crowd.keys_seen, seq, layer.window, &device),
+                &pass.at,
+                self.ssmax(&pass.keys_seen, seq, layer.window, &device),
                 &device,
             ),
-            visible: Visible::new(layer, past..past + seq, group_size, crowd.log_copies.as_ref(), &device),
+            visible: Visible::new(layer, past..past + seq, group_size, pass.log_copies.as_ref(), &device),
             logit_scale: positions.logit_scale,
         };
         let views: Vec<View> = positions.layers.iter().map(view).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         for (index, block) in self.layers.iter().enumerate() {
             let layer_cache = cache.as_mut().map(|cache| cache.layer(index));
-            x = block.forward(x, &views[index % views.len()], layer_cache);
+            x = block.forward(x, &views[index % views.len()], pass.head_scales.get(index), layer_cache);
         }
         if let Some(cache) = cache {
             cache.advance(seq);
@@ -196,8 +229,14 @@ fn positions_in_crowd(copies: &[f32]) -> Vec<usize> {
 }
 
 impl Block {
-    fn forward(&self, x: Tensor<3>, view: &View, cache: Option<&mut cache::LayerCache>) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), view, cache);
+    fn forward(
+        &self,
+        x: Tensor<3>,
+        view: &View,
+        head_scales: Option<&Tensor<4>>,
+        cache: Option<&mut cache::LayerCache>,
+    ) -> Tensor<3> {
+        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), view, head_scales, cache);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
     }
 }

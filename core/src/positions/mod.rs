@@ -31,6 +31,8 @@ pub struct Positions {
     pub layers: Vec<LayerPositions>,
     /// Multiplies the logits beside 1/√head_dim (β).
     pub logit_scale: f64,
+    /// Multiplies the logits of each query head of each layer; empty: 1.
+    pub head_scales: Vec<Vec<f64>>,
 }
 
 /// How one layer sees positions.
@@ -67,7 +69,7 @@ pub enum Encoding {
 impl Positions {
     /// The same encoding in every layer, no window, β = 1.
     pub fn uniform(encoding: Encoding) -> Self {
-        Self { layers: vec![LayerPositions { encoding, window: None }], logit_scale: 1.0 }
+        Self { layers: vec![LayerPositions { encoding, window: None }], logit_scale: 1.0, head_scales: Vec::new() }
     }
 
     /// No positions in any layer.
@@ -75,9 +77,25 @@ impl Positions {
         Self::uniform(Encoding::None)
     }
 
-    /// The same positions with another β.
+    /// The same positions with another β, for all heads alike.
     pub fn with_logit_scale(self, beta: f64) -> Self {
-        Self { logit_scale: beta, ..self }
+        Self { logit_scale: beta, head_scales: Vec::new(), ..self }
+    }
+
+    /// The same positions with the temperature that the config asks for at `factor` times the context.
+    ///
+    /// β = 1 + c·ln s for all heads (Wang et al. 2024, equation 6; DroPE, section 5), or with HeadScale
+    /// 1 + (λ − 1)·ln s/ln s₀ for each, s₀ being the factor that λ was fitted at: our way from one length to others.
+    fn tempered(self, config: &Config, factor: f64) -> Self {
+        match &config.head_scales {
+            None => self.with_logit_scale(1.0 + config.temperature_coefficient * factor.ln()),
+            Some(fitted) => {
+                let share = factor.ln() / fitted.factor.ln();
+                let scale = |lambda: &f64| 1.0 + (lambda - 1.0) * share;
+                let head_scales = fitted.scales.iter().map(|layer| layer.iter().map(scale).collect()).collect();
+                Self { head_scales, ..self }
+            }
+        }
     }
 
     /// How layer `index` sees positions.
@@ -93,9 +111,4 @@ impl Positions {
         });
         dynamic.min()
     }
-}
-
-/// β = 1 + c·ln s (Wang et al. 2024, equation 6; DroPE, section 5).
-fn temperature(config: &Config, factor: f64) -> f64 {
-    1.0 + config.temperature_coefficient * factor.ln()
 }

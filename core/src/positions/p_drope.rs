@@ -6,7 +6,7 @@
 
 use std::f64::consts::TAU;
 
-use super::{Positions, rope, temperature};
+use super::{Positions, rope};
 use crate::config::Config;
 
 /// 2π/C: the slowest frequency that turns once in the training context, in radians a token.
@@ -23,5 +23,5 @@ pub(super) fn positions(config: &Config, factor: f64) -> Positions {
         .into_iter()
         .map(|omega| if omega < cut { 0.0 } else { omega })
         .collect();
-    rope::unscaled(inv_freq).with_logit_scale(temperature(config, factor))
+    rope::unscaled(inv_freq).tempered(config, factor)
 }

@@ -21,5 +21,5 @@ pub(super) fn positions(config: &Config) -> Positions {
     let global = LayerPositions { encoding: Encoding::None, window: None };
     let mut layers = vec![local; GROUP - 1];
     layers.push(global);
-    Positions { layers, logit_scale: 1.0 }
+    Positions { layers, logit_scale: 1.0, head_scales: Vec::new() }
 }

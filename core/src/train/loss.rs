@@ -16,6 +16,24 @@ pub struct Losses {
 
 /// Weighted cross entropy of a batch, summed.
 pub fn weighted_cross_entropy(model: &Model, batch: &Batch, positions: &Positions, device: &Device) -> Losses {
+    let predicted = batch.length - 1;
+    let copies: Vec<f32> = batch.copies.chunks(batch.length).flat_map(|row| row[..predicted].iter().copied()).collect();
+    cross_entropy(model, batch, device, |inputs| {
+        if copies.is_empty() {
+            model.hidden(inputs, positions, None)
+        } else {
+            model.hidden_in_crowd(inputs, &copies, positions)
+        }
+    })
+}
+
+/// The same with a residual stream computed by `hidden`, `[rows, length − 1]` to `[rows, length − 1, hidden]`.
+pub(super) fn cross_entropy(
+    model: &Model,
+    batch: &Batch,
+    device: &Device,
+    hidden: impl FnOnce(Tensor<2, Int>) -> Tensor<3>,
+) -> Losses {
     let (rows, length) = (batch.rows, batch.length);
     let predicted = length - 1;
     let cut = |from: usize| {
@@ -30,13 +48,7 @@ pub fn weighted_cross_entropy(model: &Model, batch: &Batch, positions: &Position
     let inputs = Tensor::<2, Int>::from_data(TensorData::new(cut(0), [rows, predicted]), device);
     let targets = Tensor::<2, Int>::from_data(TensorData::new(cut(1), [rows * predicted, 1]), device);
     let weights = Tensor::<1>::from_data(TensorData::new(weights, [rows * predicted]), device);
-    let copies: Vec<f32> = batch.copies.chunks(length).flat_map(|row| row[..predicted].iter().copied()).collect();
-    let hidden = if copies.is_empty() {
-        model.hidden(inputs, positions, None)
-    } else {
-        model.hidden_in_crowd(inputs, &copies, positions)
-    };
-    let logits = model.logits(hidden); // [rows, predicted, vocab]
+    let logits = model.logits(hidden(inputs)); // [rows, predicted, vocab]
     let vocab = logits.dims()[2];
     let log_probabilities = log_softmax(logits.reshape([rows * predicted, vocab]), 1);
     let per_token = -log_probabilities.gather(1, targets).reshape([rows * predicted]);

@@ -90,6 +90,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
         softmax_scale: None,
         temperature_coefficient: 0.0,
+        head_scales: None,
         scalable_softmax: false,
         alibi: shape.pe == PositionEmbedding::Alibi,
         sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
