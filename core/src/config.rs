@@ -265,6 +265,13 @@ impl Config {
         self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
     }
 
+    /// The same with another cut of a partial drop, where one is given.
+    #[must_use]
+    pub fn with_cut(mut self, rope_min_frequency: Option<f64>) -> Self {
+        self.rope.rope_min_frequency = rope_min_frequency.unwrap_or(self.rope.rope_min_frequency);
+        self
+    }
+
     /// Reads `config.json`.
     ///
     /// # Errors

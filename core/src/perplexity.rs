@@ -123,6 +123,9 @@ pub struct PerplexityCell {
     pub source: String,
     /// Temperature of the logits.
     pub beta: f64,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
     /// Predicted tokens.
     pub tokens: usize,
     /// Mean cross entropy in nats.
@@ -144,7 +147,8 @@ impl PerplexityCell {
     pub fn is_of(&self, other: &Self) -> bool {
         let name = |cell: &Self| (cell.model.clone(), cell.method.clone(), cell.source.clone());
         name(self) == name(other)
-            && (self.extension, self.stride, self.beta) == (other.extension, other.stride, other.beta)
+            && (self.extension, self.stride, self.beta, self.cut)
+                == (other.extension, other.stride, other.beta, other.cut)
     }
 
     /// The same with every number computed from its texts, whatever their order was.
@@ -239,6 +243,7 @@ mod tests {
             stride: 128,
             source: "1".into(),
             beta: 1.0,
+            cut: None,
             tokens: 0,
             loss: 0.0,
             perplexity: 0.0,

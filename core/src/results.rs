@@ -36,6 +36,9 @@ pub struct Cell {
     pub seed: u64,
     /// Temperature of the logits.
     pub beta: f64,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
     /// Which of the questions were asked, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -111,7 +114,7 @@ impl Cell {
         let name = |cell: &Self| {
             (cell.model.clone(), cell.method.clone(), cell.task.clone(), cell.values.clone(), cell.extension)
         };
-        name(self) == name(other) && self.seed == other.seed && self.beta == other.beta
+        name(self) == name(other) && (self.seed, self.beta, self.cut) == (other.seed, other.beta, other.cut)
     }
 
     /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
@@ -150,6 +153,7 @@ mod tests {
             ci95: [0.0, 0.0],
             seed: 1,
             beta: 1.0,
+            cut: None,
             shard: (shard != Shard::WHOLE).then_some(shard),
         };
         // Thirds do not add up exactly.

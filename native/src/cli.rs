@@ -161,6 +161,9 @@ struct Ppl {
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long)]
     beta: Option<f64>,
+    /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
+    #[arg(long)]
+    cut: Option<f64>,
     /// File for the results; cells that it already holds are not run again.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -199,6 +202,9 @@ struct Niah {
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long)]
     beta: Option<f64>,
+    /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
+    #[arg(long)]
+    cut: Option<f64>,
     /// File for the results; cells that it already holds are not run again.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -226,6 +232,9 @@ struct Reading {
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long)]
     beta: Option<f64>,
+    /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
+    #[arg(long)]
+    cut: Option<f64>,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
@@ -243,6 +252,7 @@ impl Reading {
     }
 
     fn positions(&self, config: &Config) -> Result<Positions> {
+        let config = &config.clone().with_cut(self.cut);
         let positions = self.method(config).positions(config, self.factor(config))?;
         Ok(match self.beta {
             Some(beta) => positions.with_logit_scale(beta),
@@ -325,6 +335,7 @@ pub fn run(cli: Cli) -> Result<()> {
             seed: ppl.seed,
             shard: ppl.shard,
             beta: ppl.beta,
+            cut: ppl.cut,
             json: ppl.json,
             device: ppl.device,
         }),
@@ -339,6 +350,7 @@ pub fn run(cli: Cli) -> Result<()> {
             seed: niah.seed,
             shard: niah.shard,
             beta: niah.beta,
+            cut: niah.cut,
             json: niah.json,
             device: niah.device,
             threads: niah.threads,

@@ -33,6 +33,8 @@ pub struct Request {
     pub shard: Shard,
     /// Replaces the temperature β of the config.
     pub beta: Option<f64>,
+    /// Replaces the cut of the config.
+    pub cut: Option<f64>,
     pub json: Option<PathBuf>,
     pub device: device::DeviceChoice,
     pub threads: usize,
@@ -53,7 +55,7 @@ pub fn niah(request: &Request) -> Result<()> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     }
     let threads = if chosen.is_cpu { request.threads.max(1) } else { 1 };
-    let config = model_folder::config(&request.model)?;
+    let config = model_folder::config(&request.model)?.with_cut(request.cut);
     let reader = Reader {
         name: model_name(&request.model)?,
         model: model_folder::model(&request.model, &config, &chosen.device)?,
@@ -82,6 +84,7 @@ pub fn niah(request: &Request) -> Result<()> {
                 && cell.shard == part_of(request)
                 && cell.seed == request.seed
                 && cell.beta == positions.logit_scale
+                && cell.cut == request.cut
         });
         let cell = match known {
             Some(cell) => cell.clone(),
@@ -194,6 +197,7 @@ fn run_cell(
         ci95: [0.0, 0.0],
         seed: request.seed,
         beta: positions.logit_scale,
+        cut: request.cut,
         shard: part_of(request),
     };
     Ok(cell.scored(matched))

@@ -30,6 +30,8 @@ pub struct Request {
     pub seed: u64,
     pub shard: Shard,
     pub beta: Option<f64>,
+    /// Replaces the cut of the config.
+    pub cut: Option<f64>,
     pub json: Option<PathBuf>,
     pub device: device::DeviceChoice,
 }
@@ -42,7 +44,7 @@ struct Text {
 
 /// Runs every cell and writes the file after each, so that a stopped run resumes where it was.
 pub fn run(request: &Request) -> Result<()> {
-    let config = model_folder::config(&request.model)?;
+    let config = model_folder::config(&request.model)?.with_cut(request.cut);
     let tokenizer = model_folder::tokenizer(&request.model, &config)?;
     let device = device::open(request.device)?.device;
     let model = model_folder::model(&request.model, &config, &device)?;
@@ -71,6 +73,7 @@ pub fn run(request: &Request) -> Result<()> {
                 stride: request.stride.unwrap_or(window / 2),
                 source: source.clone(),
                 beta: positions.logit_scale,
+                cut: request.cut,
                 tokens: 0,
                 loss: 0.0,
                 perplexity: 0.0,

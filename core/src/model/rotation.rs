@@ -103,3 +103,34 @@ fn turn(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
         }
     }
 }
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use burn::tensor::{Device, Distribution, Tensor};
+
+    use super::Rotation;
+    use crate::config::Config;
+    use crate::positions::{Encoding, Method};
+
+    #[test]
+    fn nothing_is_turned_at_position_zero() {
+        let device = Device::flex();
+        let config = Config::from_json(include_str!("../../../tests/fixtures/longrope/config.json")).unwrap();
+        let q = Tensor::<4>::random([1, 2, 1, config.head_dim], Distribution::Default, &device);
+        for method in Method::ALL {
+            let encoding = &method.positions(&config, 4.0).unwrap().layer(0).encoding.clone();
+            let factor = match encoding {
+                Encoding::Rotary { attention_factor, .. } => *attention_factor,
+                _ => 1.0,
+            };
+            let rotation = Rotation::new(encoding, &[vec![0]], None, &device);
+            for (turned, scale) in [
+                (rotation.queries(q.clone(), 1.0), factor),
+                (rotation.read_keys(rotation.written_keys(q.clone())), factor),
+            ] {
+                let difference = (turned - q.clone() * scale).abs().max().into_scalar::<f32>();
+                assert!(difference < 1e-6, "{}: {difference}", method.name());
+            }
+        }
+    }
+}
