@@ -7,6 +7,7 @@ pub mod config;
 pub mod error;
 pub mod generate;
 pub mod language;
+pub mod longrope2;
 pub mod model;
 pub mod niah;
 pub mod perplexity;

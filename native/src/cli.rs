@@ -13,7 +13,7 @@ use drope_core::results::Shard;
 
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
-use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, train};
+use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, search, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -113,6 +113,9 @@ enum Command {
     /// Measure a model.
     #[command(subcommand)]
     Eval(Eval),
+    /// Search for the parameters of a method.
+    #[command(subcommand)]
+    Search(Search),
     /// Join the results of all shards into one file, as if they had been measured together.
     Merge {
         /// Files that `eval` wrote with --shard.
@@ -121,6 +124,35 @@ enum Command {
         /// File for the whole.
         #[arg(long)]
         json: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+enum Search {
+    /// Factors for LongRoPE by evolution, with critical dimension (LongRoPE2).
+    Longrope2 {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// Folder for the model with the factors in its config, and for the state of the search; a search that was stopped
+        /// goes on.
+        #[arg(long)]
+        out: PathBuf,
+        /// Extension factor.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
+        factor: u64,
+        /// Generations of 64 candidates.
+        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..))]
+        generations: u64,
+        /// Documents that candidates are judged by.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+        texts: u64,
+        /// Seed of the search and of the documents.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
     },
 }
 
@@ -339,6 +371,17 @@ pub fn run(cli: Cli) -> Result<()> {
             json: ppl.json,
             device: ppl.device,
         }),
+        Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
+            search::longrope2(&search::Request {
+                model,
+                out,
+                factor: factor as usize,
+                generations: generations as usize,
+                texts: texts as usize,
+                seed,
+                device,
+            })
+        }
         Command::Merge { files, json } => evaluate::merge(&files, &json),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,

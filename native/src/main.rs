@@ -7,12 +7,14 @@ mod evaluate;
 mod files;
 mod fit_scale;
 mod generate;
+mod held_out;
 mod inspect;
 mod interrupt;
 mod logits;
 mod model_folder;
 mod perplexity;
 mod recipe;
+mod search;
 mod train;
 
 use clap::Parser;

@@ -289,6 +289,28 @@ fn perplexity_of_shards_merges_into_what_one_run_gives() {
 }
 
 #[test]
+fn a_search_for_factors_goes_on_where_it_was_and_its_model_reads_with_them() {
+    let folder = Folder::new("search");
+    let model = fixtures().join("../../models/nano-rope");
+    let search = |out: &str, generations: &str| {
+        let out = folder.path(out);
+        let arguments = ["search", "longrope2", "--model", text(&model), "--out", text(&out), "--factor", "2"];
+        let output = run(&[&arguments[..], &["--generations", generations, "--texts", "1"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        out
+    };
+    search("parts", "1");
+    let (parts, whole) = (search("parts", "2"), search("whole", "2"));
+    for file in ["config.json", "search.json"] {
+        assert_eq!(std::fs::read(parts.join(file)).unwrap(), std::fs::read(whole.join(file)).unwrap(), "{file}");
+    }
+    let output = run(&["inspect", "--model", text(&whole)]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("method: longrope at 2 times"));
+    let error = run(&["inspect", "--model", text(&model), "--method", "longrope"]);
+    assert!(String::from_utf8_lossy(&error.stderr).contains("core search longrope2"));
+}
+
+#[test]
 fn models_without_rope_are_trained_from_scratch() {
     let folder = Folder::new("pe");
     let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 2"));

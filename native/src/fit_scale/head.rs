@@ -7,7 +7,8 @@ use burn::module::Module;
 use drope_core::train::{Batch, HeadScaleFit, Schedule};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Subject, uniform};
+use super::uniform;
+use crate::held_out::Subject;
 use crate::interrupt;
 
 /// Extension factor that λ is fitted at.
@@ -25,7 +26,7 @@ pub fn fit(subject: &Subject) -> Result<Vec<Vec<f64>>> {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(STEPS as u64).with_style(style);
     // The first documents were those of the grid.
-    for (step, text) in subject.documents(FACTOR, subject.documents + STEPS).skip(subject.documents).enumerate() {
+    for (step, text) in subject.documents(FACTOR, subject.texts + STEPS).skip(subject.texts).enumerate() {
         if interrupt::requested() {
             return Err(interrupt::Stopped("stopped; the config is unchanged".into()).into());
         }

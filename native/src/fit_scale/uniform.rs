@@ -3,11 +3,9 @@
 //! For each extension factor s the β of least perplexity is found on a grid, then c is fitted to them.
 
 use anyhow::Result;
-use drope_core::perplexity::token_losses;
 use indicatif::ProgressIterator;
 
-use super::Subject;
-use crate::interrupt;
+use crate::held_out::Subject;
 
 /// Extension factors of the fit; at s = 1 the formula gives β = 1 whatever c is.
 const FACTORS: [usize; 3] = [2, 4, 8];
@@ -25,23 +23,12 @@ pub fn fit(subject: &Subject) -> Result<f64> {
 
 /// The β of least perplexity at one factor.
 pub fn best_beta(subject: &Subject, factor: usize) -> Result<f64> {
-    let texts: Vec<_> = subject.documents(factor, subject.documents).collect();
+    let texts: Vec<_> = subject.documents(factor, subject.texts).collect();
     let mut curve = Vec::new();
     for step in (0..13u32).progress() {
         let beta = 0.9 + 0.1 * f64::from(step);
         let positions = subject.method.positions(&subject.config, factor as f64)?.with_logit_scale(beta);
-        let (mut sum, mut count) = (0.0, 0u32);
-        for text in &texts {
-            if interrupt::requested() {
-                return Err(interrupt::Stopped("stopped; the config is unchanged".into()).into());
-            }
-            let losses = pollster::block_on(token_losses(&subject.model, &subject.config, &positions, &text.ids))?;
-            for (loss, _) in losses.iter().zip(&text.weights[1..]).filter(|(_, weight)| **weight > 0.0) {
-                sum += f64::from(*loss);
-                count += 1;
-            }
-        }
-        curve.push((beta, sum / f64::from(count.max(1))));
+        curve.push((beta, subject.answer_loss(&positions, &texts)?));
     }
     let (beta, loss) = lowest(&curve);
     let plain = curve.iter().find(|(beta, _)| (beta - 1.0).abs() < 1e-9).map_or(loss, |point| point.1);

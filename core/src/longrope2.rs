@@ -1,0 +1,166 @@
+//! LongRoPE2's evolutionary search for the factors of LongRoPE (Shang et al. 2025, arXiv 2502.20082). No model here: the
+//! caller scores candidates and keeps the state.
+
+use std::f64::consts::TAU;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::positions::rope_frequencies;
+
+/// What is looked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Space {
+    /// Extension factor s.
+    pub factor: f64,
+    /// Pairs of a head.
+    pub pairs: usize,
+    /// The first pair that does not turn once within the training context: where the search begins.
+    pub critical: usize,
+}
+
+/// Factors that frequencies are divided by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// From this pair on factors are free in [s, 2s] and never fall; below, they are NTK's, which lead up to it.
+    pub critical: usize,
+    /// One a pair.
+    pub factors: Vec<f64>,
+    /// What is to be made small: perplexity of the needles' answers. `None`: not yet known.
+    pub score: Option<f64>,
+}
+
+/// Candidates of a generation, best first once they are scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Population {
+    /// Generations done.
+    pub generation: usize,
+    /// Candidates.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Space {
+    /// The space of a model's heads.
+    pub fn new(factor: f64, rope_theta: f64, head_dim: usize, context: usize) -> Self {
+        let slowest = TAU / context as f64;
+        let frequencies = rope_frequencies(rope_theta, head_dim);
+        let critical = frequencies.iter().position(|&omega| omega < slowest).unwrap_or(frequencies.len() - 1);
+        Self { factor, pairs: frequencies.len(), critical }
+    }
+
+    /// A candidate of a critical pair and of free factors for it and all behind it, forced into the space.
+    fn candidate(&self, critical: usize, free: &[f64]) -> Candidate {
+        let mut factors = vec![1.0; self.pairs];
+        let mut least = self.factor;
+        for (factor, &wanted) in factors[critical..].iter_mut().zip(free) {
+            *factor = wanted.clamp(least, 2.0 * self.factor);
+            least = *factor;
+        }
+        // NTK: a larger base stretches pair m by a power of m, and the critical one by its own factor.
+        for m in 0..critical {
+            factors[m] = factors[critical].powf(m as f64 / critical as f64);
+        }
+        // Whole millionths survive being written as text and read again.
+        let factors = factors.into_iter().map(|factor| (factor * 1e6).round() / 1e6).collect();
+        Candidate { critical, factors, score: None }
+    }
+
+    /// The first generation: PI-like and NTK-like factors behind the critical pair, and random ones around it.
+    pub fn first(&self, size: usize, seed: u64) -> Population {
+        let mut rng = generator(seed, 0);
+        let flat = vec![self.factor; self.pairs];
+        let mut candidates = vec![self.candidate(self.critical, &flat)];
+        while candidates.len() < size {
+            candidates.push(self.mutated(&mut rng, &candidates[0]));
+        }
+        Population { generation: 0, candidates }
+    }
+
+    /// The next generation of a scored one: its best quarter, and their mutants and crossings.
+    pub fn next(&self, population: &Population, seed: u64) -> Population {
+        let mut rng = generator(seed, population.generation + 1);
+        let mut parents = population.candidates.clone();
+        parents.sort_by(|a, b| a.score.unwrap_or(f64::INFINITY).total_cmp(&b.score.unwrap_or(f64::INFINITY)));
+        let size = parents.len();
+        parents.truncate(size.div_ceil(4));
+        let mut candidates = parents.clone();
+        while candidates.len() < size {
+            let [one, other] = [0, 1].map(|_| rng.random_range(0..parents.len()));
+            let is_mutant = rng.random_bool(0.5);
+            candidates.push(match is_mutant {
+                true => self.mutated(&mut rng, &parents[one]),
+                false => self.crossed(&mut rng, &parents[one], &parents[other]),
+            });
+        }
+        Population { generation: population.generation + 1, candidates }
+    }
+
+    fn mutated(&self, rng: &mut ChaCha8Rng, parent: &Candidate) -> Candidate {
+        let critical = match rng.random_range(0..4) {
+            0 => parent.critical.saturating_sub(1).max(1),
+            1 => (parent.critical + 1).min(self.pairs - 1),
+            _ => parent.critical,
+        };
+        let free: Vec<f64> = parent.factors[critical..]
+            .iter()
+            .map(
+                |factor| if rng.random_bool(0.3) { rng.random_range(self.factor..=2.0 * self.factor) } else { *factor },
+            )
+            .collect();
+        self.candidate(critical, &free)
+    }
+
+    fn crossed(&self, rng: &mut ChaCha8Rng, a: &Candidate, b: &Candidate) -> Candidate {
+        let critical = if rng.random_bool(0.5) { a.critical } else { b.critical };
+        let pairs = a.factors.iter().zip(&b.factors).skip(critical);
+        let free: Vec<f64> = pairs.map(|(a, b)| if rng.random_bool(0.5) { *a } else { *b }).collect();
+        self.candidate(critical, &free)
+    }
+}
+
+fn generator(seed: u64, generation: usize) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(generation as u64);
+    rng
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Candidate, Population, Space};
+
+    fn searched(seed: u64, generations: usize) -> Population {
+        let space = Space::new(4.0, 10_000.0, 32, 256);
+        // Seven of sixteen pairs turn at least once in 256 tokens.
+        assert_eq!((space.pairs, space.critical), (16, 7));
+        // An optimum that the space holds: everything beyond the critical pair stretched by 6.
+        let score = |candidate: &mut Candidate| {
+            candidate.score = Some(candidate.factors[7..].iter().map(|factor| (factor - 6.0).powi(2)).sum());
+        };
+        let mut population = space.first(64, seed);
+        for generation in 0.. {
+            for candidate in &population.candidates {
+                let (below, free) = candidate.factors.split_at(candidate.critical);
+                assert!(free.iter().all(|factor| (4.0..=8.0).contains(factor)) && free.is_sorted(), "{candidate:?}");
+                assert!(below.is_sorted() && below[0] == 1.0 && below.last() < free.first(), "{candidate:?}");
+            }
+            population.candidates.iter_mut().for_each(score);
+            if generation == generations {
+                return population;
+            }
+            population = space.next(&population, seed);
+        }
+        unreachable!("the loop has no other end")
+    }
+
+    #[test]
+    fn generations_stay_in_the_space_and_get_better() {
+        let best = |population: &Population| {
+            population.candidates.iter().filter_map(|candidate| candidate.score).fold(f64::INFINITY, f64::min)
+        };
+        let (first, last) = (searched(3, 0), searched(3, 40));
+        assert!(best(&last) < 0.1 * best(&first), "{} after {}", best(&last), best(&first));
+        assert_eq!(searched(3, 5), searched(3, 5));
+        assert_ne!(searched(3, 5), searched(4, 5));
+    }
+}

@@ -1,0 +1,111 @@
+//! `core search longrope2`: factors for LongRoPE, by the perplexity of needles' answers at the length they are for.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use drope_core::config::{Config, LongRopeParameters, RopeScaling};
+use drope_core::language::Document;
+use drope_core::longrope2::{Candidate, Population, Space};
+use drope_core::positions::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::device::{self, DeviceChoice};
+use crate::held_out::Subject;
+use crate::{files, interrupt};
+
+const POPULATION: usize = 64;
+
+/// What the search is told.
+pub struct Request {
+    pub model: PathBuf,
+    pub out: PathBuf,
+    pub factor: usize,
+    pub generations: usize,
+    pub texts: usize,
+    pub seed: u64,
+    pub device: DeviceChoice,
+}
+
+/// What `search.json` holds: enough to go on.
+#[derive(Serialize, Deserialize)]
+struct State {
+    space: Space,
+    seed: u64,
+    texts: usize,
+    population: Population,
+}
+
+/// Searches and writes a folder of the same model whose config lists the factors.
+pub fn longrope2(request: &Request) -> Result<()> {
+    let device = device::open(request.device)?.device;
+    let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
+    let config = &subject.config;
+    let factor = request.factor as f64;
+    let space = Space::new(factor, config.rope.rope_theta, config.head_dim, config.max_position_embeddings);
+    let texts: Vec<Document> = subject.documents(request.factor, request.texts).collect();
+    interrupt::watch()?;
+    let path = request.out.join("search.json");
+    let mut population = begun(&path, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
+    let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
+    loop {
+        for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
+            let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
+            let perplexity = subject.answer_loss(&positions, &texts)?.exp();
+            candidate.score = Some((perplexity * 1e6).round() / 1e6);
+            bar.inc(1);
+        }
+        let best = best(&population);
+        bar.set_message(format!("generation {}: perplexity {:.4}", population.generation, best.1));
+        let state = State { space: space.clone(), seed: request.seed, texts: request.texts, population };
+        files::write(&path, &serde_json::to_vec(&state)?)?;
+        population = state.population;
+        if population.generation + 1 >= request.generations {
+            break;
+        }
+        population = space.next(&population, request.seed);
+    }
+    bar.finish_and_clear();
+    let (found, perplexity) = best(&population);
+    println!(
+        "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
+        found.critical, found.factors
+    );
+    for name in ["model.safetensors", "tokenizer.json"] {
+        files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
+    }
+    files::write(&request.out.join("config.json"), scaled(config, factor, &found).to_json().as_bytes())
+}
+
+/// A search that was stopped.
+fn begun(path: &Path, space: &Space, request: &Request) -> Result<Option<Population>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let state: State = serde_json::from_slice(&files::read(path)?)
+        .with_context(|| format!("{} is damaged; delete it to search afresh", path.display()))?;
+    if (&state.space, state.seed, state.texts) != (space, request.seed, request.texts) {
+        bail!("{} is of another search; choose another --out", path.display());
+    }
+    Ok(Some(state.population))
+}
+
+fn best(population: &Population) -> (Candidate, f64) {
+    let score = |candidate: &Candidate| candidate.score.unwrap_or(f64::INFINITY);
+    let best = population.candidates.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
+    let best = best.unwrap_or(&population.candidates[0]);
+    (best.clone(), score(best))
+}
+
+fn scaled(config: &Config, factor: f64, candidate: &Candidate) -> Config {
+    let mut config = config.clone();
+    config.rope.scaling = RopeScaling::Longrope(LongRopeParameters {
+        short_factor: vec![1.0; candidate.factors.len()],
+        long_factor: candidate.factors.clone(),
+        factor: Some(factor),
+        attention_factor: None,
+        original_max_position_embeddings: Some(config.max_position_embeddings),
+    });
+    config
+}
