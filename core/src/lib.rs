@@ -12,6 +12,7 @@ pub mod model;
 pub mod niah;
 pub mod perplexity;
 pub mod positions;
+pub mod probe;
 pub mod results;
 pub mod stats;
 pub mod tokenizer;

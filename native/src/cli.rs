@@ -13,7 +13,7 @@ use drope_core::results::Shard;
 
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
-use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, search, train};
+use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, search, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -113,6 +113,30 @@ enum Command {
     /// Measure a model.
     #[command(subcommand)]
     Eval(Eval),
+    /// Show what each head looks at when a question has been read: needle, other needles, first token, entropy.
+    Probe {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// Position methods, as for `eval niah`.
+        #[arg(long, value_delimiter = ',', required = true)]
+        method: Vec<Method>,
+        /// Extension factors: multiples of the training context.
+        #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = clap::value_parser!(u64).range(1..))]
+        extension: Vec<u64>,
+        /// Questions a length.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+        trials: u64,
+        /// Seed of the questions.
+        #[arg(long, default_value_t = 20_000)]
+        seed: u64,
+        /// File for the results, one entry a head.
+        #[arg(long)]
+        json: Option<PathBuf>,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+    },
     /// Search for the parameters of a method.
     #[command(subcommand)]
     Search(Search),
@@ -370,6 +394,15 @@ pub fn run(cli: Cli) -> Result<()> {
             cut: ppl.cut,
             json: ppl.json,
             device: ppl.device,
+        }),
+        Command::Probe { model, method, extension, trials, seed, json, device } => probe::run(&probe::Request {
+            model,
+            methods: method,
+            extensions: extension.into_iter().map(|factor| factor as usize).collect(),
+            trials: trials as usize,
+            seed,
+            json,
+            device,
         }),
         Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
             search::longrope2(&search::Request {

@@ -13,6 +13,7 @@ mod interrupt;
 mod logits;
 mod model_folder;
 mod perplexity;
+mod probe;
 mod recipe;
 mod search;
 mod train;

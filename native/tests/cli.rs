@@ -311,6 +311,25 @@ fn a_search_for_factors_goes_on_where_it_was_and_its_model_reads_with_them() {
 }
 
 #[test]
+fn probes_find_the_head_that_looks_at_the_needle() {
+    let folder = Folder::new("probe");
+    let json = folder.path("heads.json");
+    let model = fixtures().join("../../models/nano-rope");
+    let arguments = ["probe", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "5"];
+    let output = run(&[&arguments[..], &["--json", text(&json)]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let heads: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let number = |head: &serde_json::Value, field: &str| head[field].as_f64().unwrap();
+    assert_eq!(heads.len(), 16);
+    for head in &heads {
+        assert!(number(head, "needle") + number(head, "distractors") + number(head, "first") < 1.0 + 1e-5, "{head}");
+        assert!(number(head, "entropy") <= number(head, "entropy_bound"), "{head}");
+    }
+    // A model that answers must look there.
+    assert!(heads.iter().any(|head| number(head, "needle_of_question") > 0.5));
+}
+
+#[test]
 fn models_without_rope_are_trained_from_scratch() {
     let folder = Folder::new("pe");
     let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 2"));

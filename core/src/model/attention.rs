@@ -34,6 +34,24 @@ pub(super) struct View {
     pub(super) logit_scale: f64,
 }
 
+/// What one layer works with in a pass.
+pub(super) struct Layer<'a> {
+    pub(super) view: &'a View,
+    /// `[1, heads, 1, 1]`: factors of the logits.
+    pub(super) head_scales: Option<&'a Tensor<4>>,
+    pub(super) cache: Option<&'a mut LayerCache>,
+    pub(super) watch: Option<&'a mut Watch>,
+}
+
+/// What was seen inside a pass, layer after layer.
+#[derive(Default)]
+pub struct Watch {
+    /// Attention weights, `[batch, heads, seq, keys]`.
+    pub attention: Vec<Tensor<4>>,
+    /// The residual stream behind each block, `[batch, seq, hidden]`.
+    pub hidden: Vec<Tensor<3>>,
+}
+
 impl Attention {
     pub(super) fn zeros(config: &Config, device: &Device) -> Self {
         let d = config.hidden_size;
@@ -62,14 +80,8 @@ impl Attention {
         [self.num_key_value_heads, self.k_proj.weight.dims()[1] / self.num_key_value_heads]
     }
 
-    /// `[batch, seq, hidden]` to the same; `head_scales` `[1, heads, 1, 1]` multiply the logits of each head.
-    pub(super) fn forward(
-        &self,
-        x: Tensor<3>,
-        view: &View,
-        head_scales: Option<&Tensor<4>>,
-        cache: Option<&mut LayerCache>,
-    ) -> Tensor<3> {
+    /// `[batch, seq, hidden]` to the same.
+    pub(super) fn forward(&self, x: Tensor<3>, layer: Layer) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let mut q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
         let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
@@ -80,9 +92,9 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = norm.forward(k);
         }
-        let View { rotation, visible, logit_scale } = view;
+        let View { rotation, visible, logit_scale } = layer.view;
         let q = rotation.queries(heads(q, self.num_attention_heads), self.scale * logit_scale); // [batch, heads, seq, head_dim]
-        let q = match head_scales {
+        let q = match layer.head_scales {
             None => q,
             Some(scales) => q * scales.clone(),
         };
@@ -91,14 +103,19 @@ impl Attention {
         let head_dim = q.dims()[3];
         // Query heads of a group stand below each other, so that keys and values are never copied per head.
         let q = q.reshape([batch, self.num_key_value_heads, self.group_size() * seq, head_dim]);
-        let (k, v) = match cache {
+        let (k, v) = match layer.cache {
             Some(cache) => {
                 cache.append(k, v, visible.past());
                 cache.last(visible.past() + seq)
             }
             None => (k, v),
         };
-        let y = attend(q, rotation.read_keys(k), v, visible);
+        let keys = k.dims()[2];
+        let weights = attention(q, rotation.read_keys(k), visible);
+        if let Some(watch) = layer.watch {
+            watch.attention.push(weights.clone().reshape([batch, self.num_attention_heads, seq, keys]));
+        }
+        let y = weights.matmul(v);
         let y = y.reshape([batch, self.num_attention_heads, seq, head_dim]).swap_dims(1, 2); // [batch, seq, heads, head_dim]
         self.o_proj.forward(y.reshape([batch, seq, self.num_attention_heads * head_dim]))
     }
@@ -110,10 +127,9 @@ fn heads(x: Tensor<3>, num_heads: usize) -> Tensor<4> {
     x.reshape([batch, seq, num_heads, width / num_heads]).swap_dims(1, 2)
 }
 
-/// softmax(q·kᵀ)·v over the keys that are seen.
+/// softmax(q·kᵀ) over the keys that are seen, `[batch, kv_heads, group · seq, keys]`.
 ///
-/// q `[batch, kv_heads, group · seq, head_dim]`, k and v `[batch, kv_heads, total, head_dim]`.
-fn attend(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, visible: &Visible) -> Tensor<4> {
-    let scores = visible.apply(q.matmul(k.swap_dims(2, 3))); // [batch, kv_heads, group · seq, total]
-    softmax(scores, 3).matmul(v)
+/// q `[batch, kv_heads, group · seq, head_dim]`, k `[batch, kv_heads, keys, head_dim]`.
+fn attention(q: Tensor<4>, k: Tensor<4>, visible: &Visible) -> Tensor<4> {
+    softmax(visible.apply(q.matmul(k.swap_dims(2, 3))), 3)
 }

@@ -5,6 +5,7 @@
 mod attention;
 mod cache;
 mod mlp;
+mod pass;
 mod rotation;
 mod visible;
 mod weights;
@@ -16,8 +17,10 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 pub use self::cache::Cache;
 pub use self::weights::Precision;
 
-use self::attention::{Attention, View};
+pub use self::attention::Watch;
+use self::attention::{Attention, Layer, View};
 use self::mlp::Mlp;
+use self::pass::Pass;
 use self::rotation::Rotation;
 use self::visible::Visible;
 use crate::config::Config;
@@ -42,18 +45,6 @@ struct Block {
     mlp: Mlp,
     input_layernorm: RmsNorm,
     post_attention_layernorm: RmsNorm,
-}
-
-/// What a pass is told beside its tokens and positions: where its queries stand and what they see.
-struct Pass {
-    /// Position of each, a row for each of the batch or one for all.
-    at: Vec<Vec<usize>>,
-    /// Keys that each sees, copies included; `[batch or 1, seq]`.
-    keys_seen: Vec<f32>,
-    /// `[batch, 1, 1, seq]`, added to the logits of keys that count more than once.
-    log_copies: Option<Tensor<4>>,
-    /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
-    head_scales: Vec<Tensor<4>>,
 }
 
 impl Model {
@@ -102,23 +93,22 @@ impl Model {
                 Tensor::cat(starts.zip(ends).map(part).collect(), 1)
             }
             _ => {
-                let device = ids.device();
-                let head_scales = positions.head_scales.iter().map(|scales| {
-                    let values: Vec<f32> = scales.iter().map(|&scale| scale as f32).collect();
-                    Tensor::from_data(TensorData::new(values, [1, scales.len(), 1, 1]), &device)
-                });
-                let head_scales = head_scales.collect();
-                let at: Vec<usize> = (past..past + seq).collect();
-                let keys_seen: Vec<f32> = at.iter().map(|position| (position + 1) as f32).collect();
-                self.through_layers(
-                    ids,
-                    past,
-                    positions,
-                    &Pass { at: vec![at], keys_seen, log_copies: None, head_scales },
-                    cache,
-                )
+                let pass = Pass::plain(positions, past..past + seq, &ids.device());
+                self.through_layers(ids, positions, &pass, cache, None)
             }
         }
+    }
+
+    /// Attention weights and residual stream of `ids`, which follow what `cache` holds; `[batch, seq]`.
+    ///
+    /// Where the frequencies follow the length, all of `ids` get those of their end.
+    pub fn watch(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Watch {
+        let [_, seq] = ids.dims();
+        let past = cache.as_ref().map_or(0, |cache| cache.len());
+        let pass = Pass::plain(positions, past..past + seq, &ids.device());
+        let mut watch = Watch::default();
+        self.through_layers(ids, positions, &pass, cache, Some(&mut watch));
+        watch
     }
 
     /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
@@ -126,17 +116,8 @@ impl Model {
     /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
     /// With positions, a stretch of equal copies is followed by a gap as long as its other copies would be.
     pub fn hidden_in_crowd(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
-        let [batch, seq] = ids.dims();
-        let mut keys_seen = copies.to_vec();
-        for row in keys_seen.chunks_mut(seq) {
-            for at in 1..seq {
-                row[at] += row[at - 1];
-            }
-        }
-        let logs = copies.iter().map(|copies| copies.ln()).collect();
-        let log_copies = Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), &ids.device()));
-        let at = copies.chunks(seq).map(positions_in_crowd).collect();
-        self.through_layers(ids, 0, positions, &Pass { at, keys_seen, log_copies, head_scales: Vec::new() }, None)
+        let pass = Pass::crowd(copies, ids.dims(), &ids.device());
+        self.through_layers(ids, positions, &pass, None, None)
     }
 
     /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
@@ -149,22 +130,18 @@ impl Model {
         scales: &[Tensor<1>],
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
-        let pass = Pass {
-            at: vec![(0..seq).collect()],
-            keys_seen: (1..=seq).map(|keys| keys as f32).collect(),
-            log_copies: None,
-            head_scales: scales.iter().map(|scales| scales.clone().reshape([1, -1, 1, 1])).collect(),
-        };
-        self.through_layers(ids, 0, positions, &pass, None)
+        let head_scales = scales.iter().map(|scales| scales.clone().reshape([1, -1, 1, 1])).collect();
+        let pass = Pass { head_scales, ..Pass::plain(positions, 0..seq, &ids.device()) };
+        self.through_layers(ids, positions, &pass, None, None)
     }
 
     fn through_layers(
         &self,
         ids: Tensor<2, Int>,
-        past: usize,
         positions: &Positions,
         pass: &Pass,
         mut cache: Option<&mut Cache>,
+        mut watch: Option<&mut Watch>,
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
         let device = ids.device();
@@ -177,14 +154,22 @@ impl Model {
                 self.ssmax(&pass.keys_seen, seq, layer.window, &device),
                 &device,
             ),
-            visible: Visible::new(layer, past..past + seq, group_size, pass.log_copies.as_ref(), &device),
+            visible: Visible::new(layer, pass.past..pass.past + seq, group_size, pass.log_copies.as_ref(), &device),
             logit_scale: positions.logit_scale,
         };
         let views: Vec<View> = positions.layers.iter().map(view).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         for (index, block) in self.layers.iter().enumerate() {
-            let layer_cache = cache.as_mut().map(|cache| cache.layer(index));
-            x = block.forward(x, &views[index % views.len()], pass.head_scales.get(index), layer_cache);
+            let layer = Layer {
+                view: &views[index % views.len()],
+                head_scales: pass.head_scales.get(index),
+                cache: cache.as_mut().map(|cache| cache.layer(index)),
+                watch: watch.as_deref_mut(),
+            };
+            x = block.forward(x, layer);
+            if let Some(watch) = &mut watch {
+                watch.hidden.push(x.clone());
+            }
         }
         if let Some(cache) = cache {
             cache.advance(seq);
@@ -215,28 +200,9 @@ impl Model {
     }
 }
 
-/// Positions of a row whose tokens count `copies` times: behind a stretch of n tokens of m copies are (m − 1)·n that
-/// nobody stands at.
-fn positions_in_crowd(copies: &[f32]) -> Vec<usize> {
-    let mut at = Vec::with_capacity(copies.len());
-    let mut skipped = 0.0;
-    for stretch in copies.chunk_by(|a, b| a == b) {
-        let first = at.len() + skipped as usize;
-        at.extend(first..first + stretch.len());
-        skipped += (stretch[0] - 1.0) * stretch.len() as f32;
-    }
-    at
-}
-
 impl Block {
-    fn forward(
-        &self,
-        x: Tensor<3>,
-        view: &View,
-        head_scales: Option<&Tensor<4>>,
-        cache: Option<&mut cache::LayerCache>,
-    ) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), view, head_scales, cache);
+    fn forward(&self, x: Tensor<3>, layer: Layer) -> Tensor<3> {
+        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), layer);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
     }
 }
@@ -250,17 +216,4 @@ fn linear(d_input: usize, d_output: usize, device: &Device) -> Linear {
 
 fn norm(config: &Config, width: usize, device: &Device) -> RmsNorm {
     RmsNormConfig::new(width).with_epsilon(config.rms_norm_eps).init(device)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::positions_in_crowd;
-
-    #[test]
-    fn a_crowd_takes_the_positions_that_its_copies_would() {
-        assert_eq!(positions_in_crowd(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
-        // Two sentences of three and two copies: the second stands behind all of the first.
-        assert_eq!(positions_in_crowd(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
-        assert_eq!(positions_in_crowd(&[1.0; 3]), [0, 1, 2]);
-    }
 }

@@ -1,4 +1,5 @@
 //! Checkpoints and logits that transformers made (tests/fixtures.py), compared with ours. Used natively and in the browser.
+#![allow(dead_code, reason = "each test program uses a part")]
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::Config;

@@ -1,0 +1,122 @@
+//! What the papers prove about models without positions, on constant sequences (Gelberg et al. 2025, propositions 3.2
+//! and 3.3), and what the probes say of a whole pass.
+#![cfg(all(not(target_arch = "wasm32"), feature = "train"))]
+
+mod parity;
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Int, Tensor, TensorData};
+use drope_core::model::Model;
+use drope_core::positions::Positions;
+use drope_core::probe::{last_queries, positional_bias};
+use parity::CASES;
+use pollster::block_on;
+
+fn read(ids: &[i32], device: &Device) -> Tensor<2, Int> {
+    Tensor::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), device)
+}
+
+/// Largest distance of an attention weight from 1/(i + 1), for the query at position i.
+fn distance_from_uniform(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f32 {
+    let mut largest = 0.0f32;
+    for weights in model.watch(read(ids, device), positions, None).attention {
+        let [_, heads, seq, keys] = weights.dims();
+        let values: Vec<f32> = weights.into_data().iter::<f32>().collect();
+        for row in 0..heads * seq {
+            let query = row % seq;
+            for key in 0..keys {
+                let uniform = if key <= query { 1.0 / (query + 1) as f32 } else { 0.0 };
+                largest = largest.max((values[row * keys + key] - uniform).abs());
+            }
+        }
+    }
+    largest
+}
+
+/// Norm of the gradients of all query and key projections.
+struct QueriesAndKeys<'a> {
+    gradients: &'a GradientsParams,
+    path: Vec<String>,
+    norm: f64,
+    seen: usize,
+}
+
+impl ModuleVisitor for QueriesAndKeys<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if self.path.iter().any(|name| name == "q_proj" || name == "k_proj") {
+            self.seen += 1;
+            if let Some(gradient) = self.gradients.get::<D>(param.id) {
+                self.norm += f64::from(gradient.square().sum().into_scalar::<f32>());
+            }
+        }
+    }
+}
+
+/// Of the bias towards the token before, summed over layers.
+fn gradient_of_queries_and_keys(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f64 {
+    let attention = model.watch(read(ids, device), positions, None).attention;
+    let bias = attention.into_iter().map(|weights| positional_bias(weights, 1)).reduce(|a, b| a + b).unwrap();
+    let gradients = GradientsParams::from_grads(bias.backward(), model);
+    let mut visitor = QueriesAndKeys { gradients: &gradients, path: Vec::new(), norm: 0.0, seen: 0 };
+    model.visit(&mut visitor);
+    assert_eq!(visitor.seen, 4, "two layers have a query and a key projection each");
+    visitor.norm.sqrt()
+}
+
+#[test]
+fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_positional_bias() {
+    let device = Device::flex().autodiff();
+    let case = &CASES[0];
+    let (model, rope) = (case.model(&device), case.positions());
+    let constant = [7; 24];
+    assert!(distance_from_uniform(&model, &constant, &Positions::none(), &device) < 1e-6);
+    assert!(distance_from_uniform(&model, &constant, &rope, &device) > 1e-2);
+    let bias = |positions: &Positions, back: usize| -> f32 {
+        let attention = model.watch(read(&constant, &device), positions, None).attention;
+        positional_bias(attention[0].clone(), back).into_scalar::<f32>()
+    };
+    for back in [0, 1] {
+        assert!(bias(&Positions::none(), back).abs() < 1e-6 && bias(&rope, back).abs() > 1e-3, "{back} back");
+    }
+    let without = gradient_of_queries_and_keys(&model, &constant, &Positions::none(), &device);
+    let with = gradient_of_queries_and_keys(&model, &constant, &rope, &device);
+    assert!(without < 1e-4 * with, "{without} without positions, {with} with");
+    // It is the constant text, not the model: any other one shows the way.
+    let varied: Vec<i32> = (0..24).map(|i| (i * 7) % 48).collect();
+    assert!(gradient_of_queries_and_keys(&model, &varied, &Positions::none(), &device) > 1e-2 * with);
+}
+
+#[test]
+fn the_last_queries_through_the_cache_are_those_of_a_whole_pass() {
+    let device = Device::flex();
+    for case in CASES.iter().filter(|case| ["rope", "drope", "alibi", "yarn"].contains(&case.name)) {
+        let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+        let ids = case.ids();
+        let layers = block_on(last_queries(&model, &config, &positions, &ids, 3)).unwrap();
+        let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+        let whole = model.watch(read(&values, &device), &positions, None);
+        assert_eq!((layers.len(), whole.hidden.len()), (2, 2));
+        for (layer, weights) in layers.iter().zip(whole.attention) {
+            let [_, heads, seq, keys] = weights.dims();
+            let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
+            assert_eq!((layer.len(), layer[0].len(), layer[0][0].len()), (heads, 3, keys));
+            for (row, found) in layer.iter().flatten().enumerate() {
+                let (head, query) = (row / 3, seq - 3 + row % 3);
+                let expected = &weights[(head * seq + query) * keys..][..keys];
+                assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{}", case.name);
+                assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{}", case.name);
+            }
+        }
+    }
+    let empty = block_on(last_queries(&CASES[0].model(&device), &CASES[0].config(), &Positions::none(), &[], 1));
+    assert!(empty.is_err());
+}
