@@ -30,7 +30,7 @@ fn App() -> impl IntoView {
                 "These small language models were trained on texts of at most 256 tokens. Plain rotary positions break beyond that. "
                 <strong>"DroPE"</strong>
                 " removes the position embeddings after training and recalibrates at the same length. "
-                "Ask both sides for a number hidden in a text up to eight times longer, and see which one still finds it."
+                "Ask both sides for a number hidden in a text up to sixteen times longer, and see which one still finds it."
             </p>
         </header>
         <main>

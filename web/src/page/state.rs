@@ -13,7 +13,7 @@ use web_sys::UrlSearchParams;
 use crate::protocol::{BackendChoice, Question};
 
 /// Factors of the training context that can be chosen.
-pub const EXTENSIONS: [usize; 4] = [1, 2, 4, 8];
+pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Signals of the page.
 #[derive(Clone, Copy)]
