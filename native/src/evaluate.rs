@@ -135,12 +135,11 @@ pub fn done_before<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
     }
 }
 
-/// Writes the cells so far, where a file was asked for.
+/// Writes the cells so far, one a line, where a file was asked for.
 pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
-    match json {
-        Some(path) => files::write(path, format!("{}\n", serde_json::to_string_pretty(cells)?).as_bytes()),
-        None => Ok(()),
-    }
+    let Some(path) = json else { return Ok(()) };
+    let lines = cells.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
 }
 
 fn run_cell(

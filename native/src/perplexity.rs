@@ -124,7 +124,10 @@ fn measured(
             if interrupt::requested() {
                 return Err(interrupt::Stopped("stopped; the same command goes on with the next cell".into()).into());
             }
-            let losses = pollster::block_on(token_losses(model, config, positions, &text.ids[read.clone()]))?;
+            let mut ids = text.ids[read.clone()].to_vec();
+            // Models, above all those without positions, hold on to the first token of a text: every window has it.
+            ids[0] = config.bos_token_id.unwrap_or(ids[0]);
+            let losses = pollster::block_on(token_losses(model, config, positions, &ids))?;
             for at in counted {
                 let loss = f64::from(losses[at - read.start - 1]);
                 sums.tokens += 1;
