@@ -68,8 +68,72 @@ def change_attention(layer, mask=None, rotates=True):
     layer.self_attn.register_forward_pre_hook(before, with_kwargs=True)
 
 
+def ntk_frequencies(theta, d):
+    base = theta * FACTOR ** (d / (d - 2))
+    return 1.0 / base ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
+
+
+def rotate(x, frequencies):
+    """x [..., seq, head_dim] turned by position * frequencies [..., head_dim / 2], half-split."""
+    angles = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequencies[..., None, :]
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+def treat_heads(model, chosen, removes_all):
+    """DoPE: NTK scaling in every query head, but no rotation (of frequencies below 2 pi / C, or at all) in the chosen."""
+    config = model.config
+    d, heads = config.head_dim, config.num_attention_heads
+    scaled = ntk_frequencies(config.rope_parameters["rope_theta"], d)
+    trained = 1.0 / config.rope_parameters["rope_theta"] ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
+    removed = torch.ones_like(trained, dtype=torch.bool) if removes_all else trained < 2 * math.pi / CONTEXT
+    for index, layer in enumerate(model.model.layers):
+        frequencies = scaled.repeat(heads, 1)
+        for at, head in chosen:
+            if at == index:
+                frequencies[head, removed] = 0
+
+        def forward(hidden_states, attention=layer.self_attn, frequencies=frequencies, **kwargs):
+            split = lambda x: x.view(*x.shape[:-1], -1, d).transpose(1, 2)
+            q, k, v = (split(getattr(attention, f"{name}_proj")(hidden_states)) for name in "qkv")
+            k, v = (x.repeat_interleave(heads // k.shape[1], dim=1) for x in (k, v))
+            q, k = rotate(q, frequencies), rotate(k, frequencies)
+            y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return attention.o_proj(y.transpose(1, 2).flatten(2)), None
+
+        layer.self_attn.forward = forward
+
+
+def entropies(model, ids):
+    """DoPE's score of every head, in float64, by four criteria: see core/tests/dope.rs."""
+    config, rows = model.config, []
+    seen = {}
+    for index, layer in enumerate(model.model.layers):
+        for name in "qk":
+            layer.self_attn.get_submodule(f"{name}_proj").register_forward_hook(
+                lambda module, args, out, key=(index, name): seen.update({key: out[0].double()}))
+    with torch.no_grad():
+        model(ids)
+    d = config.head_dim
+    theta = config.rope_parameters["rope_theta"]
+    trained = 1.0 / theta ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
+    scaled = ntk_frequencies(theta, d)
+    for name, frequencies, rank in [("q", scaled, 4), ("k", trained * 0, d), ("q", trained, 1), ("k", scaled, 8)]:
+        scores = []
+        for index in range(config.num_hidden_layers):
+            x = seen[index, name].view(SEQ, -1, d).transpose(0, 1)
+            x = rotate(x, frequencies).repeat_interleave(config.num_attention_heads // x.shape[0], dim=0)
+            for head in x:
+                values = torch.linalg.eigvalsh(head.T @ head).flip(0)
+                values = values[:rank] / values.sum()
+                scores.append(values[0] if rank == 1 else -(values * values.log()).sum())
+        rows.append(torch.stack(scores))
+    return torch.stack(rows)
+
+
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
-         drop_below=None, extra=None):
+         drop_below=None, chosen=(), extra=None):
     torch.manual_seed(sum(map(ord, case)))
     config = LlamaConfig(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
@@ -90,10 +154,8 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
             setattr(layer.self_attn, f"{which}_proj", normed)
             weights[f"model.layers.{index}.self_attn.{which}_norm.weight"] = normed.weight.detach().clone()
     rotary = model.model.rotary_emb
-    if method == "ntk":
-        d = config.head_dim
-        base = theta * FACTOR ** (d / (d - 2))
-        rotary.inv_freq = 1.0 / base ** (torch.arange(0, d, 2, dtype=torch.float64) / d).float()
+    if method == "ntk" or chosen:
+        rotary.inv_freq = ntk_frequencies(theta, config.head_dim).float()
     if drop_below is not None:
         rotary.inv_freq = torch.where(rotary.inv_freq < drop_below, 0.0, rotary.inv_freq)
     if method == "drope":
@@ -110,6 +172,13 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
             is_global = index % 4 == 3
             change_attention(layer, None if is_global else window, rotates=not is_global)
     ids = torch.randint(0, config.vocab_size, (1, SEQ))
+    more = {}
+    if chosen:
+        more["scores"] = entropies(model, ids)
+        treat_heads(model, chosen, removes_all=method == "dope-all")
+        criterion = {"from": "query", "stage": "post_ntk", "rank": 4, "order": "ascending"}
+        named = [{"layer": layer, "head": head, "score": 0.0, "query_std": 1.0, "key_std": 1.0} for layer, head in chosen]
+        extra = {"dope_heads": {"criterion": criterion, "extension": 4, "seed": 42, "heads": named}}
     with torch.no_grad():
         if method == "dynamic-ntk":
             # Each query has the frequencies of the text that ends with it: a pass at every length. In deeper models
@@ -129,7 +198,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(written, indent=2) + "\n")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    save_file({"ids": ids[0], "logits": logits.contiguous()}, folder / "expected.safetensors",
+    save_file({"ids": ids[0], "logits": logits.contiguous(), **more}, folder / "expected.safetensors",
               metadata={"method": method, "factor": str(FACTOR)})
     print(case, tuple(logits.shape))
 
@@ -154,5 +223,8 @@ if __name__ == "__main__":
     factors = {"short_factor": [1.0 + 0.1 * m for m in range(8)], "long_factor": [1.0 + 0.5 * m for m in range(8)]}
     make("longrope", "longrope", {"rope_type": "longrope", **scaled, **factors},
          extra={"rope_scaling": {"rope_type": "longrope", **factors}})
+    # Two query heads of one key head, of which one is chosen, and a layer with none.
+    make("dope-parts", "dope-parts", layers=3, chosen=[(0, 1), (2, 0), (2, 3)])
+    make("dope-all", "dope-all", layers=3, chosen=[(0, 1), (2, 0), (2, 3)])
     make("alibi", "alibi", heads=6, kv_heads=2, hidden_size=36)
     make("rnope-swa", "rnope-swa", layers=5)

@@ -5,9 +5,10 @@
 //! (partial drop), `temperature_coefficient` (the c of β = 1 + c·ln s) and `scalable_softmax`; `alibi` is Falcon's,
 //! and `sliding_window` marks RNoPE-SWA. Written: v4, which every version of transformers reads.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
+use crate::dope::DopeHeads;
 use crate::error::{Error, Result};
 
 /// Shape of the model and how it reads positions.
@@ -51,6 +52,8 @@ pub struct Config {
     /// RNoPE-SWA: keys that a query sees in the three layers of four that have rotary positions; the fourth sees
     /// everything and has none.
     pub sliding_window: Option<usize>,
+    /// Heads that DoPE's methods treat.
+    pub dope_heads: Option<DopeHeads>,
     /// First token of every text.
     pub bos_token_id: Option<u32>,
 }
@@ -306,13 +309,8 @@ impl Config {
             attention: attention_type(&fields, model_type)?,
             softmax_scale: fields.number("softmax_scale")?,
             temperature_coefficient: fields.number("temperature_coefficient")?.unwrap_or(0.0),
-            head_scales: match fields.0.get("head_scales") {
-                None | Some(Value::Null) => None,
-                Some(scales) => Some(
-                    serde_json::from_value(scales.clone())
-                        .map_err(|error| Error::Config(format!("head_scales: {error}")))?,
-                ),
-            },
+            head_scales: fields.structure("head_scales")?,
+            dope_heads: fields.structure("dope_heads")?,
             scalable_softmax: fields.is_true("scalable_softmax"),
             alibi: fields.is_true("alibi"),
             sliding_window: match fields.0.get("sliding_window") {
@@ -355,6 +353,9 @@ impl Config {
             if !(fits && factor.is_finite() && *factor > 1.0) {
                 return fail("head_scales needs a factor above 1 and one number for each head of each layer".into());
             }
+        }
+        if let Some(dope) = &self.dope_heads {
+            dope.check(self.num_hidden_layers, self.num_attention_heads)?;
         }
         if self.scalable_softmax && self.max_position_embeddings < 2 {
             return fail("scalable_softmax needs max_position_embeddings of at least 2".into());
@@ -405,6 +406,9 @@ impl Config {
             value["scalable_softmax"] = json!(self.scalable_softmax);
             value["alibi"] = json!(self.alibi);
             value["sliding_window"] = json!(self.sliding_window);
+        }
+        if let Some(heads) = &self.dope_heads {
+            value["dope_heads"] = json!(heads);
         }
         if let Some(scale) = self.softmax_scale {
             value["softmax_scale"] = json!(scale);
@@ -465,6 +469,15 @@ impl Fields<'_> {
             Some(value) => {
                 value.as_f64().map(Some).ok_or_else(|| Error::Config(format!("{name} is {value}, not a number")))
             }
+        }
+    }
+
+    fn structure<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        match self.0.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => serde_json::from_value(value.clone())
+                .map(Some)
+                .map_err(|error| Error::Config(format!("{name}: {error}"))),
         }
     }
 

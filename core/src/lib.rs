@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 pub mod config;
+pub mod dope;
 pub mod error;
 pub mod generate;
 pub mod language;

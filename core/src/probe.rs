@@ -68,6 +68,25 @@ pub fn positional_bias(attention: Tensor<4>, back: usize) -> Tensor<1> {
     ((attention * mask).sum() / (batch * heads) as f64 - uniform) / queries
 }
 
+/// Prefix spread of hidden states `[1, seq, hidden]`: the largest distance of a token from the mean of a prefix that it belongs
+/// to, `[1]` (Gelberg et al. 2025, theorem 3.4: small embeddings stay together in models without positions).
+pub fn prefix_spread(hidden: Tensor<3>) -> Tensor<1> {
+    let [_, seq, width] = hidden.dims();
+    let device = hidden.device();
+    let hidden = hidden.reshape([seq, width]);
+    // Row i averages the tokens up to i.
+    let share = |query: usize| (0..seq).map(move |key| if key <= query { 1.0 / (query + 1) as f32 } else { 0.0 });
+    let shares: Vec<f32> = (0..seq).flat_map(share).collect();
+    let means = Tensor::<2>::from_data(TensorData::new(shares, [seq, seq]), &device).matmul(hidden.clone());
+    // |a − b|² of each mean and token, [seq, seq].
+    let squares = |x: &Tensor<2>| x.clone().square().sum_dim(1);
+    let products = means.clone().matmul(hidden.clone().transpose());
+    let distances = squares(&means) + squares(&hidden).transpose() - products * 2.0;
+    let belongs: Vec<f32> = (0..seq).flat_map(|i| (0..seq).map(move |j| f32::from(j <= i))).collect();
+    let belongs = Tensor::<2>::from_data(TensorData::new(belongs, [seq, seq]), &device);
+    (distances.clamp_min(0.0) * belongs).max().sqrt()
+}
+
 /// Share of the attention that falls on the keys `at` of a text of `tokens` (Gelberg et al. 2025, figure 8); `weights` are
 /// of its last keys.
 pub fn mass(weights: &[f32], at: &Range<usize>, tokens: usize) -> f64 {

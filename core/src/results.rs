@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::niah::Filler;
 use crate::stats::wilson;
 
 /// One cell of a table: a model read with a method, on a task, at a length.
@@ -39,6 +40,18 @@ pub struct Cell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
+    /// Where the needle that is asked for was put, if not at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f64>,
+    /// What the needles were hidden in, if not what the task's authors use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<Filler>,
+    /// Attention-sink tokens behind each needle that is asked for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sinks: usize,
+    /// The heads that DoPE treats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<String>,
     /// Which of the questions were asked, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -109,12 +122,11 @@ pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
 }
 
 impl Cell {
-    /// Whether the other is of the same questions, up to the shard.
-    fn is_of(&self, other: &Self) -> bool {
-        let name = |cell: &Self| {
-            (cell.model.clone(), cell.method.clone(), cell.task.clone(), cell.values.clone(), cell.extension)
-        };
-        name(self) == name(other) && (self.seed, self.beta, self.cut) == (other.seed, other.beta, other.cut)
+    /// Whether the other is of the same questions, read in the same way, up to shard and number of trials.
+    pub fn is_of(&self, other: &Self) -> bool {
+        // What was counted does not matter, all that was asked for does.
+        let asked = |cell: &Self| Self { trials: 0, correct: 0, shard: None, ..cell.clone() }.scored(0.0);
+        asked(self) == asked(other)
     }
 
     /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
@@ -130,6 +142,11 @@ impl Cell {
             ..self
         }
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]
@@ -154,6 +171,10 @@ mod tests {
             seed: 1,
             beta: 1.0,
             cut: None,
+            depth: None,
+            filler: None,
+            sinks: 0,
+            heads: None,
             shard: (shard != Shard::WHOLE).then_some(shard),
         };
         // Thirds do not add up exactly.

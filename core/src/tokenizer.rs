@@ -120,6 +120,25 @@ impl Tokenizer {
         self.0.get_vocab_size(true)
     }
 
+    /// A token as it is written.
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.0.id_to_token(id)
+    }
+
+    /// The first word of a text that the tokenizer has no token for.
+    ///
+    /// # Errors
+    /// If the tokenizer's model cannot encode it.
+    pub fn unknown_word<'a>(&self, text: &'a str) -> Result<Option<&'a str>> {
+        let Some(unknown) = self.0.token_to_id(UNKNOWN) else { return Ok(None) };
+        for word in text.split_whitespace() {
+            if self.encode(word)?.contains(&unknown) {
+                return Ok(Some(word));
+            }
+        }
+        Ok(None)
+    }
+
     /// Id of the beginning-of-text token of our own tokenizers.
     pub fn bos(&self) -> Option<u32> {
         self.0.token_to_id(BOS)

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use drope_core::error::Error;
-use drope_core::language::{DocumentMix, Key, Split, Values, prose, tokenizer_corpus, training_document};
-use drope_core::niah::{SentenceKind, Spec, Task, sample};
+use drope_core::language::{DocumentMix, Key, Split, Values, passkey, prose, tokenizer_corpus, training_document};
+use drope_core::niah::{Filler, SentenceKind, Sinks, Spec, Task, sample};
 use drope_core::tokenizer::Tokenizer;
 use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1)).unwrap());
+static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1, true)).unwrap());
 
 fn encode(text: &str) -> Vec<u32> {
     TOKENIZER.encode(text).unwrap()
@@ -37,9 +37,12 @@ proptest! {
     fn a_sample_fills_its_context_exactly(
         task in any_task(), values in any_values(), context in 160usize..2048, depth in 0.0f64..=1.0, seed: u64,
     ) {
-        let spec = Spec { task, values, context, depth: Some(depth), seed };
+        let spec = Spec { depth: Some(depth), ..Spec::new(task, values, context, seed) };
         let sample = sample(&spec, &count).unwrap();
-        prop_assert_eq!(1 + count(&sample.prompt()) + count(&sample.expected()), context);
+        let tokens = 1 + count(&sample.prompt()) + count(&sample.expected());
+        // Whole sentences of the passkey's filler are all that fits.
+        let room = if task == Task::Passkey { 6 } else { 0 };
+        prop_assert!(tokens <= context && context <= tokens + room, "{tokens} of {context}");
         prop_assert!(count(&sample.expected()) <= task.max_answer_tokens());
     }
 
@@ -47,7 +50,7 @@ proptest! {
     fn the_needle_is_there_once_and_at_its_depth(
         values in any_values(), context in 400usize..2048, depth in 0.0f64..=1.0, seed: u64,
     ) {
-        let spec = Spec { task: Task::MultiKey, values, context, depth: Some(depth), seed };
+        let spec = Spec { depth: Some(depth), ..Spec::new(Task::MultiKey, values, context, seed) };
         let sample = sample(&spec, &count).unwrap();
         let needles: Vec<_> = sample.haystack.iter().filter(|s| s.kind == SentenceKind::Needle).collect();
         prop_assert_eq!(needles.len(), 1);
@@ -62,7 +65,7 @@ proptest! {
 
     #[test]
     fn a_right_answer_scores_and_a_wrong_digit_does_not(task in any_task(), seed: u64) {
-        let spec = Spec { task, values: Values::Numbers, context: 400, depth: None, seed };
+        let spec = Spec::new(task, Values::Numbers, 400, seed);
         let sample = sample(&spec, &count).unwrap();
         let right = sample.score(&format!(" {}", sample.expected()));
         prop_assert!(right.exact && right.string_match == 1.0);
@@ -78,7 +81,7 @@ proptest! {
 
     #[test]
     fn decoding_gives_the_text_back(task in any_task(), values in any_values(), seed: u64) {
-        let spec = Spec { task, values, context: 300, depth: None, seed };
+        let spec = Spec::new(task, values, 300, seed);
         let sample = sample(&spec, &count).unwrap();
         let text = format!("{} {}", sample.prompt(), sample.expected());
         prop_assert_eq!(TOKENIZER.decode(&encode(&text)).unwrap(), text);
@@ -123,6 +126,34 @@ proptest! {
     }
 
     #[test]
+    fn sinks_stand_right_behind_the_needle_and_cost_filler(task in any_task(), sinks in 1usize..8, seed: u64) {
+        let noise = Sinks { token: "<s>", count: sinks };
+        let spec = Spec { filler: Filler::Prose, sinks: Some(noise), ..Spec::new(task, Values::Numbers, 400, seed) };
+        let sample = sample(&spec, &count).unwrap();
+        prop_assert_eq!(1 + count(&sample.prompt()) + count(&sample.expected()), 400);
+        let bos = TOKENIZER.bos().unwrap();
+        let needles = sample.haystack.iter().filter(|s| s.kind == SentenceKind::Needle).count();
+        prop_assert_eq!(encode(&sample.prompt()).iter().filter(|&&id| id == bos).count(), needles * sinks);
+        for (index, sentence) in sample.haystack.iter().enumerate() {
+            let before = index.checked_sub(1).map(|before| sample.haystack[before].kind);
+            prop_assert_eq!(sentence.kind == SentenceKind::Sink, before == Some(SentenceKind::Needle));
+        }
+    }
+
+    #[test]
+    fn documents_with_pass_keys_are_whole_and_ask_for_them(length in 64usize..=256, seed: u64) {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mix = DocumentMix { passkey: 1.0, ..DocumentMix::default() };
+        let document = training_document(&mut rng, length, &mix, 1, &encode);
+        prop_assert_eq!(document.ids.len(), length);
+        let text = TOKENIZER.decode(&document.ids).unwrap();
+        let (haystack, answer) = text.split_once(passkey::QUESTION).unwrap();
+        let number = answer.trim().trim_end_matches('.');
+        prop_assert_eq!(haystack.matches(&passkey::sentence(number)).count(), 1, "{}", text);
+        prop_assert!(number.parse::<u32>().unwrap() % 8 != 0, "{number} is kept for evaluation");
+    }
+
+    #[test]
     fn prose_fills_its_budget(budget in 4usize..600, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let sentences = prose(&mut rng, budget, &count);
@@ -147,10 +178,23 @@ fn training_never_meets_keys_of_evaluation() {
     }
     assert!(seen > 300, "keys were looked at");
     for seed in 0..50 {
-        let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 256, depth: None, seed };
+        let spec = Spec::new(Task::MultiKey, Values::Numbers, 256, seed);
         let prompt = sample(&spec, &count).unwrap().prompt();
         assert!(!training.iter().any(|key| prompt.contains(&format!(" {key} "))), "seed {seed}");
     }
+}
+
+#[test]
+fn evaluation_asks_for_pass_keys_that_training_never_saw() {
+    for seed in 0..100 {
+        let sample = sample(&Spec::new(Task::Passkey, Values::Numbers, 256, seed), &count).unwrap();
+        assert_eq!(sample.references[0].len(), 5);
+        assert_eq!(sample.references[0].parse::<u32>().unwrap() % 8, 0);
+        assert!(sample.haystack[0].text.starts_with("There is an important info"));
+        assert_eq!(TOKENIZER.unknown_word(&sample.prompt()).unwrap(), None);
+    }
+    let without = Tokenizer::train(tokenizer_corpus(1, false)).unwrap();
+    assert_eq!(without.unknown_word(passkey::QUESTION).unwrap(), Some("What"));
 }
 
 #[test]
@@ -168,13 +212,17 @@ fn the_tokenizer_survives_its_file() {
     let json = TOKENIZER.to_json().unwrap();
     let again = Tokenizer::from_json(json.as_bytes()).unwrap();
     assert_eq!(again.to_json().unwrap(), json);
-    assert_eq!(Tokenizer::train(tokenizer_corpus(1)).unwrap().to_json().unwrap(), json, "training is deterministic");
+    assert_eq!(
+        Tokenizer::train(tokenizer_corpus(1, true)).unwrap().to_json().unwrap(),
+        json,
+        "training is deterministic"
+    );
     assert!(matches!(TOKENIZER.check(10), Err(Error::Vocabulary { model: 10, .. })));
 }
 
 #[test]
 fn contexts_without_room_are_refused() {
-    let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 0, depth: None, seed: 1 };
+    let spec = Spec::new(Task::MultiKey, Values::Numbers, 0, 1);
     assert!(matches!(sample(&spec, &count), Err(Error::Zero(_))));
     assert!(matches!(sample(&Spec { context: 50, ..spec }, &count), Err(Error::TooLong { context: 50, .. })));
 }

@@ -6,14 +6,15 @@ use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
 
 use drope_core::config::Config;
+use drope_core::dope::{Criterion, From, Noise, Order, Parts, Removal, Stage};
 use drope_core::language::Values;
-use drope_core::niah::Task;
+use drope_core::niah::{Filler, Task};
 use drope_core::positions::{Method, Positions};
 use drope_core::results::Shard;
 
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
-use crate::{bench, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, search, train};
+use crate::{bench, dope, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, reproduce, search, train};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -137,9 +138,40 @@ enum Command {
         #[arg(long, value_enum, default_value = "auto")]
         device: DeviceChoice,
     },
+    /// Denoising positional encoding (DoPE).
+    #[command(subcommand)]
+    Dope(Dope),
     /// Search for the parameters of a method.
     #[command(subcommand)]
     Search(Search),
+    /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
+    Reproduce {
+        /// Folder for the report.
+        #[arg(long)]
+        out: PathBuf,
+        /// Minutes in place of hours: few questions, lengths up to 4x, nothing trained.
+        #[arg(long)]
+        quick: bool,
+        /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Folder of the models to begin with; those that are missing are trained into models in --out.
+        #[arg(long, default_value = "models")]
+        models: PathBuf,
+        /// Folder of the recipes.
+        #[arg(long, default_value = "recipes")]
+        recipes: PathBuf,
+        /// Only these sections: retrieval, loss, gradients, crop, frequencies, mass, dope, cut, passkey, drop-time, qk-norm,
+        /// long.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+        /// CPU threads of measuring; training uses one.
+        #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
+        threads: usize,
+    },
     /// Join the results of all shards into one file, as if they had been measured together.
     Merge {
         /// Files that `eval` wrote with --shard.
@@ -174,6 +206,58 @@ enum Search {
         /// Seed of the search and of the documents.
         #[arg(long, default_value_t = 1)]
         seed: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+    },
+}
+
+#[derive(Subcommand)]
+enum Dope {
+    /// Choose the heads whose position encoding DoPE removes, by the truncated matrix entropy of their queries or keys.
+    Select {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// How many heads, of all layers together.
+        #[arg(long, default_value_t = 3)]
+        heads: usize,
+        /// What is judged: query, key.
+        #[arg(long, default_value = "query")]
+        from: From,
+        /// Where: pre_ntk (as projected), post_ntk (turned by the scaled frequencies), post_rope (by those of training).
+        #[arg(long, default_value = "post_ntk")]
+        stage: Stage,
+        /// r: eigenvalues that count; 0: all.
+        #[arg(long, default_value_t = 16)]
+        rank: usize,
+        /// Which end of the ranking: ascending (lowest scores), descending.
+        #[arg(long, default_value = "ascending")]
+        order: Order,
+        /// Extension factor of the texts and of the NTK scaling.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+        extension: u64,
+        /// What removing means: identity (vectors are not turned), zero (as printed in the paper).
+        #[arg(long, default_value = "identity")]
+        removal: Removal,
+        /// What dope-parts removes: low (frequencies below 2π/C), high (as printed in the paper).
+        #[arg(long, default_value = "low")]
+        parts: Parts,
+        /// Variance of dope-gaussian's noise: matched, unit.
+        #[arg(long, default_value = "matched")]
+        noise: Noise,
+        /// Documents that heads are judged on.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+        texts: u64,
+        /// Seed of the documents.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// File for the choice, for `eval niah --heads`.
+        #[arg(long)]
+        json: Option<PathBuf>,
+        /// Write the choice into the model's config, where every reader finds it.
+        #[arg(long)]
+        save: bool,
         /// Where to compute.
         #[arg(long, value_enum, default_value = "auto")]
         device: DeviceChoice,
@@ -233,11 +317,11 @@ struct Niah {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// Position methods: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, drope, p-drope,
-    /// nope, alibi, rnope-swa.
+    /// Position methods: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, dope-parts,
+    /// dope-all, dope-gaussian, drope, p-drope, nope, alibi, rnope-swa.
     #[arg(long, value_delimiter = ',', required = true)]
     method: Vec<Method>,
-    /// Tasks: single, multi-key, multi-query, multi-value.
+    /// Tasks: single, multi-key, multi-query, multi-value, passkey.
     #[arg(long, value_delimiter = ',', default_value = "multi-key")]
     task: Vec<Task>,
     /// Values: numbers, words.
@@ -261,6 +345,18 @@ struct Niah {
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long)]
     cut: Option<f64>,
+    /// Depths of the needle, 0 (start of the haystack) to 1 (end), a cell each; default: at random.
+    #[arg(long, value_delimiter = ',', value_parser = share)]
+    depth: Vec<f64>,
+    /// What needles are hidden in: prose, or grass (Wang's repeated sentences); default: grass for passkey, else prose.
+    #[arg(long)]
+    filler: Option<Filler>,
+    /// Attention-sink tokens (beginning of text) right behind each needle that is asked for: DoPE's noisy setting.
+    #[arg(long, default_value_t = 0)]
+    sinks: usize,
+    /// For dope-*: heads that `core dope select` wrote; default: dope.json in the model's folder.
+    #[arg(long)]
+    heads: Option<PathBuf>,
     /// File for the results; cells that it already holds are not run again.
     #[arg(long)]
     json: Option<PathBuf>,
@@ -278,8 +374,8 @@ struct Reading {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// Position method: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, drope, p-drope, nope,
-    /// alibi, rnope-swa; default: what the config says.
+    /// Position method: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, dope-parts,
+    /// dope-all, dope-gaussian, drope, p-drope, nope, alibi, rnope-swa; default: what the config says.
     #[arg(long)]
     method: Option<Method>,
     /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
@@ -337,6 +433,9 @@ struct Train {
     /// Updates between checkpoints.
     #[arg(long, default_value_t = 200)]
     save_every: usize,
+    /// Pause after this update: the model so far is in the folder `checkpoint` in --out, and --resume goes on.
+    #[arg(long)]
+    until: Option<usize>,
 }
 
 impl Train {
@@ -348,8 +447,15 @@ impl Train {
             device: self.device,
             threads: self.threads,
             save_every: self.save_every.max(1),
+            until: self.until,
         }
     }
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "a depth is a number from 0 to 1".to_owned())
 }
 
 /// Runs a command.
@@ -394,7 +500,8 @@ pub fn run(cli: Cli) -> Result<()> {
             cut: ppl.cut,
             json: ppl.json,
             device: ppl.device,
-        }),
+        })
+        .map(|_| ()),
         Command::Probe { model, method, extension, trials, seed, json, device } => probe::run(&probe::Request {
             model,
             methods: method,
@@ -403,7 +510,39 @@ pub fn run(cli: Cli) -> Result<()> {
             seed,
             json,
             device,
-        }),
+        })
+        .map(|_| ()),
+        Command::Dope(Dope::Select {
+            model,
+            heads,
+            from,
+            stage,
+            rank,
+            order,
+            extension,
+            removal,
+            parts,
+            noise,
+            texts,
+            seed,
+            json,
+            save,
+            device,
+        }) => dope::select(&dope::Request {
+            model,
+            heads,
+            criterion: Criterion { from, stage, rank: (rank > 0).then_some(rank), order },
+            extension: extension as usize,
+            removal,
+            parts,
+            noise,
+            texts: texts as usize,
+            seed,
+            json,
+            save,
+            device,
+        })
+        .map(|_| ()),
         Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
             search::longrope2(&search::Request {
                 model,
@@ -415,6 +554,10 @@ pub fn run(cli: Cli) -> Result<()> {
                 device,
             })
         }
+        Command::Reproduce { out, quick, data, models, recipes, only, device, threads } => {
+            let data = data.unwrap_or_else(|| out.join("data"));
+            reproduce::run(&reproduce::Request { out, data, models, recipes, quick, only, device, threads })
+        }
         Command::Merge { files, json } => evaluate::merge(&files, &json),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {
             model: niah.model,
@@ -424,12 +567,17 @@ pub fn run(cli: Cli) -> Result<()> {
             extensions: niah.extension.into_iter().map(|factor| factor as usize).collect(),
             trials: niah.trials as usize,
             seed: niah.seed,
+            depths: if niah.depth.is_empty() { vec![None] } else { niah.depth.into_iter().map(Some).collect() },
+            filler: niah.filler,
+            sinks: niah.sinks,
+            heads: niah.heads,
             shard: niah.shard,
             beta: niah.beta,
             cut: niah.cut,
             json: niah.json,
             device: niah.device,
             threads: niah.threads,
-        }),
+        })
+        .map(|_| ()),
     }
 }

@@ -35,6 +35,13 @@ pub fn print(folder: &Path, positions: impl FnOnce(&Config) -> Result<(Positions
                 println!("attention factor: {attention_factor}");
                 frequencies(inv_freq);
             }
+            Encoding::PerHead(heads) => {
+                for (head, rotation) in heads.iter().enumerate() {
+                    let noise = if rotation.noise.is_some() { ", replaced by noise" } else { "" };
+                    println!("head {head}{noise}:");
+                    frequencies(&rotation.inv_freq);
+                }
+            }
             Encoding::Dynamic(dynamic) => {
                 let length = (factor * dynamic.context as f64) as usize;
                 println!("frequencies follow the length; at {length} tokens:");

@@ -1,5 +1,6 @@
 //! Ctrl-C: long work looks at a flag between steps and leaves everything in order.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
@@ -23,7 +24,9 @@ impl std::error::Error for Stopped {}
 
 /// From here on Ctrl-C sets the flag instead of ending the process.
 pub fn watch() -> Result<()> {
-    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)).context("cannot listen for Ctrl-C")
+    static LISTENING: OnceLock<Result<(), ctrlc::Error>> = OnceLock::new();
+    let listening = LISTENING.get_or_init(|| ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)));
+    listening.as_ref().map(|()| ()).context("cannot listen for Ctrl-C")
 }
 
 /// Whether Ctrl-C was pressed.

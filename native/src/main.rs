@@ -3,6 +3,7 @@
 mod bench;
 mod cli;
 mod device;
+mod dope;
 mod evaluate;
 mod files;
 mod fit_scale;
@@ -15,6 +16,7 @@ mod model_folder;
 mod perplexity;
 mod probe;
 mod recipe;
+mod reproduce;
 mod search;
 mod train;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
+use drope_core::dope::DopeHeads;
 use drope_core::model::{Model, Precision};
 use drope_core::tokenizer::Tokenizer;
 
@@ -18,6 +19,13 @@ const TOKENIZER: &str = "tokenizer.json";
 pub fn config(folder: &Path) -> Result<Config> {
     let text = files::read_text(&folder.join(CONFIG))?;
     Config::from_json(&text).with_context(|| format!("cannot use the model in {}", folder.display()))
+}
+
+/// Reads the heads that `core dope select` wrote.
+pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
+    let text = files::read_text(path)?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
 }
 
 /// Reads `model.safetensors`.

@@ -42,8 +42,8 @@ struct Text {
     is_answer: Vec<bool>,
 }
 
-/// Runs every cell and writes the file after each, so that a stopped run resumes where it was.
-pub fn run(request: &Request) -> Result<()> {
+/// Runs every cell and writes the file after each, so that a stopped run resumes where it was. Returns the cells asked for.
+pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
     let config = model_folder::config(&request.model)?.with_cut(request.cut);
     let tokenizer = model_folder::tokenizer(&request.model, &config)?;
     let device = device::open(request.device)?.device;
@@ -57,6 +57,7 @@ pub fn run(request: &Request) -> Result<()> {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     });
     interrupt::watch()?;
+    let mut asked_for = Vec::new();
     let mut cells: Vec<PerplexityCell> = evaluate::done_before(request.json.as_deref())?;
     println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
     for &method in &request.methods {
@@ -104,9 +105,10 @@ pub fn run(request: &Request) -> Result<()> {
                 format!("[{:.3}, {:.3}]", cell.ci95[0], cell.ci95[1]),
                 cell.answer_perplexity.map_or(String::new(), |answers| format!("{answers:.3}")),
             );
+            asked_for.push(cell);
         }
     }
-    Ok(())
+    Ok(asked_for)
 }
 
 fn measured(

@@ -28,7 +28,7 @@ pub struct Request {
 type Part = fn(&HeadCell) -> f64;
 
 /// Asks multi-key questions and writes the means of every head.
-pub fn run(request: &Request) -> Result<()> {
+pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
     let config = model_folder::config(&request.model)?;
     let tokenizer = model_folder::tokenizer(&request.model, &config)?;
     let device = device::open(request.device)?.device;
@@ -94,7 +94,8 @@ pub fn run(request: &Request) -> Result<()> {
             cells.extend(sums);
         }
     }
-    evaluate::write(request.json.as_deref(), &cells)
+    evaluate::write(request.json.as_deref(), &cells)?;
+    Ok(cells)
 }
 
 /// A question as tokens.
@@ -113,13 +114,9 @@ fn question(
     extension: usize,
     trial: usize,
 ) -> Result<Question> {
-    let spec = Spec {
-        task: Task::MultiKey,
-        values: Values::Numbers,
-        context: extension * config.max_position_embeddings,
-        depth: None,
-        seed: request.seed.wrapping_add(trial as u64),
-    };
+    let context = extension * config.max_position_embeddings;
+    let seed = request.seed.wrapping_add(trial as u64);
+    let spec = Spec::new(Task::MultiKey, Values::Numbers, context, seed);
     let sample: Sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
     let ids = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
     let mut text = String::new();

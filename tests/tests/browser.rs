@@ -206,7 +206,7 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
     for (side, method, model) in [("left", Method::Drope, "nano-drope"), ("right", Method::Yarn, "nano-rope")] {
         let verdict = browser.wait(&format!("#{side} .verdict"), 120, |text| text.contains("tokens/s")).await?;
-        let spec = Spec { task: Task::MultiKey, values: Values::Numbers, context: 4, depth: Some(0.25), seed: 7 };
+        let spec = Spec { depth: Some(0.25), ..Spec::new(Task::MultiKey, Values::Numbers, 4, 7) };
         let (answer, exact) = native(method, model, &spec)?;
         assert_eq!(browser.text(&format!("{side}-answer")).await?.trim(), answer.trim(), "{side}");
         assert_eq!(verdict.starts_with("Found"), exact, "{side}: {verdict}");

@@ -182,10 +182,15 @@ pub fn model_of(method: Method) -> Option<&'static str> {
         | Method::DynamicNtk
         | Method::Yarn
         | Method::YarnAsPrinted
-        | Method::Llama3 => Some("nano-rope"),
+        | Method::Llama3
+        | Method::DopeParts
+        | Method::DopeAll
+        | Method::DopeGaussian => Some("nano-rope"),
         Method::Drope => Some("nano-drope"),
         Method::PDrope => Some("nano-p-drope"),
-        Method::LongRope | Method::Nope | Method::Alibi | Method::RnopeSwa => None,
+        Method::Nope => Some("nano-nope"),
+        Method::Alibi => Some("nano-alibi"),
+        Method::LongRope | Method::RnopeSwa => None,
     }
 }
 

@@ -55,7 +55,11 @@ pub fn all() -> Result<()> {
             tally.failed += 1;
         }
     }
-    let unit = ["--lib", "--bins", "--test", "model", "--test", "language", "--test", "cli"];
+    let mut unit = vec!["--lib".to_owned(), "--bins".to_owned()];
+    for name in test_programs(&place)? {
+        unit.extend(["--test".to_owned(), name]);
+    }
+    let unit: Vec<&str> = unit.iter().map(String::as_str).collect();
     tally.tests("native tests", &mut test(&unit))?;
     for package in ["core", "web"] {
         let mut command = tools.command("wasm-pack");
@@ -79,6 +83,20 @@ pub fn all() -> Result<()> {
         bail!("{} checks failed", tally.failed);
     }
     Ok(())
+}
+
+/// Test programs of the crates that need nothing but themselves, all that there are.
+fn test_programs(place: &Workplace) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for folder in ["core/tests", "native/tests"] {
+        for entry in std::fs::read_dir(place.root.join(folder))? {
+            let path = entry?.path();
+            let is_program = path.extension().is_some_and(|extension| extension == "rs");
+            names.extend(path.file_stem().filter(|_| is_program).map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 impl Tally {

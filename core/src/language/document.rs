@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::{Key, Split};
 use super::needle::{Needle, Values, ask_all, ask_one, ask_two, list};
+use super::passkey;
 use super::prose::prose;
 
 /// Token ids, and how much each counts in the loss when it is the one to be predicted.
@@ -50,6 +51,8 @@ pub struct DocumentMix {
     /// though no document is longer than the context. The idea is PoSE's (Zhu et al. 2023, arXiv 2309.10400), which
     /// skips position ids, for a model that has none.
     pub max_copies: f64,
+    /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
+    pub passkey: f64,
     /// Weight of prose in the loss: what comes next in it is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -69,6 +72,7 @@ impl Default for DocumentMix {
             facts: 0.2,
             terse: 0.15,
             max_copies: 1.0,
+            passkey: 0.0,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
@@ -96,7 +100,10 @@ pub fn training_document(
     encode: &impl Fn(&str) -> Vec<u32>,
 ) -> Document {
     let count = |text: &str| encode(text).len();
-    let pieces = if rng.random_bool(mix.facts) {
+    // Drawn only where wanted, so that recipes without pass keys see the documents they always did.
+    let pieces = if mix.passkey > 0.0 && rng.random_bool(mix.passkey) {
+        hidden_pass_key(rng, tokens - 1, &count)
+    } else if rng.random_bool(mix.facts) {
         facts(rng, tokens - 1, mix, &count)
     } else if rng.random_bool(mix.repeat) {
         repeated(rng, tokens - 1, &count)
@@ -138,6 +145,50 @@ fn repeated(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -
     let prose = |sentences: Vec<String>| sentences.into_iter().map(|text| (text, Kind::Prose));
     // The caller cuts what is now too long.
     prose(sentences).chain(again).chain(prose(after)).collect()
+}
+
+/// A pass key in filler: the repeated sentences of the evaluation, prose, or both.
+///
+/// Short documents have no introduction, and the shortest no pass key.
+fn hidden_pass_key(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+    let pass_key = passkey::random(rng, Split::Training);
+    let needle = passkey::sentence(&pass_key);
+    let answer = format!("{pass_key}.");
+    let asked = [(passkey::QUESTION.to_owned(), Kind::Fact), (answer.clone(), Kind::Answer)];
+    let fixed = count(&needle) + count(passkey::QUESTION) + count(&answer);
+    // A rest that is too small for a sentence could not be filled.
+    let smallest = fixed + super::MIN_WORDS + 1;
+    if budget < smallest {
+        return repeated(rng, budget, count);
+    }
+    let introduction = count(passkey::INTRODUCTION);
+    let has_introduction = budget >= smallest + introduction;
+    let left = budget - fixed - if has_introduction { introduction } else { 0 };
+    let mut filler = match rng.random_range(0..3) {
+        0 => Vec::new(),
+        1 => passkey::grass(left / 2, count),
+        _ => passkey::grass(left, count),
+    };
+    let tokens = |filler: &[String]| filler.iter().map(|text| count(text)).sum::<usize>();
+    while (1..=super::MIN_WORDS).contains(&(left - tokens(&filler))) {
+        filler.pop();
+    }
+    let rest = left - tokens(&filler);
+    for text in prose(rng, rest, count) {
+        let at = rng.random_range(0..=filler.len());
+        filler.insert(at, text);
+    }
+    let at = rng.random_range(0..=filler.len());
+    let behind = filler.split_off(at);
+    let prose = |sentences: Vec<String>| sentences.into_iter().map(|text| (text, Kind::Prose));
+    has_introduction
+        .then(|| (passkey::INTRODUCTION.to_owned(), Kind::Fact))
+        .into_iter()
+        .chain(prose(filler))
+        .chain([(needle, Kind::Fact)])
+        .chain(prose(behind))
+        .chain(asked)
+        .collect()
 }
 
 /// A few facts, told again and again in random order and form.

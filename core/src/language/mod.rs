@@ -3,6 +3,7 @@
 mod document;
 mod key;
 mod needle;
+pub mod passkey;
 mod prose;
 mod words;
 
@@ -11,11 +12,15 @@ pub use key::{Key, Split};
 pub use needle::{Needle, Values, ask_all, ask_one, ask_two, list};
 pub use prose::{MIN_WORDS, prose, sentence};
 
-/// A few hundred documents and every word of the language: what the tokenizer is trained on.
-pub fn tokenizer_corpus(seed: u64) -> Vec<String> {
+/// A few hundred documents and every word of the language, on demand with those of the passkey: what the tokenizer is
+/// trained on.
+pub fn tokenizer_corpus(seed: u64, with_passkey: bool) -> Vec<String> {
     use rand::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let mut corpus = vec![words_of_prose()];
+    if with_passkey {
+        corpus.extend(passkey::corpus());
+    }
     for split in [Split::Training, Split::Evaluation] {
         for key in Key::all(split) {
             let word = words::VALUE_WORDS[key.index() % words::VALUE_WORDS.len()];

@@ -46,6 +46,10 @@ pub(super) struct Layer<'a> {
 /// What was seen inside a pass, layer after layer.
 #[derive(Default)]
 pub struct Watch {
+    /// Queries before they are turned, `[batch, heads, seq, head_dim]`.
+    pub queries: Vec<Tensor<4>>,
+    /// Keys before they are turned, `[batch, kv_heads, seq, head_dim]`.
+    pub keys: Vec<Tensor<4>>,
     /// Attention weights, `[batch, heads, seq, keys]`.
     pub attention: Vec<Tensor<4>>,
     /// The residual stream behind each block, `[batch, seq, hidden]`.
@@ -93,16 +97,20 @@ impl Attention {
             k = norm.forward(k);
         }
         let View { rotation, visible, logit_scale } = layer.view;
-        let q = rotation.queries(heads(q, self.num_attention_heads), self.scale * logit_scale); // [batch, heads, seq, head_dim]
+        let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
+        let mut watch = layer.watch;
+        if let Some(watch) = &mut watch {
+            watch.queries.push(q.clone());
+            watch.keys.push(k.clone());
+        }
+        let q = rotation.queries(q, self.scale * logit_scale); // [batch, heads, seq, head_dim]
         let q = match layer.head_scales {
             None => q,
             Some(scales) => q * scales.clone(),
         };
-        let k = rotation.written_keys(heads(k, self.num_key_value_heads)); // [batch, kv_heads, seq, head_dim]
+        let k = rotation.written_keys(k); // [batch, kv_heads, seq, head_dim]
         let v = heads(v, self.num_key_value_heads);
         let head_dim = q.dims()[3];
-        // Query heads of a group stand below each other, so that keys and values are never copied per head.
-        let q = q.reshape([batch, self.num_key_value_heads, self.group_size() * seq, head_dim]);
         let (k, v) = match layer.cache {
             Some(cache) => {
                 cache.append(k, v, visible.past());
@@ -111,13 +119,25 @@ impl Attention {
             None => (k, v),
         };
         let keys = k.dims()[2];
+        // Query heads of a group stand below each other, so that keys and values are not copied per head, unless each head
+        // turns keys in its own way.
+        let group = if rotation.is_per_head() { 1 } else { self.group_size() };
+        let (k, v) = if group < self.group_size() { (self.per_head(k), self.per_head(v)) } else { (k, v) };
+        let q = q.reshape([batch, self.num_attention_heads / group, group * seq, head_dim]);
         let weights = attention(q, rotation.read_keys(k), visible);
-        if let Some(watch) = layer.watch {
+        if let Some(watch) = watch {
             watch.attention.push(weights.clone().reshape([batch, self.num_attention_heads, seq, keys]));
         }
         let y = weights.matmul(v);
         let y = y.reshape([batch, self.num_attention_heads, seq, head_dim]).swap_dims(1, 2); // [batch, seq, heads, head_dim]
         self.o_proj.forward(y.reshape([batch, seq, self.num_attention_heads * head_dim]))
+    }
+
+    /// `[batch, kv_heads, keys, head_dim]` to `[batch, heads, keys, head_dim]`: a copy for each head of a group.
+    fn per_head(&self, x: Tensor<4>) -> Tensor<4> {
+        let [batch, kv_heads, keys, head_dim] = x.dims();
+        let copies = x.reshape([batch, kv_heads, 1, keys, head_dim]).repeat_dim(2, self.group_size());
+        copies.reshape([batch, self.num_attention_heads, keys, head_dim])
     }
 }
 

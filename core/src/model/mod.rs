@@ -24,7 +24,7 @@ use self::pass::Pass;
 use self::rotation::Rotation;
 use self::visible::Visible;
 use crate::config::Config;
-use crate::positions::{LayerPositions, Positions};
+use crate::positions::{Encoding, LayerPositions, Positions};
 
 /// A Llama-architecture decoder.
 #[derive(Module, Debug)]
@@ -154,7 +154,13 @@ impl Model {
                 self.ssmax(&pass.keys_seen, seq, layer.window, &device),
                 &device,
             ),
-            visible: Visible::new(layer, pass.past..pass.past + seq, group_size, pass.log_copies.as_ref(), &device),
+            visible: Visible::new(
+                layer,
+                pass.past..pass.past + seq,
+                if matches!(layer.encoding, Encoding::PerHead(_)) { 1 } else { group_size },
+                pass.log_copies.as_ref(),
+                &device,
+            ),
             logit_scale: positions.logit_scale,
         };
         let views: Vec<View> = positions.layers.iter().map(view).collect();

@@ -1,24 +1,32 @@
 //! Applying rotary positions to queries and keys, in Hugging Face's half-split layout.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use rand_distr::StandardNormal;
 
-use crate::positions::Encoding;
+use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
 /// What one kind of layer does to the queries and keys of a run of positions.
 pub(super) struct Rotation {
     /// Of the run's positions; `None` where nothing is turned.
     here: Option<Tables>,
-    /// Of every position so far, where the frequencies follow the length: keys are then turned when they are read.
+    /// Of every position so far, where the frequencies follow the length or the query head: keys are then turned when they
+    /// are read.
     so_far: Option<Tables>,
+    /// Whether each query head turns keys in its own way, so that none can share them.
+    is_per_head: bool,
     /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
     query_scales: Option<Tensor<4>>,
 }
 
 struct Tables {
-    /// `[batch or 1, 1, seq, head_dim]`, times the attention factor.
+    /// `[batch or 1, heads or 1, seq, head_dim]`, times the attention factor.
     cos: Tensor<4>,
-    /// `[batch or 1, 1, seq, head_dim]`, times the attention factor.
+    /// `[batch or 1, heads or 1, seq, head_dim]`, times the attention factor.
     sin: Tensor<4>,
+    /// `[1, heads, seq, head_dim]`, added to what is turned.
+    noise: Option<Tensor<4>>,
     /// `[1, 1, head_dim, head_dim]`: x·half_turn = (−x₂, x₁) for x = (x₁, x₂). One small product is
     /// fewer kernels than cutting, negating and joining, and its gradient is one product too.
     half_turn: Tensor<4>,
@@ -34,16 +42,27 @@ impl Rotation {
         device: &Device,
     ) -> Self {
         let tables = |inv_freq: &[f64], factor, at: &[Vec<usize>]| Some(Tables::new(inv_freq, factor, at, device));
+        let length = at.iter().flatten().max().map_or(0, |last| last + 1);
         let (here, so_far) = match encoding {
             Encoding::None | Encoding::Alibi { .. } => (None, None),
             Encoding::Rotary { inv_freq, attention_factor } => (tables(inv_freq, *attention_factor, at), None),
+            Encoding::PerHead(heads) => {
+                let at = &at[0];
+                let all: Vec<usize> = (0..length).collect();
+                let queries = Tables::per_head(heads, at, |noise| (noise.query_std, 0), device);
+                (Some(queries), Some(Tables::per_head(heads, &all, |noise| (noise.key_std, 1), device)))
+            }
             Encoding::Dynamic(dynamic) => {
-                let length = at.iter().flatten().max().map_or(0, |last| last + 1);
                 let inv_freq = dynamic.frequencies(length);
                 (tables(&inv_freq, 1.0, at), tables(&inv_freq, 1.0, &[(0..length).collect()]))
             }
         };
-        Self { here, so_far, query_scales }
+        Self { here, so_far, is_per_head: matches!(encoding, Encoding::PerHead(_)), query_scales }
+    }
+
+    /// Whether each query head needs keys of its own.
+    pub(super) fn is_per_head(&self) -> bool {
+        self.is_per_head
     }
 
     /// Turns queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
@@ -61,7 +80,7 @@ impl Rotation {
         if self.so_far.is_some() { k } else { turn(&self.here, k) }
     }
 
-    /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it.
+    /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
     pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
         turn(&self.so_far, k)
     }
@@ -69,37 +88,88 @@ impl Rotation {
 
 impl Tables {
     fn new(inv_freq: &[f64], attention_factor: f64, at: &[Vec<usize>], device: &Device) -> Self {
-        let half = inv_freq.len();
-        let head_dim = 2 * half;
-        // In f64: angles grow to thousands of radians, where f32 has lost four digits.
-        let table = |function: fn(f64) -> f64| {
-            let values: Vec<f32> = at
-                .iter()
-                .flatten()
-                .flat_map(|&position| (0..head_dim).map(move |i| position as f64 * inv_freq[i % half]))
-                .map(|angle| (function(angle) * attention_factor) as f32)
-                .collect();
-            Tensor::from_data(TensorData::new(values, [at.len(), 1, at[0].len(), head_dim]), device)
+        let rows = at.iter().flatten();
+        let values = |function: fn(f64) -> f64| {
+            let of_row = |&position: &usize| angles(inv_freq, position).map(move |angle| function(angle));
+            rows.clone().flat_map(of_row).map(|value| (value * attention_factor) as f32).collect()
         };
+        let shape = [at.len(), 1, at[0].len(), 2 * inv_freq.len()];
+        Self::of_values(values(f64::cos), values(f64::sin), None, shape, device)
+    }
+
+    /// `deviation` gives the standard deviation of a head's noise and tells queries (0) from keys (1).
+    fn per_head(
+        heads: &[HeadRotation],
+        at: &[usize],
+        deviation: impl Fn(&HeadNoise) -> (f64, u64),
+        device: &Device,
+    ) -> Self {
+        let width = 2 * heads.first().map_or(0, |head| head.inv_freq.len());
+        let values = |function: fn(f64) -> f64| {
+            let of_head = |head: &HeadRotation| -> Vec<f32> {
+                let gains = || head.gain.iter().cycle();
+                let of_row = |&position: &usize| {
+                    angles(&head.inv_freq, position)
+                        .zip(gains())
+                        .map(move |(angle, gain)| (function(angle) * gain) as f32)
+                };
+                at.iter().flat_map(of_row).collect()
+            };
+            heads.iter().flat_map(of_head).collect()
+        };
+        let noise = |head: &HeadRotation| match &head.noise {
+            None => vec![0.0; at.len() * width],
+            Some(noise) => {
+                let (deviation, which) = deviation(noise);
+                at.iter().flat_map(|&position| gaussian(noise, which, position, width, deviation)).collect()
+            }
+        };
+        let has_noise = heads.iter().any(|head| head.noise.is_some());
+        let noise = has_noise.then(|| heads.iter().flat_map(noise).collect());
+        Self::of_values(values(f64::cos), values(f64::sin), noise, [1, heads.len(), at.len(), width], device)
+    }
+
+    fn of_values(cos: Vec<f32>, sin: Vec<f32>, noise: Option<Vec<f32>>, shape: [usize; 4], device: &Device) -> Self {
+        let head_dim = shape[3];
+        let half = head_dim / 2;
         let mut half_turn = vec![0.0f32; head_dim * head_dim];
         for m in 0..half {
             half_turn[(m + half) * head_dim + m] = -1.0;
             half_turn[m * head_dim + m + half] = 1.0;
         }
+        let tensor = |values: Vec<f32>| Tensor::from_data(TensorData::new(values, shape), device);
         Self {
-            cos: table(f64::cos),
-            sin: table(f64::sin),
+            cos: tensor(cos),
+            sin: tensor(sin),
+            noise: noise.map(tensor),
             half_turn: Tensor::from_data(TensorData::new(half_turn, [1, 1, head_dim, head_dim]), device),
         }
     }
 }
 
+/// Angles of a position, one a component of a head. In f64: they grow to thousands of radians, where f32 has lost four
+/// digits.
+fn angles(inv_freq: &[f64], position: usize) -> impl Iterator<Item = f64> {
+    inv_freq.iter().chain(inv_freq).map(move |omega| position as f64 * omega)
+}
+
+/// Noise of one position of one head; `which` is 0 for queries and 1 for keys.
+fn gaussian(noise: &HeadNoise, which: u64, position: usize, width: usize, deviation: f64) -> Vec<f32> {
+    let mut rng = ChaCha8Rng::seed_from_u64(noise.seed);
+    rng.set_stream((2 * noise.stream + which) << 31 | position as u64);
+    (0..width).map(|_| (rng.sample::<f64, _>(StandardNormal) * deviation) as f32).collect()
+}
+
 fn turn(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     match tables {
         None => x,
-        Some(Tables { cos, sin, half_turn }) => {
+        Some(Tables { cos, sin, noise, half_turn }) => {
             let turned = x.clone().matmul(half_turn.clone());
-            x * cos.clone() + turned * sin.clone()
+            let turned = x * cos.clone() + turned * sin.clone();
+            match noise {
+                None => turned,
+                Some(noise) => turned + noise.clone(),
+            }
         }
     }
 }
@@ -115,9 +185,13 @@ mod tests {
     #[test]
     fn nothing_is_turned_at_position_zero() {
         let device = Device::flex();
-        let config = Config::from_json(include_str!("../../../tests/fixtures/longrope/config.json")).unwrap();
-        let q = Tensor::<4>::random([1, 2, 1, config.head_dim], Distribution::Default, &device);
-        for method in Method::ALL {
+        let mut config = Config::from_json(include_str!("../../../tests/fixtures/longrope/config.json")).unwrap();
+        let dope = Config::from_json(include_str!("../../../tests/fixtures/dope-all/config.json")).unwrap();
+        config.dope_heads = dope.dope_heads;
+        let shape = [1, config.num_attention_heads, 1, config.head_dim];
+        let q = Tensor::<4>::random(shape, Distribution::Default, &device);
+        // Noise is noise everywhere.
+        for method in Method::ALL.into_iter().filter(|&method| method != Method::DopeGaussian) {
             let encoding = &method.positions(&config, 4.0).unwrap().layer(0).encoding.clone();
             let factor = match encoding {
                 Encoding::Rotary { attention_factor, .. } => *attention_factor,

@@ -1,8 +1,6 @@
 //! The list of methods: names, and which file makes their positions.
 
-use super::{
-    Encoding, Positions, alibi, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn,
-};
+use super::{Positions, alibi, dope, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn};
 use crate::config::{Config, RopeScaling};
 use crate::error::{Error, Result};
 
@@ -27,6 +25,12 @@ pub enum Method {
     Llama3,
     /// LongRoPE, with the factors of the config.
     LongRope,
+    /// NTK-aware scaling, without low frequencies in a few heads.
+    DopeParts,
+    /// NTK-aware scaling, without positions in a few heads.
+    DopeAll,
+    /// NTK-aware scaling, with noise in place of a few heads' queries and keys.
+    DopeGaussian,
     /// Positions dropped after pretraining.
     Drope,
     /// Low frequencies dropped after pretraining.
@@ -41,7 +45,7 @@ pub enum Method {
 
 impl Method {
     /// Every method.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 17] = [
         Self::Rope,
         Self::Crop,
         Self::Pi,
@@ -51,6 +55,9 @@ impl Method {
         Self::YarnAsPrinted,
         Self::Llama3,
         Self::LongRope,
+        Self::DopeParts,
+        Self::DopeAll,
+        Self::DopeGaussian,
         Self::Drope,
         Self::PDrope,
         Self::Nope,
@@ -70,6 +77,9 @@ impl Method {
             Self::YarnAsPrinted => "yarn-as-printed",
             Self::Llama3 => "llama3",
             Self::LongRope => "longrope",
+            Self::DopeParts => "dope-parts",
+            Self::DopeAll => "dope-all",
+            Self::DopeGaussian => "dope-gaussian",
             Self::Drope => "drope",
             Self::PDrope => "p-drope",
             Self::Nope => "nope",
@@ -114,12 +124,19 @@ impl Method {
             Self::YarnAsPrinted => yarn::as_printed(config, factor),
             Self::Llama3 => llama3::positions(config, factor),
             Self::LongRope => longrope::positions(config, factor)?,
-            Self::Drope => drope::positions(config, factor),
+            Self::DopeParts => dope::positions(config, factor, dope::Treatment::Parts, self.name())?,
+            Self::DopeAll => dope::positions(config, factor, dope::Treatment::All, self.name())?,
+            Self::DopeGaussian => dope::positions(config, factor, dope::Treatment::Gaussian, self.name())?,
             Self::PDrope => p_drope::positions(config, factor),
-            Self::Nope => Positions::uniform(Encoding::None),
+            Self::Drope | Self::Nope => drope::positions(config, factor),
             Self::Alibi => alibi::positions(config),
             Self::RnopeSwa => rnope_swa::positions(config),
         })
+    }
+
+    /// Whether it treats the heads that a config names.
+    pub fn is_dope(self) -> bool {
+        matches!(self, Self::DopeParts | Self::DopeAll | Self::DopeGaussian)
     }
 
     /// How many of a text's last tokens the model is given; `None`: all.

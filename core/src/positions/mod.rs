@@ -3,6 +3,7 @@
 //! To add a RoPE scaling: write its file with a function that returns [`Positions`], and add a line to [`Method`].
 
 mod alibi;
+mod dope;
 mod drope;
 mod dynamic_ntk;
 mod llama3;
@@ -18,6 +19,7 @@ mod yarn;
 pub use alibi::slopes as alibi_slopes;
 pub use dynamic_ntk::DynamicNtk;
 pub use method::Method;
+pub use ntk::frequencies as ntk_frequencies;
 pub use p_drope::cutoff as partial_drop_cutoff;
 pub use rnope_swa::window as rnope_swa_window;
 pub use rope::frequencies as rope_frequencies;
@@ -59,11 +61,37 @@ pub enum Encoding {
     /// Rotary with frequencies that follow the length: a query at position i turns itself and all keys with those
     /// of a text of i + 1 tokens.
     Dynamic(DynamicNtk),
+    /// Each query head turns queries and keys in its own way (DoPE).
+    PerHead(Vec<HeadRotation>),
     /// The logit of a key d tokens back gets −slope · d, one slope a query head.
     Alibi {
         /// One a query head.
         slopes: Vec<f64>,
     },
+}
+
+/// What one query head does to its queries and keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadRotation {
+    /// Radians a token, one a pair; 0 is the identity.
+    pub inv_freq: Vec<f64>,
+    /// Multiplies each pair.
+    pub gain: Vec<f64>,
+    /// Added to both.
+    pub noise: Option<HeadNoise>,
+}
+
+/// Gaussian noise, a function of seed, head and position alone: it is the same however a text is cut into passes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadNoise {
+    /// Seed.
+    pub seed: u64,
+    /// Tells heads of all layers apart; below 2³².
+    pub stream: u64,
+    /// Standard deviation of what is added to queries.
+    pub query_std: f64,
+    /// Standard deviation of what is added to keys.
+    pub key_std: f64,
 }
 
 impl Positions {

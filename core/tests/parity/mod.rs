@@ -28,7 +28,7 @@ macro_rules! case {
     };
 }
 
-pub const CASES: [Case; 16] = [
+pub const CASES: [Case; 18] = [
     case!("rope"),
     case!("rope-mha-tied"),
     case!("pi"),
@@ -43,6 +43,8 @@ pub const CASES: [Case; 16] = [
     case!("llama3"),
     case!("yarn-mscale"),
     case!("longrope"),
+    case!("dope-parts"),
+    case!("dope-all"),
     case!("alibi"),
     case!("rnope-swa"),
 ];
@@ -67,6 +69,13 @@ impl Case {
         let file = SafeTensors::deserialize(self.expected).unwrap();
         let bytes = file.tensor("ids").unwrap().data();
         bytes.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap()) as u32).collect()
+    }
+
+    /// DoPE's scores, a row a criterion.
+    pub fn scores(&self) -> Vec<f64> {
+        let file = SafeTensors::deserialize(self.expected).unwrap();
+        let bytes = file.tensor("scores").unwrap().data();
+        bytes.chunks_exact(8).map(|value| f64::from_le_bytes(value.try_into().unwrap())).collect()
     }
 
     fn expected(&self) -> Vec<f32> {

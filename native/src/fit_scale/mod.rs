@@ -9,7 +9,7 @@ mod uniform;
 use std::path::Path;
 
 use anyhow::Result;
-use drope_core::config::HeadScales;
+use drope_core::config::{Config, HeadScales};
 
 use crate::device::{self, DeviceChoice};
 use crate::held_out::Subject;
@@ -26,6 +26,11 @@ pub enum Kind {
 
 /// Fits and writes the result into the model's config.
 pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<()> {
+    model_folder::save_config(folder, &fit(folder, kind, documents, seed, choice)?)
+}
+
+/// The model's config with the result in it.
+pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
     let device = device::open(choice)?.device;
     let device = if kind == Kind::Head { device.autodiff() } else { device };
     let subject = Subject::open(folder, documents, seed, &device)?;
@@ -40,5 +45,5 @@ pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
             config.head_scales = Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&subject)? });
         }
     }
-    model_folder::save_config(folder, &config)
+    Ok(config)
 }

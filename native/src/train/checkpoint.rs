@@ -36,6 +36,17 @@ impl Checkpoint {
         Ok(folder.exists().then_some(Self(folder)))
     }
 
+    /// Updates done.
+    pub fn step(&self) -> Result<usize> {
+        Ok(self.state()?.step)
+    }
+
+    fn state(&self) -> Result<State> {
+        let text = files::read_text(&self.0.join("state.json"))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged; start again in another --out", self.0.display()))
+    }
+
     /// State, model and optimizer as they were.
     pub fn load(
         &self,
@@ -44,9 +55,7 @@ impl Checkpoint {
         fresh: Optimizer,
         device: &Device,
     ) -> Result<(State, Model, Optimizer)> {
-        let text = files::read_text(&self.0.join("state.json"))?;
-        let state: State = serde_json::from_str(&text)
-            .with_context(|| format!("{} is damaged; start again in another --out", self.0.display()))?;
+        let state = self.state()?;
         if state.recipe != toml::to_string(recipe)? {
             bail!("the recipe is not the one that the run in {} began with", self.0.display());
         }
@@ -83,6 +92,7 @@ pub fn remove(out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn folder(out: &Path) -> PathBuf {
+/// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.
+pub fn folder(out: &Path) -> PathBuf {
     out.join("checkpoint")
 }

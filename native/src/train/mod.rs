@@ -30,6 +30,13 @@ pub struct Options<'a> {
     pub threads: usize,
     /// Updates between checkpoints.
     pub save_every: usize,
+    /// Updates after which to pause: the checkpoint is a model's folder, of a run cut short.
+    pub until: Option<usize>,
+}
+
+/// Steps done of the unfinished run in `out`; `None` where there is none.
+pub fn unfinished(out: &Path) -> Result<Option<usize>> {
+    Checkpoint::find(out)?.map(|checkpoint| checkpoint.step()).transpose()
 }
 
 /// `core pretrain`: a model from random weights; `pe` replaces the recipe's position embedding.
@@ -40,7 +47,8 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &Options) -> Result<()> 
     };
     shape.pe = pe.unwrap_or(shape.pe);
     let shape = shape.clone();
-    let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed))?;
+    let tokenizer =
+        Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, recipe.documents.passkey > 0.0))?;
     let config = new_config(&shape, &recipe, &tokenizer);
     config.check()?;
     let seed = recipe.seed;
@@ -94,6 +102,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         scalable_softmax: false,
         alibi: shape.pe == PositionEmbedding::Alibi,
         sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
+        dope_heads: None,
         bos_token_id: tokenizer.bos(),
     }
 }
@@ -141,12 +150,18 @@ fn run(
         state.tokens += batch.ids.len() as u64;
         progress.step(&mut state, &batch, &step.losses, learning_rate, norm)?;
         let stopped = interrupt::requested();
-        if stopped || (state.step % options.save_every == 0 && state.step < recipe.steps) {
+        let paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
+        if stopped || paused || (state.step % options.save_every == 0 && state.step < recipe.steps) {
             checkpoint::save(options.out, &state, recipe, config, &updated, tokenizer, &optimizer)?;
         }
         if stopped {
             let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
             return Err(interrupt::Stopped(message).into());
+        }
+        if paused {
+            let folder = checkpoint::folder(options.out);
+            println!("paused at step {} of {}; the model so far is in {}", state.step, recipe.steps, folder.display());
+            return Ok(());
         }
         model = Some(updated);
     }

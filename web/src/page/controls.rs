@@ -21,12 +21,15 @@ pub fn Controls(state: State) -> impl IntoView {
         Task::MultiKey => "one of four keys",
         Task::MultiQuery => "two of four keys",
         Task::MultiValue => "four values of one key",
+        Task::Passkey => "a pass key",
     };
-    let tasks = Task::ALL.map(|task| (task.name(), task_name(task)));
+    // The models of the page were not taught the words of pass keys.
+    let tasks = Task::ALL.into_iter().filter(|&task| task != Task::Passkey);
+    let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).collect();
     let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
     view! {
         <form class="controls" on:submit=submit aria-label="Question">
-            <Choice id="task" label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks.to_vec()
+            <Choice id="task" label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks
                 on_choose=move |name: String| if let Ok(task) = name.parse() { state.task.set(task) } />
             <Choice id="values" label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
                 on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
@@ -94,6 +97,9 @@ pub fn title(method: Method) -> &'static str {
         Method::YarnAsPrinted => "YaRN as printed",
         Method::Llama3 => "Llama 3",
         Method::LongRope => "LongRoPE",
+        Method::DopeParts => "DoPE by parts",
+        Method::DopeAll => "DoPE by all",
+        Method::DopeGaussian => "DoPE by Gaussian",
         Method::Drope => "DroPE",
         Method::PDrope => "Partial DroPE",
         Method::Nope => "NoPE from scratch",
@@ -115,6 +121,9 @@ pub fn explain(method: Method) -> &'static str {
         Method::YarnAsPrinted => "The formula in the DroPE paper, which comes out as position interpolation.",
         Method::Llama3 => "Frequencies that turn rarely within the context are stretched, those that turn often stay.",
         Method::LongRope => "Each frequency is stretched by a factor of its own, found by a search.",
+        Method::DopeParts => "NTK scaling, but in three heads of low entropy the low frequencies do not turn.",
+        Method::DopeAll => "NTK scaling, but three heads of low entropy have no positions.",
+        Method::DopeGaussian => "NTK scaling, but the queries and keys of three heads of low entropy are noise.",
         Method::Nope => "Trained without positions from the first step.",
         Method::Alibi => "Trained with a bias against distant tokens, in place of positions.",
         Method::RnopeSwa => {

@@ -27,17 +27,17 @@ fn Text(asked: Asked) -> impl IntoView {
     let mut text = Vec::new();
     for (sentence, kind) in asked.haystack {
         let class = match kind {
-            SentenceKind::Prose => "",
+            SentenceKind::Prose | SentenceKind::Sink => "",
             SentenceKind::Distractor => "distractor",
             SentenceKind::Needle => "needle",
         };
-        if kind != SentenceKind::Prose {
+        if !class.is_empty() {
             let place = format!("left:{:.1}%", 100.0 * before as f64 / letters as f64);
             marks.push(view! { <span class=class style=place></span> });
         }
         before += sentence.len() + 1;
         text.push(match kind {
-            SentenceKind::Prose => view! { <span>{sentence}" "</span> }.into_any(),
+            SentenceKind::Prose | SentenceKind::Sink => view! { <span>{sentence}" "</span> }.into_any(),
             _ => view! { <mark class=class>{sentence}</mark>" " }.into_any(),
         });
     }

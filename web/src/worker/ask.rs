@@ -109,11 +109,13 @@ async fn open(library: &mut Library, method: MethodName, extension: usize) -> Re
 
 fn draw(book: &Book, question: Question, depth: Option<f64>) -> Result<Sample, String> {
     let spec = Spec {
-        task: question.task,
-        values: question.values,
-        context: question.extension * book.config.max_position_embeddings,
         depth,
-        seed: question.seed,
+        ..Spec::new(
+            question.task,
+            question.values,
+            question.extension * book.config.max_position_embeddings,
+            question.seed,
+        )
     };
     sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())
 }

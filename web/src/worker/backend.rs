@@ -61,7 +61,7 @@ async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), 
 }
 
 fn prompt(book: &Book) -> Result<Vec<i32>, String> {
-    let spec = Spec { task: Task::Single, values: Values::Numbers, context: PROMPT + 8, depth: Some(0.0), seed: 1 };
+    let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
     let text = sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
     let ids = book.tokenizer.prompt(&text, book.config.bos_token_id).map_err(|error| error.to_string())?;
     Ok(ids.into_iter().take(PROMPT).map(|id| id as i32).collect())

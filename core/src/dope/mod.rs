@@ -1,0 +1,248 @@
+//! Which heads DoPE treats (Xiong et al. 2025, arXiv 2511.09146): those whose queries or keys have a low truncated matrix entropy.
+//!
+//! The paper contradicts itself in places; both readings are options here, and the first one is the default:
+//! - A head's score is −Σ_{i≤r} λ_i ln λ_i over the largest eigenvalues λ of its trace-normalised Gram matrix, for r = 1 the
+//!   share λ_1 itself (the printed formulas normalise within the r, or leave the sign out).
+//! - Heads of lowest or of highest score are chosen ([`Order`]).
+//! - Removing a head's encoding leaves its queries and keys unturned, or sets them to zero as printed ([`Removal`]).
+//! - By parts removes the frequencies below 2π/C, or those above as printed ([`Parts`]).
+//! - Gaussian noise has the variance of what it replaces, or 1 ([`Noise`]).
+
+#[cfg(feature = "train")]
+mod select;
+
+use serde::{Deserialize, Serialize};
+
+#[cfg(feature = "train")]
+pub use self::select::scores;
+use crate::error::{Error, Result};
+
+/// Heads that DoPE treats, and how: what `core dope select` writes, and the field `dope_heads` of a config.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DopeHeads {
+    /// What the heads were chosen by.
+    pub criterion: Criterion,
+    /// Extension factor of the texts that they were chosen on.
+    pub extension: usize,
+    /// What removing a head's encoding means.
+    #[serde(default)]
+    pub removal: Removal,
+    /// Which frequencies `dope-parts` removes.
+    #[serde(default)]
+    pub parts: Parts,
+    /// How strong the noise of `dope-gaussian` is.
+    #[serde(default)]
+    pub noise: Noise,
+    /// Seed of the noise.
+    pub seed: u64,
+    /// The heads.
+    pub heads: Vec<DopeHead>,
+}
+
+/// One head.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DopeHead {
+    /// Layer, from 0.
+    pub layer: usize,
+    /// Query head, from 0.
+    pub head: usize,
+    /// Truncated matrix entropy.
+    pub score: f64,
+    /// Standard deviation of its queries.
+    pub query_std: f64,
+    /// Standard deviation of its keys.
+    pub key_std: f64,
+}
+
+/// What heads are chosen by.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// Queries or keys.
+    pub from: From,
+    /// Where in the forward pass.
+    pub stage: Stage,
+    /// r: eigenvalues that count; `None`: all.
+    pub rank: Option<usize>,
+    /// Which end of the ranking.
+    pub order: Order,
+}
+
+macro_rules! choice {
+    ($(#[$about:meta])* $name:ident: $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// Name on the command line and in files.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = crate::Error;
+
+            fn from_str(name: &str) -> crate::Result<Self> {
+                match name {
+                    $($text => Ok(Self::$variant),)*
+                    _ => Err(crate::Error::UnknownName {
+                        what: $what,
+                        name: name.to_owned(),
+                        choices: [$($text),*].join(", "),
+                    }),
+                }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = crate::Error;
+
+            fn try_from(name: String) -> crate::Result<Self> {
+                name.parse()
+            }
+        }
+
+        impl std::convert::From<$name> for String {
+            fn from(choice: $name) -> Self {
+                choice.name().to_owned()
+            }
+        }
+    };
+}
+
+choice! {
+    /// What the Gram matrix is of.
+    From: "projection" {
+        /// Queries: they tell heads apart better, says the paper.
+        #[default]
+        Query = "query",
+        /// Keys; heads of a group share theirs.
+        Key = "key",
+    }
+}
+
+choice! {
+    /// Where in the forward pass queries and keys are taken.
+    Stage: "stage" {
+        /// As projected.
+        PreNtk = "pre_ntk",
+        /// Turned by the frequencies of NTK scaling.
+        #[default]
+        PostNtk = "post_ntk",
+        /// Turned by the frequencies of training.
+        PostRope = "post_rope",
+    }
+}
+
+choice! {
+    /// Which heads of the ranking are treated.
+    Order: "order" {
+        /// The lowest scores: nearly all energy in few directions.
+        #[default]
+        Ascending = "ascending",
+        /// The highest.
+        Descending = "descending",
+    }
+}
+
+choice! {
+    /// What removing a position encoding means.
+    Removal: "removal" {
+        /// Queries and keys are not turned.
+        #[default]
+        Identity = "identity",
+        /// They are zero: such a head gives every token the same weight.
+        Zero = "zero",
+    }
+}
+
+choice! {
+    /// Which frequencies are removed by parts.
+    Parts: "part" {
+        /// Those below 2π/C.
+        #[default]
+        Low = "low",
+        /// Those of at least 2π/C.
+        High = "high",
+    }
+}
+
+choice! {
+    /// Variance of the noise.
+    Noise: "noise" {
+        /// That of the queries and keys that it replaces.
+        #[default]
+        Matched = "matched",
+        /// 1.
+        Unit = "unit",
+    }
+}
+
+impl DopeHeads {
+    /// Whether a model has these heads.
+    ///
+    /// # Errors
+    /// If it does not, or a number is not finite.
+    pub fn check(&self, layers: usize, heads: usize) -> Result<()> {
+        let fits = |head: &DopeHead| {
+            head.layer < layers && head.head < heads && head.query_std.is_finite() && head.key_std.is_finite()
+        };
+        match self.heads.iter().find(|head| !fits(head)) {
+            None => Ok(()),
+            Some(head) => Err(Error::Config(format!(
+                "dope_heads names layer {} head {}, but the model has {layers} layers of {heads} heads; choose the heads on this model",
+                head.layer, head.head
+            ))),
+        }
+    }
+
+    /// The choice in a few letters, for results: `query r16 post_ntk ascending 3`, and what is not the default.
+    pub fn label(&self) -> String {
+        let Criterion { from, stage, rank, order } = self.criterion;
+        let rank = rank.map_or("all".to_owned(), |r| format!("r{r}"));
+        let mut label = format!(
+            "{} {rank} {} {} {} at {}x",
+            from.name(),
+            stage.name(),
+            order.name(),
+            self.heads.len(),
+            self.extension
+        );
+        let usual = [Removal::default().name(), Parts::default().name(), Noise::default().name()];
+        for (name, usual) in [self.removal.name(), self.parts.name(), self.noise.name()].into_iter().zip(usual) {
+            if name != usual {
+                label.push(' ');
+                label.push_str(name);
+            }
+        }
+        label
+    }
+}
+
+/// The score of a head whose queries or keys have these eigenvalues, largest first, of sum 1: their truncated entropy in nats, for
+/// r = 1 the largest itself.
+pub fn truncated_entropy(eigenvalues: &[f64], rank: Option<usize>) -> f64 {
+    match rank {
+        Some(1) => eigenvalues.first().copied().unwrap_or(0.0),
+        _ => {
+            let counted = eigenvalues.iter().take(rank.unwrap_or(usize::MAX));
+            counted.filter(|&&lambda| lambda > 0.0).map(|&lambda| -lambda * lambda.ln()).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::truncated_entropy;
+
+    #[test]
+    fn entropy_counts_the_largest_eigenvalues() {
+        let spectrum = [0.5, 0.25, 0.25];
+        assert!((truncated_entropy(&spectrum, None) - 1.5 * 2f64.ln()).abs() < 1e-12);
+        assert!((truncated_entropy(&spectrum, Some(2)) - 2f64.ln()).abs() < 1e-12);
+        assert_eq!(truncated_entropy(&spectrum, Some(1)), 0.5);
+        assert_eq!(truncated_entropy(&[1.0, 0.0], None), 0.0);
+    }
+}

@@ -1,0 +1,130 @@
+//! The scores that heads are chosen by.
+
+use burn::tensor::{Int, Tensor, TensorData};
+use nalgebra::DMatrix;
+
+use super::{Criterion, DopeHead, From, Stage, truncated_entropy};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::generate::CHUNK;
+use crate::model::{Cache, Model};
+use crate::positions::{Method, ntk_frequencies, rope_frequencies};
+
+/// What is summed up of the queries or keys of one head.
+#[derive(Clone)]
+struct Sums {
+    /// Σ x xᵀ.
+    gram: DMatrix<f64>,
+    /// Numbers, their sum and the sum of their squares.
+    moments: [f64; 3],
+}
+
+/// Score of every query head, layer after layer, on texts that are read with NTK scaling by `factor`.
+///
+/// # Errors
+/// If a text holds an id outside the vocabulary, or the device fails.
+pub async fn scores(
+    model: &Model,
+    config: &Config,
+    criterion: &Criterion,
+    factor: f64,
+    texts: &[Vec<u32>],
+) -> Result<Vec<DopeHead>> {
+    let inv_freq = match criterion.stage {
+        Stage::PreNtk => vec![0.0; config.head_dim / 2],
+        Stage::PostNtk => ntk_frequencies(config, factor),
+        Stage::PostRope => rope_frequencies(config.rope.rope_theta, config.head_dim),
+    };
+    let blank = Sums { gram: DMatrix::zeros(config.head_dim, config.head_dim), moments: [0.0; 3] };
+    let mut queries = vec![vec![blank.clone(); config.num_attention_heads]; config.num_hidden_layers];
+    let mut keys = vec![vec![blank; config.num_key_value_heads]; config.num_hidden_layers];
+    for text in texts {
+        read(model, config, factor, text, &inv_freq, &mut queries, &mut keys).await?;
+    }
+    let mut heads = Vec::new();
+    for layer in 0..config.num_hidden_layers {
+        for head in 0..config.num_attention_heads {
+            let (query, key) = (&queries[layer][head], &keys[layer][head / config.group_size()]);
+            let judged = if criterion.from == From::Query { query } else { key };
+            heads.push(DopeHead {
+                layer,
+                head,
+                score: truncated_entropy(&spectrum(judged.gram.clone()), criterion.rank),
+                query_std: query.deviation(),
+                key_std: key.deviation(),
+            });
+        }
+    }
+    Ok(heads)
+}
+
+async fn read(
+    model: &Model,
+    config: &Config,
+    factor: f64,
+    text: &[u32],
+    inv_freq: &[f64],
+    queries: &mut [Vec<Sums>],
+    keys: &mut [Vec<Sums>],
+) -> Result<()> {
+    if let Some(&id) = text.iter().find(|&&id| id as usize >= config.vocab_size) {
+        return Err(Error::TokenId { id, vocab_size: config.vocab_size });
+    }
+    let device = model.device();
+    let positions = Method::Ntk.positions(config, factor)?;
+    let mut cache = Cache::new(config, &positions, text.len(), &device);
+    for (index, chunk) in text.chunks(CHUNK).enumerate() {
+        let ids: Vec<i32> = chunk.iter().map(|&id| id as i32).collect();
+        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, chunk.len()]), &device);
+        let watch = model.watch(ids, &positions, Some(&mut cache));
+        for (sums, seen) in queries.iter_mut().chain(&mut *keys).zip(watch.queries.into_iter().chain(watch.keys)) {
+            let [_, _, seq, width] = seen.dims(); // [1, heads, seq, head_dim]
+            let data = seen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+            let values: Vec<f64> = data.iter::<f64>().collect();
+            for (sums, rows) in sums.iter_mut().zip(values.chunks(seq * width)) {
+                for (row, position) in rows.chunks(width).zip(index * CHUNK..) {
+                    sums.add(&turned(row, inv_freq, position));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pairs (m, m + width/2) of a row turned by `position · inv_freq[m]`.
+fn turned(row: &[f64], inv_freq: &[f64], position: usize) -> Vec<f64> {
+    let half = inv_freq.len();
+    let mut turned = row.to_vec();
+    for (m, omega) in inv_freq.iter().enumerate() {
+        let (sin, cos) = (position as f64 * omega).sin_cos();
+        turned[m] = row[m] * cos - row[m + half] * sin;
+        turned[m + half] = row[m + half] * cos + row[m] * sin;
+    }
+    turned
+}
+
+impl Sums {
+    fn add(&mut self, row: &[f64]) {
+        for (i, a) in row.iter().enumerate() {
+            for (j, b) in row.iter().enumerate() {
+                self.gram[(i, j)] += a * b;
+            }
+            self.moments[0] += 1.0;
+            self.moments[1] += a;
+            self.moments[2] += a * a;
+        }
+    }
+
+    fn deviation(&self) -> f64 {
+        let [n, sum, squares] = self.moments;
+        (squares / n - (sum / n).powi(2)).max(0.0).sqrt()
+    }
+}
+
+/// Eigenvalues of a Gram matrix that is divided by its trace, largest first.
+fn spectrum(gram: DMatrix<f64>) -> Vec<f64> {
+    let trace = gram.trace().max(f64::MIN_POSITIVE);
+    let mut eigenvalues: Vec<f64> = gram.symmetric_eigenvalues().iter().map(|value| value / trace).collect();
+    eigenvalues.sort_by(|a, b| b.total_cmp(a));
+    eigenvalues
+}

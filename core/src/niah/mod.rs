@@ -1,0 +1,190 @@
+//! Needle-in-a-haystack tasks: RULER's (Hsieh et al. 2024, arXiv 2404.06654) in its words and those of the DroPE paper, and
+//! the passkey of Wang et al. (2024, arXiv 2404.12224).
+
+mod draw;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::draw::{Sinks, Spec, sample};
+use crate::error::{Error, Result};
+use crate::language::{Values, list, passkey};
+
+/// Needles in every task of RULER's but `single`.
+const PAIRS: usize = 4;
+
+/// Kinds of retrieval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// One needle.
+    Single,
+    /// Four needles with different keys, one asked for.
+    MultiKey,
+    /// Four needles with different keys, two asked for.
+    MultiQuery,
+    /// Four needles with one key, all asked for.
+    MultiValue,
+    /// Wang's pass key, a number of five digits.
+    Passkey,
+}
+
+impl Task {
+    /// Every task.
+    pub const ALL: [Self; 5] = [Self::Single, Self::MultiKey, Self::MultiQuery, Self::MultiValue, Self::Passkey];
+
+    /// Name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::MultiKey => "multi-key",
+            Self::MultiQuery => "multi-query",
+            Self::MultiValue => "multi-value",
+            Self::Passkey => "passkey",
+        }
+    }
+
+    /// The filler that the task's authors use.
+    pub fn filler(self) -> Filler {
+        if self == Self::Passkey { Filler::Grass } else { Filler::Prose }
+    }
+
+    /// Most tokens that an answer can need.
+    pub fn max_answer_tokens(self) -> usize {
+        // A value, and what joins it to the next: digits, a space token where a tokenizer has one, "," or " and".
+        let values = match self {
+            Self::Single | Self::MultiKey => 1,
+            Self::MultiQuery => 2,
+            Self::MultiValue => PAIRS,
+            Self::Passkey => return passkey::DIGITS + 3,
+        };
+        values * (Values::DIGITS + 3)
+    }
+}
+
+impl std::str::FromStr for Task {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| Error::UnknownName {
+            what: "task",
+            name: name.to_owned(),
+            choices: Self::ALL.map(Self::name).join(", "),
+        })
+    }
+}
+
+/// What needles are hidden in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Filler {
+    /// Sentences that are all different.
+    Prose,
+    /// Wang's five sentences over and over. Hostile to models without positions: to them equal tokens in equal surroundings
+    /// are nearly one (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
+    Grass,
+}
+
+impl Filler {
+    /// Name on the command line and in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prose => "prose",
+            Self::Grass => "grass",
+        }
+    }
+}
+
+impl std::str::FromStr for Filler {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        [Self::Prose, Self::Grass].into_iter().find(|filler| filler.name() == name).ok_or_else(|| Error::UnknownName {
+            what: "filler",
+            name: name.to_owned(),
+            choices: "prose, grass".to_owned(),
+        })
+    }
+}
+
+/// One question over one haystack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Sentences of prose and needles, in order.
+    pub haystack: Vec<Sentence>,
+    /// What is asked behind the haystack.
+    pub question: String,
+    /// Values that a right answer holds, in the order in which a model is taught to give them.
+    pub references: Vec<String>,
+    /// Whether the order of the values is part of the question (all tasks but multi-value).
+    pub ordered: bool,
+}
+
+/// A sentence of the haystack.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sentence {
+    /// Its words.
+    pub text: String,
+    /// Whether it is prose, a needle, or a needle that is asked for.
+    pub kind: SentenceKind,
+}
+
+/// What a sentence of the haystack is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SentenceKind {
+    /// Filler, and the introduction of a passkey.
+    Prose,
+    /// Tokens that attract attention and say nothing.
+    Sink,
+    /// A needle that is not asked for.
+    Distractor,
+    /// A needle that is asked for.
+    Needle,
+}
+
+impl Sample {
+    /// The whole text that the model reads.
+    pub fn prompt(&self) -> String {
+        let mut text: Vec<&str> = self.haystack.iter().map(|sentence| sentence.text.as_str()).collect();
+        text.push(&self.question);
+        text.join(" ")
+    }
+
+    /// The answer that a model is taught to give.
+    pub fn expected(&self) -> String {
+        let references: Vec<&str> = self.references.iter().map(String::as_str).collect();
+        format!("{}.", list(&references))
+    }
+
+    /// Where the needle that is asked for begins, from 0 (start) to 1 (end of the haystack), in sentences' letters.
+    pub fn depth(&self) -> f64 {
+        let letters = |sentences: &[Sentence]| sentences.iter().map(|sentence| sentence.text.len() + 1).sum::<usize>();
+        let at = self.haystack.iter().position(|sentence| sentence.kind == SentenceKind::Needle).unwrap_or(0);
+        letters(&self.haystack[..at]) as f64 / letters(&self.haystack) as f64
+    }
+
+    /// Scores an answer.
+    pub fn score(&self, answer: &str) -> Score {
+        let answer = answer.to_lowercase();
+        let found = self.references.iter().filter(|reference| answer.contains(&reference.to_lowercase())).count();
+        let mut given: Vec<&str> = answer
+            .split(|letter: char| !letter.is_alphanumeric())
+            .filter(|word| !word.is_empty() && *word != "and")
+            .collect();
+        let mut wanted: Vec<&str> = self.references.iter().map(String::as_str).collect();
+        if !self.ordered {
+            given.sort_unstable();
+            wanted.sort_unstable();
+        }
+        Score { exact: given == wanted, string_match: found as f64 / self.references.len() as f64 }
+    }
+}
+
+/// How good an answer is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// The answer is the values that were asked for and nothing else.
+    pub exact: bool,
+    /// RULER's score: the share of the values that occur in the answer, upper and lower case alike.
+    pub string_match: f64,
+}

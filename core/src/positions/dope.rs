@@ -1,0 +1,66 @@
+//! DoPE (Xiong et al. 2025, arXiv 2511.09146): NTK scaling in all heads but a few, whose encoding is removed in part, as a
+//! whole, or together with their queries and keys.
+
+use super::{Encoding, HeadNoise, HeadRotation, LayerPositions, Positions, ntk, p_drope, rope};
+use crate::config::Config;
+use crate::dope::{DopeHead, DopeHeads, Noise, Parts, Removal};
+use crate::error::{Error, Result};
+
+/// What becomes of the chosen heads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Treatment {
+    Parts,
+    All,
+    Gaussian,
+}
+
+/// α of the NTK scaling is the extension factor, the same for a whole run.
+pub(super) fn positions(config: &Config, factor: f64, treatment: Treatment, method: &'static str) -> Result<Positions> {
+    let dope = config.dope_heads.as_ref().ok_or_else(|| Error::Method {
+        method,
+        reason: "the heads are not chosen; run `core dope select`, and give its file with --heads or use --save".into(),
+    })?;
+    let scaled = ntk::frequencies(config, factor);
+    let plain = Encoding::Rotary { inv_freq: scaled.clone(), attention_factor: 1.0 };
+    let layer = |layer: usize| {
+        let chosen: Vec<&DopeHead> = dope.heads.iter().filter(|head| head.layer == layer).collect();
+        if chosen.is_empty() {
+            return plain.clone();
+        }
+        let rotation = |head: usize| match chosen.iter().find(|chosen| chosen.head == head) {
+            None => HeadRotation { inv_freq: scaled.clone(), gain: vec![1.0; scaled.len()], noise: None },
+            Some(chosen) => treated(config, dope, chosen, &scaled, treatment),
+        };
+        Encoding::PerHead((0..config.num_attention_heads).map(rotation).collect())
+    };
+    let layers =
+        (0..config.num_hidden_layers).map(|index| LayerPositions { encoding: layer(index), window: None }).collect();
+    Ok(Positions { layers, logit_scale: 1.0, head_scales: Vec::new() })
+}
+
+fn treated(config: &Config, dope: &DopeHeads, head: &DopeHead, scaled: &[f64], treatment: Treatment) -> HeadRotation {
+    // Bands are those of the trained frequencies: what turned less than once in training.
+    let cut = p_drope::cutoff(config.max_position_embeddings);
+    let trained = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let is_removed = |m: usize| match treatment {
+        Treatment::All | Treatment::Gaussian => true,
+        Treatment::Parts => (trained[m] < cut) == (dope.parts == Parts::Low),
+    };
+    // Noise takes the place of what it removes; elsewhere a removed encoding leaves the vectors as they are.
+    let removed_gain = if treatment == Treatment::Gaussian || dope.removal == Removal::Zero { 0.0 } else { 1.0 };
+    let pick = |kept: f64, removed: f64, m: usize| if is_removed(m) { removed } else { kept };
+    let (query_std, key_std) = match dope.noise {
+        Noise::Matched => (head.query_std, head.key_std),
+        Noise::Unit => (1.0, 1.0),
+    };
+    HeadRotation {
+        inv_freq: scaled.iter().enumerate().map(|(m, &omega)| pick(omega, 0.0, m)).collect(),
+        gain: (0..scaled.len()).map(|m| pick(1.0, removed_gain, m)).collect(),
+        noise: (treatment == Treatment::Gaussian).then(|| HeadNoise {
+            seed: dope.seed,
+            stream: (head.layer * config.num_attention_heads + head.head) as u64,
+            query_std,
+            key_std,
+        }),
+    }
+}

@@ -1,0 +1,79 @@
+//! Figure 5 of the DroPE paper: YaRN against cropping.
+
+use anyhow::Result;
+use drope_core::niah::Task;
+use drope_core::perplexity::PerplexityCell;
+use drope_core::positions::Method;
+use serde_json::json;
+
+use super::chart::{self, Axes, Line};
+use super::lab::{Ask, Lab};
+use super::report::{Section, percent, picture, standing, table};
+
+const METHODS: [(&str, &str, Method); 5] = [
+    ("RoPE", "nano-rope", Method::Rope),
+    ("YaRN", "nano-rope", Method::Yarn),
+    ("RoPE, cropped", "nano-rope", Method::Crop),
+    ("DroPE", "nano-drope", Method::Drope),
+    ("partial DroPE", "nano-p-drope", Method::PDrope),
+];
+
+pub fn section(lab: &Lab) -> Result<Option<Section>> {
+    let trials = if lab.is_quick() { 30 } else { 500 };
+    let (mut perplexities, mut scores) = (Vec::new(), Vec::new());
+    for (name, model, method) in METHODS {
+        perplexities.push((name, lab.perplexity(model, &[method], None)?));
+        scores.push((
+            name,
+            lab.niah("niah.json", model, &Ask::new(&[method], Task::MultiKey, lab.extensions(), trials))?,
+        ));
+    }
+    let line = |name: &str, points: Vec<(f64, f64)>| Line { name: name.to_owned(), points };
+    let log = [true, true];
+    let of_perplexity = |(name, cells): &(&str, Vec<PerplexityCell>)| {
+        line(name, cells.iter().map(|cell| (cell.extension as f64, cell.perplexity)).collect())
+    };
+    let perplexity = chart::lines(
+        &Axes { x: "s, multiples of the training context", y: "perplexity", is_log: log },
+        &perplexities.iter().map(of_perplexity).collect::<Vec<_>>(),
+    )?;
+    let found = scores
+        .iter()
+        .map(|(name, cells)| line(name, cells.iter().map(|c| (c.extension as f64, 100.0 * c.accuracy)).collect()));
+    let niah = chart::lines(
+        &Axes { x: "s, multiples of the training context", y: "multi-key, % exact", is_log: [true, false] },
+        &found.collect::<Vec<_>>(),
+    )?;
+    let header = lab.extensions().into_iter().map(|s| format!("{s}×"));
+    let header: Vec<String> = std::iter::once("perplexity; multi-key".to_owned()).chain(header).collect();
+    let rows = perplexities.iter().zip(&scores).map(|((name, losses), (_, cells))| {
+        let cell = |(loss, cell): (&PerplexityCell, _)| format!("{:.2}; {}", loss.perplexity, percent(Some(cell)));
+        std::iter::once((*name).to_owned()).chain(losses.iter().zip(cells).map(cell)).collect()
+    });
+    let body = format!(
+        "{}{}{}",
+        table(&header, &rows.collect::<Vec<Vec<String>>>()),
+        picture("crop-perplexity.svg", "Perplexity of held-out documents in windows of s contexts."),
+        picture("crop-niah.svg", "One of four keys, numbers.")
+    );
+    let at = |name: &str| scores.iter().find(|(known, _)| *known == name).and_then(|(_, cells)| cells.get(1));
+    let verdict = match (at("YaRN"), at("RoPE, cropped")) {
+        (Some(yarn), Some(crop)) => {
+            let (sentence, is_above) = standing("YaRN", yarn, &[("cropping", crop)]);
+            let holds = if is_above { "does not hold here: YaRN finds far needles" } else { "holds here" };
+            format!("{sentence} The paper's finding, that YaRN retrieves no more than a cropped text, {holds}.")
+        }
+        _ => "Not measured.".to_owned(),
+    };
+    Ok(Some(Section {
+        title: "YaRN against cropping (DroPE paper, figure 5)",
+        paper: "up to 2x YaRN keeps perplexity, as cropping does, but neither finds needles that are far from the question.".into(),
+        body,
+        verdict,
+        numbers: json!({
+            "perplexity": perplexities.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
+            "multi-key": scores.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
+        }),
+        charts: vec![("crop-perplexity.svg".into(), perplexity), ("crop-niah.svg".into(), niah)],
+    }))
+}

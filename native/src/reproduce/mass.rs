@@ -1,0 +1,71 @@
+//! Figure 8 of the DroPE paper: attention on the needle; and Wang's figure 3, entropy.
+
+use anyhow::{Context, Result};
+use drope_core::positions::Method;
+use drope_core::probe::HeadCell;
+use serde_json::json;
+
+use super::lab::{Lab, SEED};
+use super::report::{Section, table};
+use crate::probe;
+
+const METHODS: [(&str, &str, Method); 6] = [
+    ("RoPE", "nano-rope", Method::Rope),
+    ("PI", "nano-rope", Method::Pi),
+    ("YaRN", "nano-rope", Method::Yarn),
+    ("NoPE", "nano-nope", Method::Nope),
+    ("DroPE", "nano-drope", Method::Drope),
+    ("partial DroPE", "nano-p-drope", Method::PDrope),
+];
+
+pub fn section(lab: &Lab) -> Result<Option<Section>> {
+    let extensions = lab.extensions();
+    let (mut rows, mut numbers) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
+    for (name, model, method) in METHODS {
+        let Some(folder) = lab.model(model) else { continue };
+        let cells = probe::run(&probe::Request {
+            model: folder,
+            methods: vec![method],
+            extensions: extensions.clone(),
+            trials: if lab.is_quick() { 8 } else { 50 },
+            seed: SEED,
+            json: None,
+            device: lab.device(),
+        })?;
+        // The head that looks up the needle within the context is followed to longer texts.
+        let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
+        let best = at(1).max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question));
+        let best = best.context("no head was probed")?.clone();
+        let same = |cell: &&HeadCell| (cell.layer, cell.head) == (best.layer, best.head);
+        let followed: Vec<&HeadCell> = extensions.iter().filter_map(|&s| at(s).find(same)).collect();
+        let cell = |cell: &&HeadCell| {
+            format!("{:.3}; {:.2} of {:.2}", cell.needle_of_question, cell.entropy, cell.entropy_bound)
+        };
+        let named = format!("{name} (layer {}, head {})", best.layer, best.head);
+        rows.push(std::iter::once(named).chain(followed.iter().map(cell)).collect::<Vec<String>>());
+        if let [first, .., last] = followed[..] {
+            kept.push((name, last.needle_of_question / first.needle_of_question));
+        }
+        numbers.extend(cells);
+    }
+    let header = extensions.iter().map(|s| format!("{s}×"));
+    let header: Vec<String> =
+        std::iter::once("attention on the needle; entropy of its bound, nats".to_owned()).chain(header).collect();
+    let longest = extensions.last().copied().unwrap_or(1);
+    let kept: Vec<String> = kept.iter().map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect();
+    Ok(Some(Section {
+        title: "Attention on the needle (DroPE paper, figure 8; Wang et al., figure 3)",
+        paper: "in a semantic head of Qwen2.5-0.5B, YaRN shifts the last query's attention away from the needle. Wang et al.: \
+            the entropy of NoPE's heads grows with the length towards its bound ln i, and attention is distracted."
+            .into(),
+        body: format!(
+            "The head with most attention on the needle at 1×, of the token of the question that looks at it most: these models \
+             look it up at the key inside the question, not at the last token.\n\n{}",
+            table(&header, &rows)
+        ),
+        verdict: format!("Of its attention at 1x, the head keeps on the needle at {longest}x: {}.", kept.join(", ")),
+        numbers: json!(numbers),
+        charts: Vec::new(),
+    }))
+}

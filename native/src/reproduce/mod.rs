@@ -1,0 +1,84 @@
+//! `core reproduce`: the papers' tables and figures at nano size, each beside what the paper found.
+
+mod chart;
+mod crop;
+mod cut;
+mod dope;
+mod drop_time;
+mod frequencies;
+mod gradients;
+mod lab;
+mod loss;
+mod mass;
+mod passkey;
+mod qk_norm;
+mod report;
+mod retrieval;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use self::lab::Lab;
+use self::report::Section;
+use crate::device::DeviceChoice;
+use crate::interrupt;
+
+/// What `core reproduce` is told.
+pub struct Request {
+    /// Folder for the report.
+    pub out: PathBuf,
+    /// Folder of results files: what they hold is not measured again.
+    pub data: PathBuf,
+    /// Folder of the models to begin with.
+    pub models: PathBuf,
+    /// Folder of the recipes of those that are missing.
+    pub recipes: PathBuf,
+    /// Few questions, nothing trained.
+    pub quick: bool,
+    /// Only sections with these names; empty: all.
+    pub only: Vec<String>,
+    pub device: DeviceChoice,
+    pub threads: usize,
+}
+
+/// A table or figure: its name, and what makes it. `None` where a quick run leaves it out.
+type Maker = fn(&Lab) -> Result<Option<Section>>;
+
+const SECTIONS: [(&str, Maker); 12] = [
+    ("retrieval", retrieval::section),
+    ("loss", loss::section),
+    ("gradients", gradients::section),
+    ("crop", crop::section),
+    ("frequencies", frequencies::section),
+    ("mass", mass::section),
+    ("dope", dope::section),
+    ("cut", cut::section),
+    ("passkey", passkey::section),
+    ("drop-time", drop_time::section),
+    ("qk-norm", qk_norm::section),
+    ("long", retrieval::beyond),
+];
+
+/// Makes every section, and the report after each, so that a stopped run has what it got to.
+pub fn run(request: &Request) -> Result<()> {
+    if let Some(name) = request.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
+        let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
+        bail!("there is no section {name:?}; use {}", known.join(", "));
+    }
+    interrupt::watch()?;
+    let lab = Lab::new(request)?;
+    for (name, make) in SECTIONS {
+        if !request.only.is_empty() && !request.only.iter().any(|only| only == name) {
+            continue;
+        }
+        println!("\n== {name}");
+        match make(&lab)? {
+            Some(section) => report::save(&request.out, name, section)?,
+            None => println!("left out of a quick run"),
+        }
+        report::join(&request.out, &SECTIONS.map(|(name, _)| name), request.quick)?;
+    }
+    println!("\nthe report is {}", request.out.join("README.md").display());
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Wang et al. (2024): pass keys at growing lengths, with and without temperatures.
+
+use std::path::Path;
+
+use anyhow::Result;
+use drope_core::niah::Task;
+use drope_core::perplexity::PerplexityCell;
+use drope_core::positions::Method;
+use drope_core::results::Cell;
+use serde_json::json;
+
+use super::chart::{self, Axes, Line};
+use super::lab::{Ask, Lab};
+use super::report::{Section, percent, picture, standing, table};
+use crate::fit_scale::{self, Kind};
+use crate::recipe::PositionEmbedding;
+use crate::{files, model_folder};
+
+const DEPTHS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+const TRIALS: usize = 20;
+
+pub fn section(lab: &Lab) -> Result<Option<Section>> {
+    if lab.is_quick() {
+        return Ok(None);
+    }
+    let rope = lab.pretrained("passkey-rope", "reproduction/passkey.toml", PositionEmbedding::Rope, None)?;
+    let nope = lab.pretrained("passkey-nope", "reproduction/passkey.toml", PositionEmbedding::Nope, None)?;
+    fitted(lab, &nope, "passkey-nope-uniform", Kind::Uniform)?;
+    fitted(lab, &nope, "passkey-nope-head", Kind::Head)?;
+    let _ = rope;
+    let systems = [
+        ("RoPE", "passkey-rope", Method::Rope),
+        ("RoPE with YaRN", "passkey-rope", Method::Yarn),
+        ("NoPE", "passkey-nope", Method::Nope),
+        ("NoPE, UniformScale", "passkey-nope-uniform", Method::Nope),
+        ("NoPE, HeadScale", "passkey-nope-head", Method::Nope),
+    ];
+    let extensions = lab.extensions();
+    let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
+    for (name, model, method) in systems {
+        let ask =
+            Ask { depths: DEPTHS.map(Some).to_vec(), ..Ask::new(&[method], Task::Passkey, extensions.clone(), TRIALS) };
+        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, &[method], None)?));
+    }
+    // All depths of a length together.
+    let whole = |cells: &[Cell], extension: usize| {
+        let at: Vec<&Cell> = cells.iter().filter(|cell| cell.extension == extension).collect();
+        let (trials, correct) = (at.iter().map(|cell| cell.trials).sum(), at.iter().map(|cell| cell.correct).sum());
+        Cell { trials, correct, ..at[0].clone() }.scored(0.0)
+    };
+    let header = extensions.iter().map(|s| format!("{s}×"));
+    let header: Vec<String> = std::iter::once("pass key; perplexity of prose".to_owned()).chain(header).collect();
+    let line = |(name, cells, losses): &(&str, Vec<Cell>, Vec<PerplexityCell>)| {
+        let cell = |&s: &usize| {
+            let loss = losses.iter().find(|cell| cell.extension == s).map_or(f64::NAN, |cell| cell.perplexity);
+            format!("{}; {loss:.1}", percent(Some(&whole(cells, s))))
+        };
+        std::iter::once((*name).to_owned()).chain(extensions.iter().map(cell)).collect()
+    };
+    let mut body = table(&header, &rows.iter().map(line).collect::<Vec<Vec<String>>>());
+    let depths = DEPTHS.iter().map(|depth| format!("depth {depth}"));
+    let longest = extensions.last().copied().unwrap_or(1);
+    let header: Vec<String> = std::iter::once(format!("at {longest}×")).chain(depths).collect();
+    let by_depth = |(name, cells, _): &(&str, Vec<Cell>, Vec<PerplexityCell>)| {
+        let scores = cells.iter().filter(|cell| cell.extension == longest).map(|cell| percent(Some(cell)));
+        std::iter::once((*name).to_owned()).chain(scores).collect()
+    };
+    body.push_str(&table(&header, &rows.iter().map(by_depth).collect::<Vec<Vec<String>>>()));
+    let of_losses = |(name, _, losses): &(&str, Vec<Cell>, Vec<PerplexityCell>)| Line {
+        name: (*name).to_owned(),
+        points: losses.iter().map(|cell| (cell.extension as f64, cell.perplexity)).collect(),
+    };
+    let axes = Axes { x: "s, multiples of the training context", y: "perplexity", is_log: [true, true] };
+    let svg = chart::lines(&axes, &rows.iter().map(of_losses).collect::<Vec<_>>())?;
+    body.push_str(&picture("passkey.svg", "Perplexity of held-out documents."));
+    let at = |index: usize| whole(&rows[index].1, longest);
+    let (plain, uniform, head) = (at(2), at(3), at(4));
+    let (sentence, is_above) = standing("HeadScale", &head, &[("NoPE", &plain), ("UniformScale", &uniform)]);
+    Ok(Some(Section {
+        title: "Pass keys and temperatures of NoPE (Wang et al. 2024, figures 1 and 4)",
+        paper: "NoPE reads some 20 % beyond its training length, RoPE 10 %; scaling the logits by 1.2 carries NoPE to more than \
+            twice, and a temperature for each head further still, with pass keys found that plain NoPE misses."
+            .into(),
+        body: format!(
+            "Models trained on pass keys no longer than C (recipes/reproduction/passkey.toml); {} questions a cell, {} depths, \
+             Wang's repeated filler; numbers divisible by 8 are kept from training.\n\n{body}",
+            TRIALS * DEPTHS.len(),
+            DEPTHS.len()
+        ),
+        verdict: format!("{sentence} The paper's ordering {} here.", if is_above { "holds" } else { "does not show" }),
+        numbers: json!(rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>()),
+        charts: vec![("passkey.svg".into(), svg)],
+    }))
+}
+
+/// A copy of a model with a temperature of its own.
+fn fitted(lab: &Lab, from: &Path, name: &str, kind: Kind) -> Result<()> {
+    if lab.model(name).is_some() {
+        return Ok(());
+    }
+    let out = lab.own(name);
+    for file in ["config.json", "tokenizer.json"] {
+        files::write(&out.join(file), &files::read(&from.join(file))?)?;
+    }
+    // The weights come last: a folder with weights is done.
+    files::write(&out.join("unfitted.safetensors"), &files::read(&from.join("model.safetensors"))?)?;
+    let config = fit_scale::fit(from, kind, 16, 1, lab.device())?;
+    model_folder::save_config(&out, &config)?;
+    Ok(std::fs::rename(out.join("unfitted.safetensors"), out.join("model.safetensors"))?)
+}

@@ -1,0 +1,113 @@
+//! Sections on disk, and the report that joins them.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use drope_core::results::Cell;
+use serde_json::{Value, json};
+
+use crate::files;
+
+/// A table or figure.
+pub struct Section {
+    pub title: &'static str,
+    /// What the paper has there, in a sentence or table.
+    pub paper: String,
+    /// Tables and pictures, in Markdown.
+    pub body: String,
+    /// Whether the paper's ordering holds here.
+    pub verdict: String,
+    /// The numbers.
+    pub numbers: Value,
+    /// Files beside it, and their contents.
+    pub charts: Vec<(String, String)>,
+}
+
+/// Writes `NAME.json`, `NAME.md` and the pictures.
+pub fn save(out: &Path, name: &str, section: Section) -> Result<()> {
+    for (file, svg) in &section.charts {
+        files::write(&out.join(file), svg.as_bytes())?;
+    }
+    let numbers = json!({ "title": section.title, "verdict": section.verdict, "numbers": section.numbers });
+    files::write(&out.join(format!("{name}.json")), format!("{numbers:#}\n").as_bytes())?;
+    let text = format!(
+        "## {}\n\n**The paper:** {}\n\n**Here:**\n\n{}\n\n**In a sentence:** {}\n",
+        section.title,
+        section.paper.trim(),
+        section.body.trim(),
+        section.verdict
+    );
+    println!("{}", section.verdict);
+    files::write(&out.join(format!("{name}.md")), text.as_bytes())
+}
+
+/// Joins the sections that are there into one report; says which are not.
+pub fn join(out: &Path, names: &[&str], quick: bool) -> Result<()> {
+    let mut report = String::from("# The papers' tables and figures at nano size\n\nWritten by `core reproduce");
+    if quick {
+        report.push_str(" --quick");
+    }
+    report.push_str(
+        "`; do not edit. Models have 0.85 M parameters and a training context C of 256 tokens; s is a multiple of C. \
+         Scores are percentages of questions answered exactly, greedily, with Wilson's 95 % interval; questions have seed \
+         20000, which nothing was trained or tuned on. *Above* and *below* mean that the intervals do not touch.\n\n",
+    );
+    let (mut there, mut missing) = (String::new(), Vec::new());
+    for name in names {
+        match files::read_text(&out.join(format!("{name}.md"))) {
+            Ok(text) => there.push_str(&format!("{text}\n")),
+            Err(_) => missing.push(*name),
+        }
+    }
+    if !missing.is_empty() {
+        writeln!(report, "Left out so far: {}. `core reproduce` without `--quick` runs them.\n", missing.join(", "))?;
+    }
+    report.push_str(
+        "Table 3 of the DroPE paper (LongBench after 20 B tokens of recalibration of SmolLM-1.7B and Llama2-7B) needs models \
+         of another size and is not attempted.\n\n",
+    );
+    report.push_str(&there);
+    files::write(&out.join("README.md"), report.as_bytes())
+}
+
+/// A Markdown table.
+pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let rule = format!("|{}\n", "---|".repeat(header.len()));
+    let rows: String = rows.iter().map(|row| line(row)).collect();
+    format!("{}{rule}{rows}\n", line(header))
+}
+
+/// `98.2 [96.6, 99.1]`, or a dash.
+pub fn percent(cell: Option<&Cell>) -> String {
+    cell.map_or("–".to_owned(), |cell| {
+        let [low, high] = cell.ci95.map(|bound| 100.0 * bound);
+        format!("{:.1} [{low:.1}, {high:.1}]", 100.0 * cell.accuracy)
+    })
+}
+
+/// How one method stands among others by their intervals: a sentence, and whether it is above all of them.
+pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, bool) {
+    let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&str> {
+        others.iter().filter(|(_, cell)| test(cell)).map(|(name, _)| *name).collect()
+    };
+    let below = names(&|cell| cell.ci95[1] < ours.ci95[0]);
+    let above = names(&|cell| cell.ci95[0] > ours.ci95[1]);
+    let level = names(&|cell| cell.ci95[1] >= ours.ci95[0] && cell.ci95[0] <= ours.ci95[1]);
+    let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let sentence = format!(
+        "At {}x {name} ({}) is above {}; not separable from {}; below {}.",
+        ours.extension,
+        percent(Some(ours)),
+        list(&below),
+        list(&level),
+        list(&above)
+    );
+    (sentence, above.is_empty() && level.is_empty())
+}
+
+/// A picture in Markdown.
+pub fn picture(file: &str, caption: &str) -> String {
+    format!("![{caption}]({file})\n\n*{caption}*\n\n")
+}

@@ -1,0 +1,144 @@
+//! Table 1 of the DroPE paper and, beyond it, 16 times the context.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use drope_core::niah::Task;
+use drope_core::positions::Method;
+use drope_core::results::Cell;
+use serde_json::json;
+
+use super::lab::{Ask, Lab};
+use super::report::{Section, percent, standing, table};
+
+/// Every system: its name, the model it reads with, and how.
+const SYSTEMS: [(&str, &str, Method); 13] = [
+    ("RoPE", "nano-rope", Method::Rope),
+    ("RoPE, cropped", "nano-rope", Method::Crop),
+    ("PI", "nano-rope", Method::Pi),
+    ("NTK", "nano-rope", Method::Ntk),
+    ("dynamic NTK", "nano-rope", Method::DynamicNtk),
+    ("YaRN", "nano-rope", Method::Yarn),
+    ("Llama 3", "nano-rope", Method::Llama3),
+    ("ALiBi", "nano-alibi", Method::Alibi),
+    ("NoPE", "nano-nope", Method::Nope),
+    ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
+    ("DroPE as in the paper", "drope-plain", Method::Drope),
+    ("DroPE", "nano-drope", Method::Drope),
+    ("partial DroPE", "nano-p-drope", Method::PDrope),
+];
+
+/// Ours, which are compared with all others.
+const OURS: [&str; 2] = ["DroPE", "partial DroPE"];
+
+const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 trials): RoPE 0.0 / 0.0 / 0.0, PI 0.0 / 0.0 / 0.0, \
+    NTK 21.1 / 19.4 / 16.5, YaRN 17.8 / 0.5 / 14.6, ALiBi 5.2 / 0.0 / 1.1, NoPE 9.2 / 36.2 / 21.4, RNoPE-SWA 5.2 / 25.6 / 20.6, \
+    DroPE 28.0 / 41.6 / 23.3. Table 10, at 2x / 4x / 8x: NTK 29.8 / 14.4 / 7.2, YaRN 48.3 / 25.6 / 12.2, \
+    LongRoPE2 44.2 / 26.2 / 16.5, DroPE 74.9 / 55.0 / 52.2.";
+
+pub fn section(lab: &Lab) -> Result<Option<Section>> {
+    let tasks =
+        if lab.is_quick() { vec![Task::MultiKey] } else { vec![Task::MultiKey, Task::MultiQuery, Task::MultiValue] };
+    let (mut body, mut sentences, mut numbers) = (String::new(), Vec::new(), Vec::new());
+    for task in tasks {
+        let mut rows: Vec<(&str, Vec<Cell>)> = Vec::new();
+        for (name, model, method) in SYSTEMS {
+            // Dynamic NTK reads token by token.
+            let is_slow = method == Method::DynamicNtk;
+            let trials = match (lab.is_quick(), task, is_slow) {
+                (true, _, true) => continue,
+                (true, ..) => 30,
+                (false, Task::MultiKey, false) => 500,
+                (false, ..) => 100,
+            };
+            let file = if model == "drope-plain" { "ablation.json" } else { "niah.json" };
+            rows.push((name, lab.niah(file, model, &Ask::new(&[method], task, lab.extensions(), trials))?));
+        }
+        let header = lab.extensions().into_iter().map(|s| format!("{s}×"));
+        let header: Vec<String> = std::iter::once(format!("{}, numbers", task.name())).chain(header).collect();
+        let line = |(name, cells): &(&str, Vec<Cell>)| {
+            let cells = lab.extensions().into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
+            std::iter::once((*name).to_owned()).chain(cells).collect()
+        };
+        body.push_str(&table(&header, &rows.iter().map(line).collect::<Vec<Vec<String>>>()));
+        let trials = rows.iter().flat_map(|row| &row.1).map(|cell| cell.trials);
+        let counts: Vec<String> = BTreeSet::from_iter(trials).iter().map(usize::to_string).collect();
+        body.push_str(&format!("Questions a cell: {}.\n\n", counts.join(" or ")));
+        for extension in lab.extensions().into_iter().filter(|&s| s > 1) {
+            sentences.extend(compared(task, extension, &rows));
+        }
+        numbers.push(json!({ "task": task.name(), "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
+    }
+    Ok(Some(Section {
+        title: "Retrieval beyond the training context (DroPE paper, tables 1 and 10)",
+        paper: PAPER.into(),
+        body,
+        verdict: sentences.join("\n"),
+        numbers: json!(numbers),
+        charts: Vec::new(),
+    }))
+}
+
+/// A sentence for each of ours: how it stands among the systems that are not.
+fn compared(task: Task, extension: usize, rows: &[(&str, Vec<Cell>)]) -> Vec<String> {
+    let at = |cells: &'_ [Cell]| cells.iter().position(|cell| cell.extension == extension);
+    let others: Vec<(&str, &Cell)> = rows
+        .iter()
+        .filter(|(name, _)| !OURS.contains(name))
+        .filter_map(|(name, cells)| Some((*name, &cells[at(cells)?])))
+        .collect();
+    let ours = rows.iter().filter(|(name, _)| OURS.contains(name));
+    ours.filter_map(|(name, cells)| {
+        let (sentence, is_first) = standing(name, &cells[at(cells)?], &others);
+        let order =
+            if is_first { "The paper's ordering, DroPE first, holds" } else { "That it is first does not show" };
+        Some(format!("- {}: {sentence} {order}.", task.name()))
+    })
+    .collect()
+}
+
+/// How far the variants read, and what each of their parts does.
+pub fn beyond(lab: &Lab) -> Result<Option<Section>> {
+    if lab.is_quick() {
+        return Ok(None);
+    }
+    let extensions = vec![1, 2, 4, 8, 16];
+    let systems = [
+        ("DroPE as in the paper", "drope-plain", "ablation.json", Method::Drope, extensions.clone()),
+        ("with SSMax", "drope-ssmax", "ablation.json", Method::Drope, extensions.clone()),
+        ("with copies", "drope-copies", "ablation.json", Method::Drope, extensions.clone()),
+        ("with both (nano-drope)", "nano-drope", "niah-16x.json", Method::Drope, vec![16]),
+        ("partial, with both (nano-p-drope)", "nano-p-drope", "niah-16x.json", Method::PDrope, vec![16]),
+        ("Llama 3", "nano-rope", "niah-16x.json", Method::Llama3, vec![16]),
+        ("YaRN", "nano-rope", "niah-16x.json", Method::Yarn, vec![16]),
+        ("NTK", "nano-rope", "niah-16x.json", Method::Ntk, vec![16]),
+    ];
+    let mut rows = Vec::new();
+    let mut all = Vec::new();
+    for (name, model, file, method, extensions) in systems {
+        let cells = lab.niah(file, model, &Ask::new(&[method], Task::MultiKey, extensions, 100))?;
+        let score = |s: usize| percent(cells.iter().find(|cell| cell.extension == s));
+        rows.push(std::iter::once(name.to_owned()).chain([1, 2, 4, 8, 16].map(score)).collect());
+        all.extend(cells);
+    }
+    let header: Vec<String> = ["multi-key, numbers", "1×", "2×", "4×", "8×", "16×"].map(str::to_owned).into();
+    let last = |name: &str| all.iter().find(|cell| cell.model == name && cell.extension == 16);
+    let verdict = match (last("nano-drope"), last("drope-plain")) {
+        (Some(ours), Some(plain)) => format!(
+            "At 16x, with no fit for the length, nano-drope answers {} and DroPE as in the paper at the same budget {}.",
+            percent(Some(ours)),
+            percent(Some(plain))
+        ),
+        _ => "Not all of it is measured yet.".to_owned(),
+    };
+    Ok(Some(Section {
+        title: "One step past the paper: 16 times the context",
+        paper: "no model in it reads beyond 8x. SSMax lets the logits of a query grow with the logarithm of the number of its \
+            keys; copies let attention count filler as if it stood there many times (models/README.md)."
+            .into(),
+        body: table(&header, &rows),
+        verdict,
+        numbers: json!(all),
+        charts: Vec::new(),
+    }))
+}
