@@ -78,13 +78,12 @@ pub fn prefix_spread(hidden: Tensor<3>) -> Tensor<1> {
     let share = |query: usize| (0..seq).map(move |key| if key <= query { 1.0 / (query + 1) as f32 } else { 0.0 });
     let shares: Vec<f32> = (0..seq).flat_map(share).collect();
     let means = Tensor::<2>::from_data(TensorData::new(shares, [seq, seq]), &device).matmul(hidden.clone());
-    // |a − b|² of each mean and token, [seq, seq].
-    let squares = |x: &Tensor<2>| x.clone().square().sum_dim(1);
-    let products = means.clone().matmul(hidden.clone().transpose());
-    let distances = squares(&means) + squares(&hidden).transpose() - products * 2.0;
+    // Each mean less each token, [seq, seq, hidden].
+    let differences = means.unsqueeze_dim::<3>(1) - hidden.unsqueeze_dim::<3>(0);
+    let distances = differences.square().sum_dim(2).reshape([seq, seq]);
     let belongs: Vec<f32> = (0..seq).flat_map(|i| (0..seq).map(move |j| f32::from(j <= i))).collect();
     let belongs = Tensor::<2>::from_data(TensorData::new(belongs, [seq, seq]), &device);
-    (distances.clamp_min(0.0) * belongs).max().sqrt()
+    (distances * belongs).max().sqrt()
 }
 
 /// Share of the attention that falls on the keys `at` of a text of `tokens` (Gelberg et al. 2025, figure 8); `weights` are

@@ -136,12 +136,19 @@ impl Cell {
         let trials = self.trials.max(1) as f64;
         Self {
             accuracy: self.correct as f64 / trials,
-            ci95: wilson(self.correct, self.trials),
+            ci95: wilson(self.correct, self.trials).map(rounded),
+            beta: rounded(self.beta),
+            cut: self.cut.map(rounded),
             // In fixed steps, so that the order of summing leaves no trace.
             string_match: (matched * 1e6).round() / 1e6 / trials,
             ..self
         }
     }
+}
+
+/// In steps of 1e-9: short enough that a file read and written again is the same file.
+pub(crate) fn rounded(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]

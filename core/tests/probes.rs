@@ -9,7 +9,7 @@ use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::model::Model;
 use drope_core::positions::Positions;
-use drope_core::probe::{last_queries, positional_bias};
+use drope_core::probe::{last_queries, positional_bias, prefix_spread};
 use parity::CASES;
 use pollster::block_on;
 
@@ -119,4 +119,30 @@ fn the_last_queries_through_the_cache_are_those_of_a_whole_pass() {
     }
     let empty = block_on(last_queries(&CASES[0].model(&device), &CASES[0].config(), &Positions::none(), &[], 1));
     assert!(empty.is_err());
+}
+
+/// Against the definition, written out.
+#[test]
+fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
+    let device = Device::flex();
+    let rows: Vec<Vec<f32>> = (0..6).map(|i| (0..3).map(|j| ((i * 5 + j * 3) % 7) as f32).collect()).collect();
+    let mut largest = 0.0f32;
+    for i in 0..6 {
+        let mean: Vec<f32> =
+            (0..3).map(|j| rows[..=i].iter().map(|row| row[j]).sum::<f32>() / (i + 1) as f32).collect();
+        for row in &rows[..=i] {
+            let distance = mean.iter().zip(row).map(|(a, b)| (a - b).powi(2)).sum::<f32>().sqrt();
+            largest = largest.max(distance);
+        }
+    }
+    let hidden = Tensor::<3>::from_data(TensorData::new(rows.concat(), [1, 6, 3]), &device);
+    assert!((prefix_spread(hidden).into_scalar::<f32>() - largest).abs() < 1e-5);
+    // Without positions a constant text stays constant.
+    let model = CASES[0].model(&device);
+    for hidden in model.watch(read(&[7; 24], &device), &Positions::none(), None).hidden {
+        assert!(prefix_spread(hidden).into_scalar::<f32>() < 1e-3);
+    }
+    let varied: Vec<i32> = (0..24).map(|i| (i * 7) % 48).collect();
+    let varied = model.watch(read(&varied, &device), &Positions::none(), None).hidden;
+    assert!(prefix_spread(varied[0].clone()).into_scalar::<f32>() > 0.1);
 }

@@ -152,6 +152,9 @@ enum Command {
         /// Minutes in place of hours: few questions, lengths up to 4x, nothing trained.
         #[arg(long)]
         quick: bool,
+        /// Measure and train nothing: write again what can be made from the results files.
+        #[arg(long, conflicts_with = "quick")]
+        render: bool,
         /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
         #[arg(long)]
         data: Option<PathBuf>,
@@ -554,9 +557,9 @@ pub fn run(cli: Cli) -> Result<()> {
                 device,
             })
         }
-        Command::Reproduce { out, quick, data, models, recipes, only, device, threads } => {
+        Command::Reproduce { out, quick, render, data, models, recipes, only, device, threads } => {
             let data = data.unwrap_or_else(|| out.join("data"));
-            reproduce::run(&reproduce::Request { out, data, models, recipes, quick, only, device, threads })
+            reproduce::run(&reproduce::Request { out, data, models, recipes, quick, render, only, device, threads })
         }
         Command::Merge { files, json } => evaluate::merge(&files, &json),
         Command::Eval(Eval::Niah(niah)) => evaluate::niah(&evaluate::Request {

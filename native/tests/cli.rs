@@ -1,71 +1,12 @@
 //! The command line as its users meet it: results, refusals, interruption.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+mod common;
+
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A folder of the test's own, removed at its end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("drope-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
-        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
-        std::fs::write(self.path(name), bytes).unwrap();
-        self.path(name)
-    }
-
-    /// A copy of a fixture model.
-    fn model(&self, name: &str) -> PathBuf {
-        for file in ["config.json", "model.safetensors"] {
-            self.write(&format!("{name}/{file}"), std::fs::read(fixtures().join("rope").join(file)).unwrap());
-        }
-        self.path(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
-}
-
-fn core(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_core"));
-    command.args(arguments);
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    core(arguments).output().unwrap()
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-/// Expects exit code 2 and one line on standard error that holds `words`.
-fn refused(arguments: &[&str], words: &str) {
-    let output = run(arguments);
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?} said {said}");
-    assert_eq!(said.trim().lines().count(), 1, "one sentence: {said}");
-    assert!(said.contains(words), "{said} lacks {words}");
-}
+use common::{Folder, RECIPE, fixtures, refused, run, text};
 
 #[test]
 fn logits_have_the_shape_that_is_promised() {
@@ -169,19 +110,6 @@ fn bad_requests_are_refused_in_a_sentence() {
     }
     assert!(!out.exists() && !folder.path("run").exists(), "nothing was written");
 }
-
-const RECIPE: &str = r#"
-seed = 3
-context = 64
-steps = 60
-tokens_per_step = 256
-weight_decay = 0.1
-max_gradient_norm = 1.0
-optimizer = "muon"
-model = { hidden_size = 16, intermediate_size = 32, num_hidden_layers = 2, num_attention_heads = 2, num_key_value_heads = 1, rope_theta = 10000.0 }
-schedule = { peak = 1e-3, warmup = 5, floor = 0.1 }
-curriculum = { min_length = 32, grow = 0.5, at_context = 0.5 }
-"#;
 
 #[test]
 fn a_run_that_is_stopped_and_resumed_equals_one_that_is_not() {

@@ -1,6 +1,6 @@
 //! The results table of the README, written from the results file so that the two never differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -11,7 +11,8 @@ const RESULTS: &str = "docs/results/niah.json";
 const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
 const END: &str = "<!-- end of results -->";
 /// Rows stand in the order in which they are compared, whatever the order in which they were measured.
-const METHODS: [&str; 9] = ["rope", "crop", "pi", "ntk", "dynamic-ntk", "llama3", "yarn", "drope", "p-drope"];
+const METHODS: [&str; 12] =
+    ["rope", "crop", "pi", "ntk", "dynamic-ntk", "llama3", "yarn", "alibi", "nope", "rnope-swa", "drope", "p-drope"];
 
 /// Writes the table into the README.
 pub fn write(place: &Workplace) -> Result<()> {
@@ -46,7 +47,8 @@ fn tables(cells: &[Value]) -> String {
     }
     let mut out = String::new();
     for ((task, values), group) in groups {
-        let trials = group[0]["trials"].as_u64().unwrap_or_default();
+        let trials = BTreeSet::from_iter(group.iter().filter_map(|cell| cell["trials"].as_u64()));
+        let trials = trials.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ");
         out.push_str(&format!("\n**{task}, {values}**, {trials} trials a cell, seed {}\n\n", group[0]["seed"]));
         out.push_str("| model, method | 1× | 2× | 4× | 8× |\n|---|---|---|---|---|\n");
         let place = |(_, method): &(String, String)| METHODS.iter().position(|known| known == method);

@@ -77,7 +77,7 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
         references: riddle.needles[..asked].iter().map(|(_, value)| value.clone()).collect(),
         ordered: spec.task != Task::MultiValue,
     };
-    let sinks = spec.sinks.filter(|sinks| sinks.count > 0).map(|sinks| vec![sinks.token; sinks.count].join(" "));
+    let sinks = spec.sinks.filter(|sinks| sinks.count > 0).map(|sinks| sinks.token.repeat(sinks.count));
     let fixed: usize = 1
         + riddle.introduction.map_or(0, count)
         + riddle.needles.iter().map(|(text, _)| count(text)).sum::<usize>()

@@ -145,9 +145,15 @@ pub enum SentenceKind {
 impl Sample {
     /// The whole text that the model reads.
     pub fn prompt(&self) -> String {
-        let mut text: Vec<&str> = self.haystack.iter().map(|sentence| sentence.text.as_str()).collect();
-        text.push(&self.question);
-        text.join(" ")
+        let mut text = String::new();
+        for sentence in &self.haystack {
+            // A space before a special token would be a token of its own.
+            if !text.is_empty() && sentence.kind != SentenceKind::Sink {
+                text.push(' ');
+            }
+            text.push_str(&sentence.text);
+        }
+        text + " " + &self.question
     }
 
     /// The answer that a model is taught to give.

@@ -35,7 +35,9 @@ fn draw(svg: &mut String, axes: &Axes, lines: &[Line]) -> Drawn {
     root.fill(&WHITE)?;
     let scale = |(x, y): (f64, f64)| (scaled(x, axes.is_log[0]), scaled(y, axes.is_log[1]));
     let points = || lines.iter().flat_map(|line| &line.points).map(|&point| scale(point));
-    let (x, y) = (range(points().map(|p| p.0)), range(points().map(|p| p.1)));
+    // What is not a logarithm begins at 0, so that small differences look small.
+    let zero = (!axes.is_log[1]).then_some(0.0);
+    let (x, y) = (range(points().map(|p| p.0)), range(points().map(|p| p.1).chain(zero)));
     let mut chart = ChartBuilder::on(&root)
         .margin(12)
         .x_label_area_size(42)
@@ -73,7 +75,7 @@ where
 {
     chart
         .configure_mesh()
-        .light_line_style(BLACK.mix(0.06))
+        .max_light_lines(0)
         .bold_line_style(BLACK.mix(0.12))
         .x_desc(axes.x)
         .y_desc(axes.y)
@@ -87,15 +89,16 @@ fn scaled(value: f64, is_log: bool) -> f64 {
     if is_log { value.max(f64::MIN_POSITIVE).log2() } else { value }
 }
 
+/// From the lowest to the highest, with some room above.
 fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    if low < high { low..high } else { low - 1.0..low + 1.0 }
+    if low < high { low..high + 0.04 * (high - low) } else { low - 1.0..low + 1.0 }
 }
 
 /// A number in as few letters as tell it.
 fn number(value: f64) -> String {
-    if value == 0.0 || (0.01..10_000.0).contains(&value.abs()) {
-        let text = format!("{value:.2}");
+    if value == 0.0 || (0.001..10_000.0).contains(&value.abs()) {
+        let text = format!("{value:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         format!("{value:.1e}")

@@ -34,6 +34,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             let cut = cut(kept);
             let ask = Ask { cut: Some(cut), ..Ask::new(&[Method::PDrope], Task::MultiKey, extensions.clone(), trials) };
             let cells = lab.niah("cut.json", model, &ask)?;
+            if cells.is_empty() {
+                continue;
+            }
             let losses = lab.perplexity(model, &[Method::PDrope], Some(cut))?;
             let mark = if kept == usual { " (2π/C)" } else { "" };
             let cell = |s: &usize| {
@@ -60,6 +63,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             Some(kept) => format!("{model} still answers 90 % at 1x with {kept} of {} pairs.", frequencies.len()),
             None => format!("{model} answers 90 % at 1x with none of these cuts."),
         });
+    }
+    if numbers.is_empty() {
+        return Ok(None);
     }
     Ok(Some(Section {
         title: "Partial DroPE: the cut",

@@ -79,18 +79,14 @@ impl<'a> Lab<'a> {
         model_folder::config(&folder)
     }
 
-    /// Scores; where the model is missing, those that were measured where it was.
+    /// Scores; where nothing is to be measured or the model is missing, those that were measured before.
     pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<Cell>> {
-        let Some(folder) = self.model(model) else {
-            let known: Vec<Cell> = evaluate::done_before(Some(&self.data(file)))?;
-            let is_asked = |cell: &Cell| {
-                cell.model == model
-                    && ask.methods.iter().any(|method| method.name() == cell.method)
-                    && ask.tasks.iter().any(|task| task.name() == cell.task)
-                    && cell.values == ask.values.name()
-                    && ask.extensions.contains(&cell.extension)
-            };
-            return Ok(known.into_iter().filter(is_asked).collect());
+        let folder = match self.model(model) {
+            Some(folder) if !self.request.render => folder,
+            _ => {
+                let known: Vec<Cell> = evaluate::done_before(Some(&self.data(file)))?;
+                return Ok(known.into_iter().filter(|cell| cell.model == model && ask.asks_for(cell)).collect());
+            }
         };
         evaluate::niah(&evaluate::Request {
             model: folder,
@@ -113,9 +109,18 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// Perplexities of held-out texts; none where the model is missing.
+    /// Perplexities of held-out texts; where nothing is to be measured or the model is missing, those of before.
     pub fn perplexity(&self, model: &str, methods: &[Method], cut: Option<f64>) -> Result<Vec<PerplexityCell>> {
-        let Some(folder) = self.model(model) else { return Ok(Vec::new()) };
+        let folder = match self.model(model) {
+            Some(folder) if !self.request.render => folder,
+            _ => {
+                let known: Vec<PerplexityCell> = evaluate::done_before(Some(&self.data("perplexity.json")))?;
+                let is_asked = |cell: &PerplexityCell| {
+                    cell.model == model && cell.cut == cut && methods.iter().any(|method| method.name() == cell.method)
+                };
+                return Ok(known.into_iter().filter(is_asked).collect());
+            }
+        };
         perplexity::run(&perplexity::Request {
             model: folder,
             methods: methods.to_vec(),
@@ -208,5 +213,15 @@ impl Ask {
             beta: None,
             cut: None,
         }
+    }
+
+    /// Whether a cell is one of these, however many questions it has.
+    fn asks_for(&self, cell: &Cell) -> bool {
+        self.methods.iter().any(|method| method.name() == cell.method)
+            && self.tasks.iter().any(|task| task.name() == cell.task)
+            && self.values.name() == cell.values
+            && self.extensions.contains(&cell.extension)
+            && self.depths.contains(&cell.depth)
+            && (self.sinks, self.cut) == (cell.sinks, cell.cut)
     }
 }

@@ -31,7 +31,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             lines.push(Line { name: name.to_owned(), points: smoothed(&curve, before) });
         }
     }
-    let axes = Axes { x: "million tokens", y: "training loss, nats a token", is_log: [false, false] };
+    let axes = Axes { x: "million tokens", y: "training loss, nats a token", is_log: [false, true] };
     let svg = chart::lines(&axes, &lines)?;
     let methods = [
         ("RoPE", "nano-rope", Method::Rope),
@@ -93,5 +93,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
 
 fn smoothed(curve: &[Step], before: f64) -> Vec<(f64, f64)> {
     let mean = |steps: &[Step]| steps.iter().map(|step| step.loss).sum::<f64>() / steps.len() as f64;
-    curve.chunks(SMOOTH).filter_map(|steps| Some(((before + steps.last()?.tokens) / 1e6, mean(steps)))).collect()
+    // The fall from random guessing would leave no room for the rest.
+    curve
+        .chunks(SMOOTH)
+        .skip(1)
+        .filter_map(|steps| Some(((before + steps.last()?.tokens) / 1e6, mean(steps))))
+        .collect()
 }

@@ -36,6 +36,8 @@ pub struct Request {
     pub recipes: PathBuf,
     /// Few questions, nothing trained.
     pub quick: bool,
+    /// Measure and train nothing: only what the results files hold.
+    pub render: bool,
     /// Only sections with these names; empty: all.
     pub only: Vec<String>,
     pub device: DeviceChoice,
@@ -60,6 +62,9 @@ const SECTIONS: [(&str, Maker); 12] = [
     ("long", retrieval::beyond),
 ];
 
+/// Sections that can be made from results files alone.
+const RENDERED: [&str; 6] = ["retrieval", "loss", "crop", "frequencies", "cut", "long"];
+
 /// Makes every section, and the report after each, so that a stopped run has what it got to.
 pub fn run(request: &Request) -> Result<()> {
     if let Some(name) = request.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
@@ -70,6 +75,9 @@ pub fn run(request: &Request) -> Result<()> {
     let lab = Lab::new(request)?;
     for (name, make) in SECTIONS {
         if !request.only.is_empty() && !request.only.iter().any(|only| only == name) {
+            continue;
+        }
+        if request.render && !RENDERED.contains(&name) {
             continue;
         }
         println!("\n== {name}");

@@ -1,0 +1,142 @@
+//! Measuring: heads for DoPE, noisy needles, depths, pass keys, and the report that joins it all.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Folder, RECIPE, fixtures, refused, run, text};
+
+fn nano_rope() -> PathBuf {
+    fixtures().join("../../models/nano-rope")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn read(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+#[test]
+fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
+    let folder = Folder::new("dope");
+    let (model, heads, json) = (nano_rope(), folder.path("heads.json"), folder.path("results.json"));
+    let select = |order: &str| {
+        let arguments = ["dope", "select", "--model", text(&model), "--heads", "2", "--stage", "pre_ntk"];
+        let more = ["--order", order, "--extension", "2", "--texts", "1", "--json", text(&heads)];
+        let listed = succeeds(&[&arguments[..], &more].concat());
+        let scores: Vec<f64> =
+            listed.lines().map(|line| line.split_whitespace().nth(4).unwrap().parse().unwrap()).collect();
+        assert_eq!(scores.len(), 16);
+        assert_eq!(listed.lines().filter(|line| line.ends_with("chosen")).count(), 2);
+        assert!(scores.is_sorted_by(|a, b| if order == "ascending" { a <= b } else { a >= b }), "{scores:?}");
+        read(&heads)["heads"].as_array().unwrap().clone()
+    };
+    let highest = select("descending");
+    let lowest = select("ascending");
+    assert!(lowest[0]["score"].as_f64().unwrap() < highest[0]["score"].as_f64().unwrap());
+    let evaluate = |method: &str, more: &[&str]| {
+        let arguments =
+            ["eval", "niah", "--model", text(&model), "--method", method, "--extension", "2", "--trials", "6"];
+        succeeds(&[&arguments[..], &["--json", text(&json)], more].concat());
+        read(&json).as_array().unwrap().last().unwrap().clone()
+    };
+    // Heads of lowest entropy look at the token before: without positions nothing is found.
+    let plain = evaluate("ntk", &[]);
+    let treated = evaluate("dope-all", &["--heads", text(&heads)]);
+    assert!(plain["correct"].as_u64() > Some(3) && treated["correct"].as_u64() < Some(3), "{plain} {treated}");
+    assert_eq!(treated["heads"], "query r16 pre_ntk ascending 2 at 2x");
+    // Other heads, another cell.
+    select("descending");
+    let other = evaluate("dope-all", &["--heads", text(&heads)]);
+    assert_eq!(
+        (read(&json).as_array().unwrap().len(), &other["heads"]),
+        (3, &"query r16 pre_ntk descending 2 at 2x".into())
+    );
+    refused(&["dope", "select", "--model", text(&model), "--heads", "17"], "from 1 to the model's 16");
+    let broken = folder.write("broken.json", "[]");
+    let arguments = ["eval", "niah", "--model", text(&model), "--method", "dope-all", "--heads", text(&broken)];
+    refused(&arguments, "core dope select");
+}
+
+#[test]
+fn depths_and_sinks_have_cells_of_their_own() {
+    let folder = Folder::new("cells");
+    let (model, json) = (nano_rope(), folder.path("results.json"));
+    let evaluate = |more: &[&str]| {
+        let arguments =
+            ["eval", "niah", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "3"];
+        succeeds(&[&arguments[..], &["--json", text(&json)], more].concat());
+        read(&json).as_array().unwrap().len()
+    };
+    assert_eq!(evaluate(&["--depth", "0,0.5,1"]), 3);
+    assert_eq!(evaluate(&["--sinks", "4"]), 4);
+    assert_eq!(evaluate(&["--depth", "0.5"]), 4, "known already");
+    assert_eq!(read(&json)[3]["sinks"], 4);
+    let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope"];
+    refused(&[&arguments[..], &["--task", "passkey", "--trials", "1"]].concat(), "which the task passkey needs");
+    let sand = run(&[&arguments[..], &["--filler", "sand"]].concat());
+    assert_eq!(sand.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&sand.stderr).contains("choose one of prose, grass"));
+}
+
+#[test]
+fn a_run_pauses_where_it_is_told_and_goes_on_from_there() {
+    let folder = Folder::new("until");
+    let recipe = RECIPE.replace("steps = 60", "steps = 6");
+    let recipe = folder.write("recipe.toml", format!("{recipe}documents = {{ passkey = 0.5 }}\n"));
+    let train = |out: &Path, more: &[&str]| {
+        let arguments =
+            ["pretrain", "--recipe", text(&recipe), "--out", text(out), "--device", "cpu", "--threads", "1"];
+        succeeds(&[&arguments[..], more].concat())
+    };
+    let (whole, parts) = (folder.path("whole"), folder.path("parts"));
+    train(&whole, &[]);
+    assert!(train(&parts, &["--until", "4"]).contains("paused at step 4 of 6"));
+    let paused = parts.join("checkpoint");
+    assert!(!parts.join("model.safetensors").exists());
+    succeeds(&["inspect", "--model", text(&paused)]);
+    train(&parts, &["--resume"]);
+    assert!(!paused.exists());
+    let weights = |folder: &Path| std::fs::read(folder.join("model.safetensors")).unwrap();
+    assert!(weights(&whole) == weights(&parts), "a pause changes the weights");
+    // Documents with pass keys teach their words.
+    let arguments = ["eval", "niah", "--model", text(&whole), "--method", "rope", "--task", "passkey", "--trials", "2"];
+    succeeds(&[&arguments[..], &["--extension", "4"]].concat());
+}
+
+#[test]
+fn a_report_joins_what_is_there_and_says_what_is_not() {
+    let folder = Folder::new("report");
+    let root = fixtures().join("../..");
+    let (models, recipes) = (root.join("models"), root.join("recipes"));
+    let out = folder.path("out");
+    let make = |only: &str| -> Vec<String> {
+        let arguments =
+            ["reproduce", "--quick", "--out", text(&out), "--models", text(&models), "--recipes", text(&recipes)];
+        [&arguments[..], &["--only", only]].concat().into_iter().map(str::to_owned).collect()
+    };
+    let make = |only: &str| run(&make(only).iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(make("frequencies,passkey").status.success());
+    let report = std::fs::read_to_string(out.join("README.md")).unwrap();
+    assert!(report.contains("The paper's picture holds"), "{report}");
+    let left_out = report.lines().find(|line| line.starts_with("Left out so far")).unwrap();
+    assert!(left_out.contains("passkey") && left_out.contains("retrieval") && !left_out.contains("frequencies"));
+    let svg = std::fs::read_to_string(out.join("frequencies-2x.svg")).unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("polyline"));
+    // PI halves every frequency, and so does YaRN as the paper prints it.
+    let numbers = read(&out.join("frequencies.json"));
+    let gammas = |method: &str| -> Vec<f64> {
+        let rows = numbers["numbers"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["method"] == method && row["factor"] == 2).unwrap();
+        row["gamma"].as_array().unwrap().iter().map(|gamma| gamma.as_f64().unwrap()).collect()
+    };
+    assert!(gammas("pi").iter().chain(&gammas("yarn-as-printed")).all(|gamma| (gamma - 0.5).abs() < 1e-9));
+    assert_eq!(gammas("yarn")[0], 1.0);
+    assert!(String::from_utf8_lossy(&make("everything").stderr).contains("there is no section"));
+    let none = run(&["reproduce", "--quick", "--out", text(&out), "--models", text(&folder.path("none"))]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("give the folder of the models with --models"));
+}
