@@ -68,6 +68,43 @@ pub fn positional_bias(attention: Tensor<4>, back: usize) -> Tensor<1> {
     ((attention * mask).sum() / (batch * heads) as f64 - uniform) / queries
 }
 
+/// Norms of the gradients that the query and key projections of each of `layers` layers get from a scalar, `[1]` on an autodiff
+/// device.
+#[cfg(feature = "train")]
+pub fn query_key_gradients(model: &Model, layers: usize, scalar: &Tensor<1>) -> Vec<f64> {
+    use burn::module::{Module, ModuleVisitor, Param};
+    use burn::optim::GradientsParams;
+
+    struct ByLayer {
+        gradients: GradientsParams,
+        path: Vec<String>,
+        squares: Vec<f64>,
+    }
+
+    impl ModuleVisitor for ByLayer {
+        fn enter_module(&mut self, name: &str, _: &str) {
+            self.path.push(name.to_owned());
+        }
+
+        fn exit_module(&mut self, _: &str, _: &str) {
+            self.path.pop();
+        }
+
+        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+            let is_asked = self.path.iter().any(|name| name == "q_proj" || name == "k_proj");
+            let layer = self.path.iter().find_map(|name| name.parse::<usize>().ok());
+            if let (true, Some(layer), Some(gradient)) = (is_asked, layer, self.gradients.get::<D>(param.id)) {
+                self.squares[layer] += f64::from(gradient.square().sum().into_scalar::<f32>());
+            }
+        }
+    }
+
+    let gradients = GradientsParams::from_grads(scalar.backward(), model);
+    let mut visitor = ByLayer { gradients, path: Vec::new(), squares: vec![0.0; layers] };
+    model.visit(&mut visitor);
+    visitor.squares.into_iter().map(f64::sqrt).collect()
+}
+
 /// Prefix spread of hidden states `[1, seq, hidden]`: the largest distance of a token from the mean of a prefix that it belongs
 /// to, `[1]` (Gelberg et al. 2025, theorem 3.4: small embeddings stay together in models without positions).
 pub fn prefix_spread(hidden: Tensor<3>) -> Tensor<1> {

@@ -4,12 +4,10 @@
 
 mod parity;
 
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::model::Model;
 use drope_core::positions::Positions;
-use drope_core::probe::{last_queries, positional_bias, prefix_spread};
+use drope_core::probe::{last_queries, positional_bias, prefix_spread, query_key_gradients};
 use parity::CASES;
 use pollster::block_on;
 
@@ -34,42 +32,12 @@ fn distance_from_uniform(model: &Model, ids: &[i32], positions: &Positions, devi
     largest
 }
 
-/// Norm of the gradients of all query and key projections.
-struct QueriesAndKeys<'a> {
-    gradients: &'a GradientsParams,
-    path: Vec<String>,
-    norm: f64,
-    seen: usize,
-}
-
-impl ModuleVisitor for QueriesAndKeys<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if self.path.iter().any(|name| name == "q_proj" || name == "k_proj") {
-            self.seen += 1;
-            if let Some(gradient) = self.gradients.get::<D>(param.id) {
-                self.norm += f64::from(gradient.square().sum().into_scalar::<f32>());
-            }
-        }
-    }
-}
-
 /// Of the bias towards the token before, summed over layers.
 fn gradient_of_queries_and_keys(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f64 {
     let attention = model.watch(read(ids, device), positions, None).attention;
     let bias = attention.into_iter().map(|weights| positional_bias(weights, 1)).reduce(|a, b| a + b).unwrap();
-    let gradients = GradientsParams::from_grads(bias.backward(), model);
-    let mut visitor = QueriesAndKeys { gradients: &gradients, path: Vec::new(), norm: 0.0, seen: 0 };
-    model.visit(&mut visitor);
-    assert_eq!(visitor.seen, 4, "two layers have a query and a key projection each");
-    visitor.norm.sqrt()
+    let norms = query_key_gradients(model, 2, &bias);
+    norms.iter().map(|norm| norm * norm).sum::<f64>().sqrt()
 }
 
 #[test]

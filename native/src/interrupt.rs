@@ -26,7 +26,7 @@ impl std::error::Error for Stopped {}
 pub fn watch() -> Result<()> {
     static LISTENING: OnceLock<Result<(), ctrlc::Error>> = OnceLock::new();
     let listening = LISTENING.get_or_init(|| ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)));
-    listening.as_ref().map(|()| ()).context("cannot listen for Ctrl-C")
+    listening.as_ref().copied().context("cannot listen for Ctrl-C")
 }
 
 /// Whether Ctrl-C was pressed.

@@ -49,7 +49,7 @@ pub async fn scores(
             heads.push(DopeHead {
                 layer,
                 head,
-                score: truncated_entropy(&spectrum(judged.gram.clone()), criterion.rank),
+                score: truncated_entropy(&spectrum(&judged.gram), criterion.rank),
                 query_std: query.deviation(),
                 key_std: key.deviation(),
             });
@@ -122,7 +122,7 @@ impl Sums {
 }
 
 /// Eigenvalues of a Gram matrix that is divided by its trace, largest first.
-fn spectrum(gram: DMatrix<f64>) -> Vec<f64> {
+fn spectrum(gram: &DMatrix<f64>) -> Vec<f64> {
     let trace = gram.trace().max(f64::MIN_POSITIVE);
     let mut eigenvalues: Vec<f64> = gram.symmetric_eigenvalues().iter().map(|value| value / trace).collect();
     eigenvalues.sort_by(|a, b| b.total_cmp(a));

@@ -90,7 +90,7 @@ impl Tables {
     fn new(inv_freq: &[f64], attention_factor: f64, at: &[Vec<usize>], device: &Device) -> Self {
         let rows = at.iter().flatten();
         let values = |function: fn(f64) -> f64| {
-            let of_row = |&position: &usize| angles(inv_freq, position).map(move |angle| function(angle));
+            let of_row = |&position: &usize| angles(inv_freq, position).map(function);
             rows.clone().flat_map(of_row).map(|value| (value * attention_factor) as f32).collect()
         };
         let shape = [at.len(), 1, at[0].len(), 2 * inv_freq.len()];

@@ -13,7 +13,7 @@ use super::report::{Section, percent, picture, standing, table};
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
     ("YaRN", "nano-rope", Method::Yarn),
-    ("RoPE, cropped", "nano-rope", Method::Crop),
+    ("cropped RoPE", "nano-rope", Method::Crop),
     ("DroPE", "nano-drope", Method::Drope),
     ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
@@ -57,7 +57,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         picture("crop-niah.svg", "One of four keys, numbers.")
     );
     let at = |name: &str| scores.iter().find(|(known, _)| *known == name).and_then(|(_, cells)| cells.get(1));
-    let verdict = match (at("YaRN"), at("RoPE, cropped")) {
+    let verdict = match (at("YaRN"), at("cropped RoPE")) {
         (Some(yarn), Some(crop)) => {
             let (sentence, is_above) = standing("YaRN", yarn, &[("cropping", crop)]);
             let holds = if is_above { "does not hold here: YaRN finds far needles" } else { "holds here" };

@@ -1,14 +1,12 @@
 //! Figure 4 of the DroPE paper: gradients of the positional bias at initialisation; and the prefix spread of theorem 3.4.
 
 use anyhow::{Context, Result};
-use burn::module::{Module, ModuleVisitor, Param};
-use burn::optim::GradientsParams;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::Config;
 use drope_core::language::{DocumentMix, training_document};
 use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
-use drope_core::probe::{positional_bias, prefix_spread};
+use drope_core::probe::{positional_bias, prefix_spread, query_key_gradients};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -21,41 +19,13 @@ use crate::model_folder;
 /// Tokens of the texts, and how many of each model's random weights and texts are averaged.
 const TOKENS: usize = 128;
 
-/// Norm of the gradients of each layer's query and key projections.
-struct ByLayer<'a> {
-    gradients: &'a GradientsParams,
-    path: Vec<String>,
-    squares: Vec<f64>,
-}
-
-impl ModuleVisitor for ByLayer<'_> {
-    fn enter_module(&mut self, name: &str, _: &str) {
-        self.path.push(name.to_owned());
-    }
-
-    fn exit_module(&mut self, _: &str, _: &str) {
-        self.path.pop();
-    }
-
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let is_asked = self.path.iter().any(|name| name == "q_proj" || name == "k_proj");
-        let layer = self.path.iter().find_map(|name| name.parse::<usize>().ok());
-        if let (true, Some(layer), Some(gradient)) = (is_asked, layer, self.gradients.get::<D>(param.id)) {
-            self.squares[layer] += f64::from(gradient.square().sum().into_scalar::<f32>());
-        }
-    }
-}
-
 /// For each layer, the norm of ∂A^c/∂(W_Q, W_K) of its own attention.
 fn gradients(model: &Model, layers: usize, ids: &Tensor<2, Int>, positions: &Positions, back: usize) -> Vec<f64> {
     (0..layers)
         .map(|layer| {
             let attention = model.watch(ids.clone(), positions, None).attention;
             let bias = positional_bias(attention[layer].clone(), back);
-            let gradients = GradientsParams::from_grads(bias.backward(), model);
-            let mut visitor = ByLayer { gradients: &gradients, path: Vec::new(), squares: vec![0.0; layers] };
-            model.visit(&mut visitor);
-            visitor.squares[layer].sqrt()
+            query_key_gradients(model, layers, &bias)[layer]
         })
         .collect()
 }

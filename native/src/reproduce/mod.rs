@@ -82,8 +82,8 @@ pub fn run(request: &Request) -> Result<()> {
         }
         println!("\n== {name}");
         match make(&lab)? {
-            Some(section) => report::save(&request.out, name, section)?,
-            None => println!("left out of a quick run"),
+            Some(section) => report::save(&request.out, name, &section)?,
+            None => println!("left out"),
         }
         report::join(&request.out, &SECTIONS.map(|(name, _)| name), request.quick)?;
     }

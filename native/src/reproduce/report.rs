@@ -25,7 +25,7 @@ pub struct Section {
 }
 
 /// Writes `NAME.json`, `NAME.md` and the pictures.
-pub fn save(out: &Path, name: &str, section: Section) -> Result<()> {
+pub fn save(out: &Path, name: &str, section: &Section) -> Result<()> {
     for (file, svg) in &section.charts {
         files::write(&out.join(file), svg.as_bytes())?;
     }

@@ -1,0 +1,280 @@
+//! Commands and their arguments.
+
+mod eval;
+mod reading;
+mod select;
+mod train;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use drope_core::positions::Method;
+
+use self::eval::Eval;
+use self::reading::Reading;
+use self::select::Dope;
+use self::train::Train;
+use crate::device::DeviceChoice;
+use crate::recipe::PositionEmbedding;
+use crate::{bench, dope, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, reproduce, search};
+
+/// Train language models, drop their position embeddings, and measure how far they read.
+#[derive(Parser)]
+#[command(name = "core", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train a model from random weights.
+    Pretrain {
+        /// Position embedding instead of the recipe's.
+        #[arg(long, value_enum)]
+        pe: Option<PositionEmbedding>,
+        #[command(flatten)]
+        train: Train,
+    },
+    /// Drop the positions of a trained model and train it a little more, never beyond its context.
+    Recalibrate {
+        /// Folder of the trained model.
+        #[arg(long)]
+        from: PathBuf,
+        #[command(flatten)]
+        train: Train,
+    },
+    /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
+    FitScale {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// One temperature for all heads, or one for each.
+        #[arg(long, value_enum, default_value = "uniform")]
+        kind: fit_scale::Kind,
+        /// Documents a length.
+        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
+        documents: u64,
+        /// Seed of the documents.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+    },
+    /// Write the logits of token ids, to compare with other implementations.
+    Logits {
+        #[command(flatten)]
+        reading: Reading,
+        /// Token ids, separated by commas.
+        #[arg(long, value_delimiter = ',', required = true)]
+        ids: Vec<u32>,
+        /// Safetensors file for the tensor `logits`, [seq, vocab] in f32.
+        #[arg(long)]
+        out: PathBuf,
+    },
+    /// Continue a prompt.
+    Generate {
+        #[command(flatten)]
+        reading: Reading,
+        /// Text to continue.
+        #[arg(long)]
+        prompt: String,
+        /// Most tokens to generate.
+        #[arg(long, default_value_t = 64)]
+        max_new_tokens: usize,
+        /// 0 takes the most likely token, above 0 samples.
+        #[arg(long, default_value_t = 0.0)]
+        temperature: f64,
+        /// Seed of the sampling.
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Tokens of prompt and answer that there is room for; default: the training context times --factor.
+        #[arg(long)]
+        context: Option<usize>,
+    },
+    /// Show the config, the number of parameters and the effective frequencies under a method.
+    Inspect {
+        #[command(flatten)]
+        reading: Reading,
+    },
+    /// Time training, prefill and decoding; one line of JSON.
+    Bench {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// CPU threads of training; reading uses one.
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+        /// Runs of each; the median counts.
+        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
+        repeats: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "cpu")]
+        device: DeviceChoice,
+    },
+    /// Measure a model.
+    #[command(subcommand)]
+    Eval(Eval),
+    /// Show what each head looks at when a question has been read: needle, other needles, first token, entropy.
+    Probe {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// Position methods, as for `eval niah`.
+        #[arg(long, value_delimiter = ',', required = true)]
+        method: Vec<Method>,
+        /// Extension factors: multiples of the training context.
+        #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = clap::value_parser!(u64).range(1..))]
+        extension: Vec<u64>,
+        /// Questions a length.
+        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
+        trials: u64,
+        /// Seed of the questions.
+        #[arg(long, default_value_t = 20_000)]
+        seed: u64,
+        /// File for the results, one entry a head.
+        #[arg(long)]
+        json: Option<PathBuf>,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+    },
+    /// Denoising positional encoding (DoPE).
+    #[command(subcommand)]
+    Dope(Dope),
+    /// Search for the parameters of a method.
+    #[command(subcommand)]
+    Search(Search),
+    /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
+    Reproduce {
+        /// Folder for the report.
+        #[arg(long)]
+        out: PathBuf,
+        /// Minutes in place of hours: few questions, lengths up to 4x, nothing trained.
+        #[arg(long)]
+        quick: bool,
+        /// Measure and train nothing: write again what can be made from the results files.
+        #[arg(long, conflicts_with = "quick")]
+        render: bool,
+        /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
+        #[arg(long)]
+        data: Option<PathBuf>,
+        /// Folder of the models to begin with; those that are missing are trained into models in --out.
+        #[arg(long, default_value = "models")]
+        models: PathBuf,
+        /// Folder of the recipes.
+        #[arg(long, default_value = "recipes")]
+        recipes: PathBuf,
+        /// Only these sections: retrieval, loss, gradients, crop, frequencies, mass, dope, cut, passkey, drop-time, qk-norm,
+        /// long.
+        #[arg(long, value_delimiter = ',')]
+        only: Vec<String>,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+        /// CPU threads of measuring; training uses one.
+        #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
+        threads: usize,
+    },
+    /// Join the results of all shards into one file, as if they had been measured together.
+    Merge {
+        /// Files that `eval` wrote with --shard.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// File for the whole.
+        #[arg(long)]
+        json: PathBuf,
+    },
+}
+
+#[derive(Subcommand)]
+enum Search {
+    /// Factors for LongRoPE by evolution, with critical dimension (LongRoPE2).
+    Longrope2 {
+        /// Folder of the model.
+        #[arg(long)]
+        model: PathBuf,
+        /// Folder for the model with the factors in its config, and for the state of the search; a search that was stopped
+        /// goes on.
+        #[arg(long)]
+        out: PathBuf,
+        /// Extension factor.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
+        factor: u64,
+        /// Generations of 64 candidates.
+        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..))]
+        generations: u64,
+        /// Documents that candidates are judged by.
+        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+        texts: u64,
+        /// Seed of the search and of the documents.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// Where to compute.
+        #[arg(long, value_enum, default_value = "auto")]
+        device: DeviceChoice,
+    },
+}
+
+/// Runs a command.
+pub fn run(cli: Cli) -> Result<()> {
+    match cli.command {
+        Command::Pretrain { pe, train } => crate::train::pretrain(pe, &train.options()),
+        Command::Recalibrate { from, train } => crate::train::recalibrate(&from, &train.options()),
+        Command::FitScale { model, kind, documents, seed, device } => {
+            fit_scale::run(&model, kind, documents as usize, seed, device)
+        }
+        Command::Logits { reading, ids, out } => {
+            logits::write(&reading.model, &ids, |config| reading.positions(config), &out, reading.device)
+        }
+        Command::Generate { reading, prompt, max_new_tokens, temperature, seed, context } => {
+            let request = generate::Request {
+                folder: &reading.model,
+                prompt: &prompt,
+                max_new_tokens,
+                temperature,
+                seed,
+                context,
+                device: reading.device,
+            };
+            generate::run(&request, |config| {
+                Ok((reading.method(config), reading.positions(config)?, reading.factor(config)))
+            })
+        }
+        Command::Inspect { reading } => inspect::print(&reading.model, |config| {
+            Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
+        }),
+        Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
+        Command::Eval(Eval::Niah(niah)) => evaluate::niah(&niah.into()).map(|_| ()),
+        Command::Eval(Eval::Ppl(ppl)) => perplexity::run(&ppl.into()).map(|_| ()),
+        Command::Probe { model, method, extension, trials, seed, json, device } => probe::run(&probe::Request {
+            model,
+            methods: method,
+            extensions: extension.into_iter().map(|factor| factor as usize).collect(),
+            trials: trials as usize,
+            seed,
+            json,
+            device,
+        })
+        .map(|_| ()),
+        Command::Dope(Dope::Select(choice)) => dope::select(&choice.into()).map(|_| ()),
+        Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
+            search::longrope2(&search::Request {
+                model,
+                out,
+                factor: factor as usize,
+                generations: generations as usize,
+                texts: texts as usize,
+                seed,
+                device,
+            })
+        }
+        Command::Reproduce { out, quick, render, data, models, recipes, only, device, threads } => {
+            let data = data.unwrap_or_else(|| out.join("data"));
+            reproduce::run(&reproduce::Request { out, data, models, recipes, quick, render, only, device, threads })
+        }
+        Command::Merge { files, json } => evaluate::merge(&files, &json),
+    }
+}

@@ -1,0 +1,55 @@
+//! A model and how to read it: arguments that several commands share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use drope_core::config::Config;
+use drope_core::positions::{Method, Positions};
+
+use crate::device::DeviceChoice;
+
+/// A model and how to read it.
+#[derive(Args)]
+pub struct Reading {
+    /// Folder of the model.
+    #[arg(long)]
+    pub model: PathBuf,
+    /// Position method: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, dope-parts,
+    /// dope-all, dope-gaussian, drope, p-drope, nope, alibi, rnope-swa; default: what the config says.
+    #[arg(long)]
+    method: Option<Method>,
+    /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
+    #[arg(long)]
+    factor: Option<f64>,
+    /// Temperature of the logits instead of the config's 1 + c·ln s.
+    #[arg(long)]
+    beta: Option<f64>,
+    /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
+    #[arg(long)]
+    cut: Option<f64>,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub device: DeviceChoice,
+}
+
+impl Reading {
+    pub fn method(&self, config: &Config) -> Method {
+        self.method.unwrap_or_else(|| Method::of(config))
+    }
+
+    /// A config's scaling is part of the model as long as its own method reads it.
+    pub fn factor(&self, config: &Config) -> f64 {
+        let own = if self.method(config) == Method::of(config) { config.rope.scaling.factor() } else { 1.0 };
+        self.factor.unwrap_or(own)
+    }
+
+    pub fn positions(&self, config: &Config) -> Result<Positions> {
+        let config = &config.clone().with_cut(self.cut);
+        let positions = self.method(config).positions(config, self.factor(config))?;
+        Ok(match self.beta {
+            Some(beta) => positions.with_logit_scale(beta),
+            None => positions,
+        })
+    }
+}

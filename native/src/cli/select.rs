@@ -1,0 +1,88 @@
+//! Arguments of `core dope select`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use drope_core::dope::{Criterion, From as Projection, Noise, Order, Parts, Removal, Stage};
+
+use crate::device::DeviceChoice;
+use crate::dope;
+
+#[derive(Subcommand)]
+pub enum Dope {
+    /// Choose the heads whose position encoding DoPE removes, by the truncated matrix entropy of their queries or keys.
+    Select(Select),
+}
+
+#[derive(Args)]
+pub struct Select {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// How many heads, of all layers together.
+    #[arg(long, default_value_t = 3)]
+    heads: usize,
+    /// What is judged: query, key.
+    #[arg(long, default_value = "query")]
+    from: Projection,
+    /// Where: pre_ntk (as projected), post_ntk (turned by the scaled frequencies), post_rope (by those of training).
+    #[arg(long, default_value = "post_ntk")]
+    stage: Stage,
+    /// r: eigenvalues that count; 0: all.
+    #[arg(long, default_value_t = 16)]
+    rank: usize,
+    /// Which end of the ranking: ascending (lowest scores), descending.
+    #[arg(long, default_value = "ascending")]
+    order: Order,
+    /// Extension factor of the texts and of the NTK scaling.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    extension: u64,
+    /// What removing means: identity (vectors are not turned), zero (as printed in the paper).
+    #[arg(long, default_value = "identity")]
+    removal: Removal,
+    /// What dope-parts removes: low (frequencies below 2π/C), high (as printed in the paper).
+    #[arg(long, default_value = "low")]
+    parts: Parts,
+    /// Variance of dope-gaussian's noise: matched, unit.
+    #[arg(long, default_value = "matched")]
+    noise: Noise,
+    /// Documents that heads are judged on.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
+    texts: u64,
+    /// Seed of the documents.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// File for the choice, for `eval niah --heads`.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Write the choice into the model's config, where every reader finds it.
+    #[arg(long)]
+    save: bool,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+}
+
+impl From<Select> for dope::Request {
+    fn from(select: Select) -> Self {
+        Self {
+            model: select.model,
+            heads: select.heads,
+            criterion: Criterion {
+                from: select.from,
+                stage: select.stage,
+                rank: (select.rank > 0).then_some(select.rank),
+                order: select.order,
+            },
+            extension: select.extension as usize,
+            removal: select.removal,
+            parts: select.parts,
+            noise: select.noise,
+            texts: select.texts as usize,
+            seed: select.seed,
+            json: select.json,
+            save: select.save,
+            device: select.device,
+        }
+    }
+}
