@@ -77,7 +77,8 @@ fn both_readings_of_the_paper_differ() {
         change(&mut config);
         logits(&model, &config, &method.positions(&config, 4.0).unwrap(), &ids, &[40])
     };
-    let changes: [(Method, fn(&mut Config)); 3] = [
+    type Change = fn(&mut Config);
+    let changes: [(Method, Change); 3] = [
         (Method::DopeAll, |config| config.dope_heads.as_mut().unwrap().removal = Removal::Zero),
         (Method::DopeParts, |config| config.dope_heads.as_mut().unwrap().parts = Parts::High),
         (Method::DopeGaussian, |config| {
@@ -89,9 +90,9 @@ fn both_readings_of_the_paper_differ() {
         assert!(difference(&read(method, &|_| ()), &read(method, &change)) > 0.01, "{}", method.name());
     }
     // Where the variance is 1 anyway, unit noise is matched noise.
-    let unit: fn(&mut Config) = |config| config.dope_heads.as_mut().unwrap().noise = Noise::Unit;
+    let unit: Change = |config| config.dope_heads.as_mut().unwrap().noise = Noise::Unit;
     assert!(difference(&read(Method::DopeGaussian, &|_| ()), &read(Method::DopeGaussian, &unit)) < 1e-6);
-    let none: fn(&mut Config) = |config| config.dope_heads.as_mut().unwrap().heads.clear();
+    let none: Change = |config| config.dope_heads.as_mut().unwrap().heads.clear();
     assert!(difference(&read(Method::DopeAll, &none), &read(Method::Ntk, &|_| ())) < 1e-6, "no head, plain NTK");
 }
 
