@@ -152,7 +152,7 @@ enum Command {
         /// Folder for the report.
         #[arg(long)]
         out: PathBuf,
-        /// Minutes in place of hours: few questions, lengths up to 4x, nothing trained.
+        /// Minutes in place of hours: few questions, nothing trained.
         #[arg(long)]
         quick: bool,
         /// Measure and train nothing: write again what can be made from the results files.

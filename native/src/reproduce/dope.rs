@@ -26,7 +26,7 @@ const PAPER: &str = "Llama-3-8B-Instruct at 24K, noisy / original: dynamic NTK 7
     post_ntk, ascending) 84.4 / 94.4; by all (the same heads) 82.0 / 93.8; by parts at best 76.6 / 93.1.";
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let (extensions, trials) = if lab.is_quick() { (vec![4], 20) } else { (vec![2, 4], 100) };
+    let (extensions, trials) = if lab.is_quick() { (vec![4], 40) } else { (vec![2, 4], 100) };
     let mut rows: Vec<(String, Vec<Cell>)> = Vec::new();
     let ask = |method: Method, heads, sinks| Ask {
         sinks,

@@ -51,7 +51,7 @@ impl<'a> Lab<'a> {
 
     /// Extension factors of tables.
     pub fn extensions(&self) -> Vec<usize> {
-        if self.is_quick() { vec![1, 2, 4] } else { vec![1, 2, 4, 8] }
+        vec![1, 2, 4, 8]
     }
 
     /// A results file.
@@ -127,7 +127,7 @@ impl<'a> Lab<'a> {
             extensions: self.extensions(),
             stride: None,
             text: None,
-            texts: if self.is_quick() { 4 } else { 16 },
+            texts: if self.is_quick() { 6 } else { 16 },
             seed: SEED,
             shard: Shard::WHOLE,
             beta: None,

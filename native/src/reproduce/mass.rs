@@ -28,7 +28,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             model: folder,
             methods: vec![method],
             extensions: extensions.clone(),
-            trials: if lab.is_quick() { 8 } else { 50 },
+            trials: if lab.is_quick() { 15 } else { 50 },
             seed: SEED,
             json: None,
             device: lab.device(),

@@ -51,7 +51,8 @@ pub fn join(out: &Path, names: &[&str], quick: bool) -> Result<()> {
     report.push_str(
         "`; do not edit. Models have 0.85 M parameters and a training context C of 256 tokens; s is a multiple of C. \
          Scores are percentages of questions answered exactly, greedily, with Wilson's 95 % interval; questions have seed \
-         20000, which nothing was trained or tuned on. *Above* and *below* mean that the intervals do not touch.\n\n",
+         20000, which nothing was trained or tuned on. *Above* and *below* mean that the intervals do not touch. A dash \
+         is a cell that is not measured yet.\n\n",
     );
     let (mut there, mut missing) = (String::new(), Vec::new());
     for name in names {

@@ -47,7 +47,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             let is_slow = method == Method::DynamicNtk;
             let trials = match (lab.is_quick(), task, is_slow) {
                 (true, _, true) => continue,
-                (true, ..) => 30,
+                (true, ..) => 60,
                 (false, Task::MultiKey, false) => 500,
                 (false, ..) => 100,
             };
