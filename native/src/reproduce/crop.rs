@@ -7,7 +7,7 @@ use drope_core::positions::Method;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
-use super::lab::{Ask, Lab};
+use super::lab::{Ask, EXTENSIONS, Lab};
 use super::report::{Section, percent, picture, standing, table};
 
 const METHODS: [(&str, &str, Method); 5] = [
@@ -25,7 +25,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         perplexities.push((name, lab.perplexity(model, &[method], None)?));
         scores.push((
             name,
-            lab.niah("niah.json", model, &Ask::new(&[method], Task::MultiKey, lab.extensions(), trials))?,
+            lab.niah("niah.json", model, &Ask::new(&[method], Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
         ));
     }
     let line = |name: &str, points: Vec<(f64, f64)>| Line { name: name.to_owned(), points };
@@ -44,7 +44,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         &Axes { x: "s, multiples of the training context", y: "multi-key, % exact", is_log: [true, false] },
         &found.collect::<Vec<_>>(),
     )?;
-    let header = lab.extensions().into_iter().map(|s| format!("{s}×"));
+    let header = EXTENSIONS.into_iter().map(|s| format!("{s}×"));
     let header: Vec<String> = std::iter::once("perplexity; multi-key".to_owned()).chain(header).collect();
     let rows = perplexities.iter().zip(&scores).map(|((name, losses), (_, cells))| {
         let cell = |(loss, cell): (&PerplexityCell, _)| format!("{:.2}; {}", loss.perplexity, percent(Some(cell)));

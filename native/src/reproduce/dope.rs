@@ -80,7 +80,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         if let (Some((name, best)), Some(ntk)) = (best, find(&rows[0].1, extension, sinks)) {
             let noisy = if sinks > 0 { ", noisy" } else { "" };
             let (sentence, is_above) = standing(name, &best, &[("NTK", &ntk)]);
-            let holds = if is_above { "holds" } else { "does not show" };
+            let holds = if is_above { "holds" } else { "does not show here" };
             sentences.push(format!("- The best of DoPE{noisy}: {sentence} That DoPE gains {holds}."));
         }
     }
@@ -90,7 +90,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         body: format!(
             "{trials} questions a cell; noisy: {SINKS} beginning-of-text tokens right behind the needle.\n\n{body}"
         ),
-        verdict: sentences.join("\n"),
+        verdict: format!(
+            "(The best row is picked on the questions that it is judged by, which flatters it.)\n\n{}",
+            sentences.join("\n")
+        ),
         numbers: json!(rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>()),
         charts: Vec::new(),
     }))

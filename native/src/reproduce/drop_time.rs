@@ -7,7 +7,7 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::lab::{Ask, Lab};
+use super::lab::{Ask, EXTENSIONS, Lab};
 use super::report::{Section, percent, table};
 use crate::recipe::PositionEmbedding;
 
@@ -33,13 +33,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (name, model, method) in systems {
         let loss = lab.perplexity(model, &[method], None)?.into_iter().next().context("no perplexity at 1x")?;
-        let cells = lab.niah("drop-time.json", model, &Ask::new(&[method], Task::MultiKey, lab.extensions(), 100))?;
+        let cells =
+            lab.niah("drop-time.json", model, &Ask::new(&[method], Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
         let scores = cells.iter().map(|cell| percent(Some(cell)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         ends.push(loss.perplexity);
         numbers.push(json!({ "dropped after": name, "perplexity": loss, "multi-key": cells }));
     }
-    let header = lab.extensions().into_iter().map(|s| format!("multi-key {s}×"));
+    let header = EXTENSIONS.into_iter().map(|s| format!("multi-key {s}×"));
     let header: Vec<String> =
         ["dropped after", "perplexity at 1×"].map(str::to_owned).into_iter().chain(header).collect();
     let holds = ends[0] > ends[1] && ends[1] > ends[2];

@@ -18,6 +18,9 @@ use crate::{device, evaluate, files, model_folder, perplexity, train};
 /// Seed of all questions and texts that are measured with.
 pub const SEED: u64 = 20_000;
 
+/// Extension factors of tables.
+pub const EXTENSIONS: [usize; 4] = [1, 2, 4, 8];
+
 /// The workplace of a run.
 pub struct Lab<'a> {
     request: &'a Request,
@@ -47,11 +50,6 @@ impl<'a> Lab<'a> {
 
     pub fn device(&self) -> device::DeviceChoice {
         self.request.device
-    }
-
-    /// Extension factors of tables.
-    pub fn extensions(&self) -> Vec<usize> {
-        vec![1, 2, 4, 8]
     }
 
     /// A results file.
@@ -124,7 +122,7 @@ impl<'a> Lab<'a> {
         perplexity::run(&perplexity::Request {
             model: folder,
             methods: methods.to_vec(),
-            extensions: self.extensions(),
+            extensions: EXTENSIONS.to_vec(),
             stride: None,
             text: None,
             texts: if self.is_quick() { 6 } else { 16 },

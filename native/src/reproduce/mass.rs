@@ -5,7 +5,7 @@ use drope_core::positions::Method;
 use drope_core::probe::HeadCell;
 use serde_json::json;
 
-use super::lab::{Lab, SEED};
+use super::lab::{EXTENSIONS, Lab, SEED};
 use super::report::{Section, table};
 use crate::probe;
 
@@ -19,7 +19,7 @@ const METHODS: [(&str, &str, Method); 6] = [
 ];
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let extensions = lab.extensions();
+    let extensions = EXTENSIONS.to_vec();
     let (mut rows, mut numbers) = (Vec::new(), Vec::new());
     let mut kept = Vec::new();
     for (name, model, method) in METHODS {

@@ -10,7 +10,7 @@ use drope_core::results::Cell;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
-use super::lab::{Ask, Lab};
+use super::lab::{Ask, EXTENSIONS, Lab};
 use super::report::{Section, percent, picture, standing, table};
 use crate::fit_scale::{self, Kind};
 use crate::recipe::PositionEmbedding;
@@ -35,7 +35,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ("NoPE, UniformScale", "passkey-nope-uniform", Method::Nope),
         ("NoPE, HeadScale", "passkey-nope-head", Method::Nope),
     ];
-    let extensions = lab.extensions();
+    let extensions = EXTENSIONS.to_vec();
     let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
     for (name, model, method) in systems {
         let ask =

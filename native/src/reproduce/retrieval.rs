@@ -8,7 +8,7 @@ use drope_core::positions::Method;
 use drope_core::results::Cell;
 use serde_json::json;
 
-use super::lab::{Ask, Lab};
+use super::lab::{Ask, EXTENSIONS, Lab};
 use super::report::{Section, percent, standing, table};
 
 /// Every system: its name, the model it reads with, and how.
@@ -52,19 +52,19 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 (false, ..) => 100,
             };
             let file = if model == "drope-plain" { "ablation.json" } else { "niah.json" };
-            rows.push((name, lab.niah(file, model, &Ask::new(&[method], task, lab.extensions(), trials))?));
+            rows.push((name, lab.niah(file, model, &Ask::new(&[method], task, EXTENSIONS.to_vec(), trials))?));
         }
-        let header = lab.extensions().into_iter().map(|s| format!("{s}×"));
+        let header = EXTENSIONS.into_iter().map(|s| format!("{s}×"));
         let header: Vec<String> = std::iter::once(format!("{}, numbers", task.name())).chain(header).collect();
         let line = |(name, cells): &(&str, Vec<Cell>)| {
-            let cells = lab.extensions().into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
+            let cells = EXTENSIONS.into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
             std::iter::once((*name).to_owned()).chain(cells).collect()
         };
         body.push_str(&table(&header, &rows.iter().map(line).collect::<Vec<Vec<String>>>()));
         let trials = rows.iter().flat_map(|row| &row.1).map(|cell| cell.trials);
         let counts: Vec<String> = BTreeSet::from_iter(trials).iter().map(usize::to_string).collect();
         body.push_str(&format!("Questions a cell: {}.\n\n", counts.join(" or ")));
-        for extension in lab.extensions().into_iter().filter(|&s| s > 1) {
+        for extension in EXTENSIONS.into_iter().filter(|&s| s > 1) {
             sentences.extend(compared(task, extension, &rows));
         }
         numbers.push(json!({ "task": task.name(), "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
