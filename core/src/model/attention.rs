@@ -30,6 +30,8 @@ pub(super) struct Attention {
 pub(super) struct View {
     pub(super) rotation: Rotation,
     pub(super) visible: Visible,
+    /// Query heads that share keys; 1 where each turns them in its own way.
+    pub(super) group_size: usize,
     /// β.
     pub(super) logit_scale: f64,
 }
@@ -96,7 +98,7 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = norm.forward(k);
         }
-        let View { rotation, visible, logit_scale } = layer.view;
+        let View { rotation, visible, group_size: group, logit_scale } = layer.view;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
         let mut watch = layer.watch;
         if let Some(watch) = &mut watch {
@@ -121,8 +123,7 @@ impl Attention {
         let keys = k.dims()[2];
         // Query heads of a group stand below each other, so that keys and values are not copied per head, unless each head
         // turns keys in its own way.
-        let group = if rotation.is_per_head() { 1 } else { self.group_size() };
-        let (k, v) = if group < self.group_size() { (self.per_head(k), self.per_head(v)) } else { (k, v) };
+        let (k, v) = if *group < self.group_size() { (self.per_head(k), self.per_head(v)) } else { (k, v) };
         let q = q.reshape([batch, self.num_attention_heads / group, group * seq, head_dim]);
         let weights = attention(q, rotation.read_keys(k), visible);
         if let Some(watch) = watch {

@@ -147,21 +147,16 @@ impl Model {
         let device = ids.device();
         let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
         // Layers of a kind share their tables.
-        let view = |layer: &LayerPositions| View {
-            rotation: Rotation::new(
-                &layer.encoding,
-                &pass.at,
-                self.ssmax(&pass.keys_seen, seq, layer.window, &device),
-                &device,
-            ),
-            visible: Visible::new(
-                layer,
-                pass.past..pass.past + seq,
-                if matches!(layer.encoding, Encoding::PerHead(_)) { 1 } else { group_size },
-                pass.log_copies.as_ref(),
-                &device,
-            ),
-            logit_scale: positions.logit_scale,
+        let view = |layer: &LayerPositions| {
+            let group_size = if matches!(layer.encoding, Encoding::PerHead(_)) { 1 } else { group_size };
+            let ssmax = self.ssmax(&pass.keys_seen, seq, layer.window, &device);
+            let at = pass.past..pass.past + seq;
+            View {
+                rotation: Rotation::new(&layer.encoding, &pass.at, ssmax, &device),
+                visible: Visible::new(layer, at, group_size, pass.log_copies.as_ref(), &device),
+                group_size,
+                logit_scale: positions.logit_scale,
+            }
         };
         let views: Vec<View> = positions.layers.iter().map(view).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]

@@ -14,8 +14,6 @@ pub(super) struct Rotation {
     /// Of every position so far, where the frequencies follow the length or the query head: keys are then turned when they
     /// are read.
     so_far: Option<Tables>,
-    /// Whether each query head turns keys in its own way, so that none can share them.
-    is_per_head: bool,
     /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
     query_scales: Option<Tensor<4>>,
 }
@@ -57,12 +55,7 @@ impl Rotation {
                 (tables(&inv_freq, 1.0, at), tables(&inv_freq, 1.0, &[(0..length).collect()]))
             }
         };
-        Self { here, so_far, is_per_head: matches!(encoding, Encoding::PerHead(_)), query_scales }
-    }
-
-    /// Whether each query head needs keys of its own.
-    pub(super) fn is_per_head(&self) -> bool {
-        self.is_per_head
+        Self { here, so_far, query_scales }
     }
 
     /// Turns queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where

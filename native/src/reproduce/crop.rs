@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, percent, picture, standing, table};
+use super::report::{Section, by_length, percent, picture, standing, table};
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -22,10 +22,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let trials = if lab.is_quick() { 60 } else { 500 };
     let (mut perplexities, mut scores) = (Vec::new(), Vec::new());
     for (name, model, method) in METHODS {
-        perplexities.push((name, lab.perplexity(model, &[method], None)?));
+        perplexities.push((name, lab.perplexity(model, method, None)?));
         scores.push((
             name,
-            lab.niah("niah.json", model, &Ask::new(&[method], Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
+            lab.niah("niah.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
         ));
     }
     let line = |name: &str, points: Vec<(f64, f64)>| Line { name: name.to_owned(), points };
@@ -44,8 +44,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         &Axes { x: "s, multiples of the training context", y: "multi-key, % exact", is_log: [true, false] },
         &found.collect::<Vec<_>>(),
     )?;
-    let header = EXTENSIONS.into_iter().map(|s| format!("{s}×"));
-    let header: Vec<String> = std::iter::once("perplexity; multi-key".to_owned()).chain(header).collect();
+    let header = by_length("perplexity; multi-key", &EXTENSIONS);
     let rows = perplexities.iter().zip(&scores).map(|((name, losses), (_, cells))| {
         let cell = |(loss, cell): (&PerplexityCell, _)| format!("{:.2}; {}", loss.perplexity, percent(Some(cell)));
         std::iter::once((*name).to_owned()).chain(losses.iter().zip(cells).map(cell)).collect()

@@ -8,7 +8,7 @@ use drope_core::positions::{Method, rope_frequencies};
 use serde_json::json;
 
 use super::lab::{Ask, Lab};
-use super::report::{Section, percent, table};
+use super::report::{Section, by_length, percent, table};
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let config = lab.config("nano-rope")?;
@@ -32,12 +32,12 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         let mut free = None;
         for &kept in kept.iter().filter(|&&kept| kept <= frequencies.len()) {
             let cut = cut(kept);
-            let ask = Ask { cut: Some(cut), ..Ask::new(&[Method::PDrope], Task::MultiKey, extensions.clone(), trials) };
+            let ask = Ask { cut: Some(cut), ..Ask::new(Method::PDrope, Task::MultiKey, extensions.clone(), trials) };
             let cells = lab.niah("cut.json", model, &ask)?;
             if cells.is_empty() {
                 continue;
             }
-            let losses = lab.perplexity(model, &[Method::PDrope], Some(cut))?;
+            let losses = lab.perplexity(model, Method::PDrope, Some(cut))?;
             let mark = if kept == usual { " (2π/C)" } else { "" };
             let cell = |s: &usize| {
                 let loss = losses.iter().find(|cell| cell.extension == *s);
@@ -56,8 +56,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 json!({ "model": model, "pairs kept": kept, "cut": cut, "multi-key": cells, "perplexity": losses }),
             );
         }
-        let header = extensions.iter().map(|s| format!("{s}×"));
-        let header: Vec<String> = std::iter::once(format!("{what}; pairs kept")).chain(header).collect();
+        let header = by_length(&format!("{what}; pairs kept"), &extensions);
         body.push_str(&table(&header, &rows));
         sentences.push(match free {
             Some(kept) => format!("{model} still answers 90 % at 1x with {kept} of {} pairs.", frequencies.len()),

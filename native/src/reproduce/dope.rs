@@ -31,7 +31,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let ask = |method: Method, heads, sinks| Ask {
         sinks,
         heads,
-        ..Ask::new(&[method], Task::MultiKey, extensions.clone(), trials)
+        ..Ask::new(method, Task::MultiKey, extensions.clone(), trials)
     };
     let both = |method: Method, heads: Option<std::path::PathBuf>| -> Result<Vec<Cell>> {
         let mut cells = lab.niah("dope.json", "nano-rope", &ask(method, heads.clone(), SINKS))?;

@@ -32,9 +32,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     ];
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (name, model, method) in systems {
-        let loss = lab.perplexity(model, &[method], None)?.into_iter().next().context("no perplexity at 1x")?;
-        let cells =
-            lab.niah("drop-time.json", model, &Ask::new(&[method], Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
+        let loss = lab.perplexity(model, method, None)?.into_iter().next().context("no perplexity at 1x")?;
+        let cells = lab.niah("drop-time.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
         let scores = cells.iter().map(|cell| percent(Some(cell)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         ends.push(loss.perplexity);

@@ -88,9 +88,9 @@ impl<'a> Lab<'a> {
         };
         evaluate::niah(&evaluate::Request {
             model: folder,
-            methods: ask.methods.to_vec(),
-            tasks: ask.tasks.to_vec(),
-            values: vec![ask.values],
+            methods: vec![ask.method],
+            tasks: vec![ask.task],
+            values: vec![Values::Numbers],
             extensions: ask.extensions.clone(),
             trials: ask.trials,
             seed: SEED,
@@ -99,7 +99,7 @@ impl<'a> Lab<'a> {
             sinks: ask.sinks,
             heads: ask.heads.clone(),
             shard: Shard::WHOLE,
-            beta: ask.beta,
+            beta: None,
             cut: ask.cut,
             json: Some(self.data(file)),
             device: self.request.device,
@@ -108,20 +108,19 @@ impl<'a> Lab<'a> {
     }
 
     /// Perplexities of held-out texts; where nothing is to be measured or the model is missing, those of before.
-    pub fn perplexity(&self, model: &str, methods: &[Method], cut: Option<f64>) -> Result<Vec<PerplexityCell>> {
+    pub fn perplexity(&self, model: &str, method: Method, cut: Option<f64>) -> Result<Vec<PerplexityCell>> {
         let folder = match self.model(model) {
             Some(folder) if !self.request.render => folder,
             _ => {
                 let known: Vec<PerplexityCell> = evaluate::done_before(Some(&self.data("perplexity.json")))?;
-                let is_asked = |cell: &PerplexityCell| {
-                    cell.model == model && cell.cut == cut && methods.iter().any(|method| method.name() == cell.method)
-                };
+                let is_asked =
+                    |cell: &PerplexityCell| cell.model == model && cell.cut == cut && cell.method == method.name();
                 return Ok(known.into_iter().filter(is_asked).collect());
             }
         };
         perplexity::run(&perplexity::Request {
             model: folder,
-            methods: methods.to_vec(),
+            methods: vec![method],
             extensions: EXTENSIONS.to_vec(),
             stride: None,
             text: None,
@@ -182,42 +181,28 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Questions.
+/// Questions for numbers.
 pub struct Ask {
-    pub methods: Vec<Method>,
-    pub tasks: Vec<Task>,
-    pub values: Values,
+    pub method: Method,
+    pub task: Task,
     pub extensions: Vec<usize>,
     pub trials: usize,
     pub depths: Vec<Option<f64>>,
     pub sinks: usize,
     pub heads: Option<PathBuf>,
-    pub beta: Option<f64>,
     pub cut: Option<f64>,
 }
 
 impl Ask {
-    /// Numbers at random depths.
-    pub fn new(methods: &[Method], task: Task, extensions: Vec<usize>, trials: usize) -> Self {
-        Self {
-            methods: methods.to_vec(),
-            tasks: vec![task],
-            values: Values::Numbers,
-            extensions,
-            trials,
-            depths: vec![None],
-            sinks: 0,
-            heads: None,
-            beta: None,
-            cut: None,
-        }
+    /// At random depths.
+    pub fn new(method: Method, task: Task, extensions: Vec<usize>, trials: usize) -> Self {
+        Self { method, task, extensions, trials, depths: vec![None], sinks: 0, heads: None, cut: None }
     }
 
     /// Whether a cell is one of these, however many questions it has.
     fn asks_for(&self, cell: &Cell) -> bool {
-        self.methods.iter().any(|method| method.name() == cell.method)
-            && self.tasks.iter().any(|task| task.name() == cell.task)
-            && self.values.name() == cell.values
+        (self.method.name(), self.task.name()) == (&*cell.method, &*cell.task)
+            && cell.values == Values::Numbers.name()
             && self.extensions.contains(&cell.extension)
             && self.depths.contains(&cell.depth)
             && (self.sinks, self.cut) == (cell.sinks, cell.cut)

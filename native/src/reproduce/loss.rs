@@ -9,14 +9,14 @@ use super::chart::{self, Axes, Line};
 use super::lab::{Lab, Step};
 use super::report::{Section, picture, table};
 
-/// Name, model, and the model that it was recalibrated from.
-const CURVES: [(&str, &str, Option<&str>); 6] = [
-    ("RoPE", "nano-rope", None),
-    ("NoPE", "nano-nope", None),
-    ("ALiBi", "nano-alibi", None),
-    ("RNoPE-SWA", "nano-rnope-swa", None),
-    ("DroPE", "nano-drope", Some("nano-rope")),
-    ("partial DroPE", "nano-p-drope", Some("nano-rope")),
+/// Name, model, how it is read, and the model that it was recalibrated from.
+const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
+    ("RoPE", "nano-rope", Method::Rope, None),
+    ("NoPE", "nano-nope", Method::Nope, None),
+    ("ALiBi", "nano-alibi", Method::Alibi, None),
+    ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa, None),
+    ("DroPE", "nano-drope", Method::Drope, Some("nano-rope")),
+    ("partial DroPE", "nano-p-drope", Method::PDrope, Some("nano-rope")),
 ];
 
 /// Lines of the curve that a point is the mean of.
@@ -24,7 +24,7 @@ const SMOOTH: usize = 10;
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let mut lines = Vec::new();
-    for (name, model, from) in CURVES {
+    for (name, model, _, from) in SYSTEMS {
         let before = from.and_then(|from| lab.curve(from).last().map(|step| step.tokens)).unwrap_or(0.0);
         let curve = lab.curve(model);
         if !curve.is_empty() {
@@ -33,17 +33,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     }
     let axes = Axes { x: "million tokens", y: "training loss, nats a token", is_log: [false, true] };
     let svg = chart::lines(&axes, &lines)?;
-    let methods = [
-        ("RoPE", "nano-rope", Method::Rope),
-        ("NoPE", "nano-nope", Method::Nope),
-        ("ALiBi", "nano-alibi", Method::Alibi),
-        ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
-        ("DroPE", "nano-drope", Method::Drope),
-        ("partial DroPE", "nano-p-drope", Method::PDrope),
-    ];
     let mut cells: Vec<(&str, PerplexityCell)> = Vec::new();
-    for (name, model, method) in methods {
-        let measured = lab.perplexity(model, &[method], None)?;
+    for (name, model, method, _) in SYSTEMS {
+        let measured = lab.perplexity(model, method, None)?;
         cells.extend(measured.into_iter().filter(|cell| cell.extension == 1).map(|cell| (name, cell)));
     }
     let rope = cells.iter().find(|(name, _)| *name == "RoPE").map_or(f64::NAN, |(_, cell)| cell.perplexity);

@@ -6,7 +6,7 @@ use drope_core::probe::HeadCell;
 use serde_json::json;
 
 use super::lab::{EXTENSIONS, Lab, SEED};
-use super::report::{Section, table};
+use super::report::{Section, by_length, table};
 use crate::probe;
 
 const METHODS: [(&str, &str, Method); 6] = [
@@ -49,9 +49,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         }
         numbers.extend(cells);
     }
-    let header = extensions.iter().map(|s| format!("{s}×"));
-    let header: Vec<String> =
-        std::iter::once("attention on the needle; entropy of its bound, nats".to_owned()).chain(header).collect();
+    let header = by_length("attention on the needle; entropy of its bound, nats", &extensions);
     let longest = extensions.last().copied().unwrap_or(1);
     let kept: Vec<String> = kept.iter().map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect();
     Ok(Some(Section {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, percent, picture, standing, table};
+use super::report::{Section, by_length, percent, picture, standing, table};
 use crate::fit_scale::{self, Kind};
 use crate::recipe::PositionEmbedding;
 use crate::{files, model_folder};
@@ -39,8 +39,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
     for (name, model, method) in systems {
         let ask =
-            Ask { depths: DEPTHS.map(Some).to_vec(), ..Ask::new(&[method], Task::Passkey, extensions.clone(), TRIALS) };
-        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, &[method], None)?));
+            Ask { depths: DEPTHS.map(Some).to_vec(), ..Ask::new(method, Task::Passkey, extensions.clone(), TRIALS) };
+        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, method, None)?));
     }
     // All depths of a length together.
     let whole = |cells: &[Cell], extension: usize| {
@@ -48,8 +48,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         let (trials, correct) = (at.iter().map(|cell| cell.trials).sum(), at.iter().map(|cell| cell.correct).sum());
         Cell { trials, correct, ..at[0].clone() }.scored(0.0)
     };
-    let header = extensions.iter().map(|s| format!("{s}×"));
-    let header: Vec<String> = std::iter::once("pass key; perplexity of prose".to_owned()).chain(header).collect();
+    let header = by_length("pass key; perplexity of prose", &extensions);
     let line = |(name, cells, losses): &(&str, Vec<Cell>, Vec<PerplexityCell>)| {
         let cell = |&s: &usize| {
             let loss = losses.iter().find(|cell| cell.extension == s).map_or(f64::NAN, |cell| cell.perplexity);

@@ -29,7 +29,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 points: curve.iter().map(|s| (s.tokens / 1e6, s.loss)).collect(),
             });
             let cell: PerplexityCell =
-                lab.perplexity(&name, &[Method::Drope], None)?.into_iter().next().context("no perplexity at 1x")?;
+                lab.perplexity(&name, Method::Drope, None)?.into_iter().next().context("no perplexity at 1x")?;
             let last = curve.last().map_or(f64::NAN, |step| step.answer_loss);
             end[index] = cell.loss;
             numbers.push(json!({ "rate": rate, "norm": norm, "held-out loss": cell.loss, "last answer loss": last }));

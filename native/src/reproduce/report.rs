@@ -80,6 +80,11 @@ pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
     format!("{}{rule}{rows}\n", line(header))
 }
 
+/// The header of a table with a column a length.
+pub fn by_length(first: &str, extensions: &[usize]) -> Vec<String> {
+    std::iter::once(first.to_owned()).chain(extensions.iter().map(|s| format!("{s}×"))).collect()
+}
+
 /// `98.2 [96.6, 99.1]`, or a dash.
 pub fn percent(cell: Option<&Cell>) -> String {
     cell.map_or("–".to_owned(), |cell| {

@@ -9,7 +9,7 @@ use drope_core::results::Cell;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, percent, standing, table};
+use super::report::{Section, by_length, percent, standing, table};
 
 /// Every system: its name, the model it reads with, and how.
 const SYSTEMS: [(&str, &str, Method); 13] = [
@@ -52,10 +52,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 (false, ..) => 100,
             };
             let file = if model == "drope-plain" { "ablation.json" } else { "niah.json" };
-            rows.push((name, lab.niah(file, model, &Ask::new(&[method], task, EXTENSIONS.to_vec(), trials))?));
+            rows.push((name, lab.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
         }
-        let header = EXTENSIONS.into_iter().map(|s| format!("{s}×"));
-        let header: Vec<String> = std::iter::once(format!("{}, numbers", task.name())).chain(header).collect();
+        let header = by_length(&format!("{}, numbers", task.name()), &EXTENSIONS);
         let line = |(name, cells): &(&str, Vec<Cell>)| {
             let cells = EXTENSIONS.into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
             std::iter::once((*name).to_owned()).chain(cells).collect()
@@ -115,7 +114,7 @@ pub fn beyond(lab: &Lab) -> Result<Option<Section>> {
     let mut rows = Vec::new();
     let mut all = Vec::new();
     for (name, model, method) in systems {
-        let ask = |extensions, trials| Ask::new(&[method], Task::MultiKey, extensions, trials);
+        let ask = |extensions, trials| Ask::new(method, Task::MultiKey, extensions, trials);
         let cells = if model.starts_with("drope-") {
             lab.niah("ablation.json", model, &ask(vec![1, 2, 4, 8, 16], 100))?
         } else {
