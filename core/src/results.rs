@@ -147,7 +147,7 @@ impl Cell {
 }
 
 /// In steps of 1e-9: short enough that a file read and written again is the same file.
-pub(crate) fn rounded(value: f64) -> f64 {
+pub fn rounded(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 

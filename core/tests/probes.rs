@@ -5,9 +5,10 @@
 mod parity;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
+use drope_core::generate::Flow;
 use drope_core::model::Model;
 use drope_core::positions::Positions;
-use drope_core::probe::{last_queries, positional_bias, prefix_spread, query_key_gradients};
+use drope_core::probe::{attention, bias_gradients, entropy, positional_bias, prefix_spread};
 use parity::CASES;
 use pollster::block_on;
 
@@ -32,11 +33,9 @@ fn distance_from_uniform(model: &Model, ids: &[i32], positions: &Positions, devi
     largest
 }
 
-/// Of the bias towards the token before, summed over layers.
+/// Of the bias towards the token before, all layers together.
 fn gradient_of_queries_and_keys(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f64 {
-    let attention = model.watch(read(ids, device), positions, None).attention;
-    let bias = attention.into_iter().map(|weights| positional_bias(weights, 1)).reduce(|a, b| a + b).unwrap();
-    let norms = query_key_gradients(model, 2, &bias);
+    let norms = bias_gradients(model, 2, &read(ids, device), positions, 1);
     norms.iter().map(|norm| norm * norm).sum::<f64>().sqrt()
 }
 
@@ -63,30 +62,49 @@ fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_pos
     assert!(gradient_of_queries_and_keys(&model, &varied, &Positions::none(), &device) > 1e-2 * with);
 }
 
+async fn go_on(_: usize) -> Flow {
+    Flow::Continue
+}
+
+/// In chunks through the cache as in one pass, number by number.
 #[test]
-fn the_last_queries_through_the_cache_are_those_of_a_whole_pass() {
+fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
     let device = Device::flex();
     for case in CASES.iter().filter(|case| ["rope", "drope", "alibi", "yarn"].contains(&case.name)) {
         let (model, config, positions) = (case.model(&device), case.config(), case.positions());
-        let ids = case.ids();
-        let layers = block_on(last_queries(&model, &config, &positions, &ids, 3)).unwrap();
+        // Longer than a chunk of the prompt.
+        let ids: Vec<u32> = case.ids().into_iter().cycle().take(300).collect();
+        let seen = block_on(attention(&model, &config, &positions, &ids, 3, go_on)).unwrap().unwrap();
         let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         let whole = model.watch(read(&values, &device), &positions, None);
-        assert_eq!((layers.len(), whole.hidden.len()), (2, 2));
-        for (layer, weights) in layers.iter().zip(whole.attention) {
+        assert_eq!((seen.last.len(), seen.spread.len(), whole.hidden.len()), (2, 2, 2));
+        for (layer, (weights, hidden)) in whole.attention.into_iter().zip(whole.hidden).enumerate() {
+            let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{}: {a} {b}", case.name);
+            close(seen.spread[layer], f64::from(prefix_spread(hidden).into_scalar::<f32>()));
             let [_, heads, seq, keys] = weights.dims();
+            for back in [0, 1] {
+                let mean = seen.bias[layer].iter().map(|bias| bias[back]).sum::<f64>() / heads as f64;
+                close(mean, f64::from(positional_bias(weights.clone(), back).into_scalar::<f32>()));
+            }
             let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
-            assert_eq!((layer.len(), layer[0].len(), layer[0][0].len()), (heads, 3, keys));
-            for (row, found) in layer.iter().flatten().enumerate() {
-                let (head, query) = (row / 3, seq - 3 + row % 3);
-                let expected = &weights[(head * seq + query) * keys..][..keys];
-                assert!((found.iter().sum::<f32>() - 1.0).abs() < 1e-5, "{}", case.name);
-                assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{}", case.name);
+            assert_eq!((seen.last[layer].len(), seen.last[layer][0].len()), (heads, 3));
+            for (row, expected) in weights.chunks(keys).enumerate() {
+                let (head, query) = (row / seq, row % seq);
+                close(f64::from(seen.entropies[layer][head][query]), entropy(expected));
+                if let Some(last) = (query + 3).checked_sub(seq) {
+                    let found = &seen.last[layer][head][last];
+                    assert_eq!(found.len(), keys);
+                    assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{}", case.name);
+                }
             }
         }
     }
-    let empty = block_on(last_queries(&CASES[0].model(&device), &CASES[0].config(), &Positions::none(), &[], 1));
+    let empty = block_on(attention(&CASES[0].model(&device), &CASES[0].config(), &Positions::none(), &[], 1, go_on));
     assert!(empty.is_err());
+    let case = &CASES[0];
+    let (model, config, positions, ids) = (case.model(&device), case.config(), case.positions(), case.ids());
+    let stopped = attention(&model, &config, &positions, &ids, 1, async |_| Flow::Stop);
+    assert!(block_on(stopped).unwrap().is_none());
 }
 
 /// Against the definition, written out.

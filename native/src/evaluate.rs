@@ -1,52 +1,63 @@
 //! `core eval niah`: retrieval at several lengths, with intervals.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use clap::Args;
 use drope_core::config::Config;
 use drope_core::dope::DopeHeads;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{self, Filler, Score, Sinks, Spec, Task};
-use drope_core::perplexity::{self, PerplexityCell};
 use drope_core::positions::{Method, Positions};
-use drope_core::results::{self, Cell, Shard};
+use drope_core::results::{Cell, Shard};
 use drope_core::tokenizer::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
-use crate::{device, files, interrupt, model_folder};
+use crate::sweep::{Sweep, at_least_one};
+use crate::{device, interrupt, model_folder, results_file};
 
 /// What `core eval niah` is told.
+#[derive(Args)]
 pub struct Request {
-    pub model: PathBuf,
-    pub methods: Vec<Method>,
+    #[command(flatten)]
+    pub sweep: Sweep,
+    /// Tasks: single, multi-key, multi-query, multi-value, passkey.
+    #[arg(long = "task", value_delimiter = ',', default_value = "multi-key")]
     pub tasks: Vec<Task>,
+    /// Values: numbers, words.
+    #[arg(long, value_delimiter = ',', default_value = "numbers")]
     pub values: Vec<Values>,
-    pub extensions: Vec<usize>,
+    /// Questions a cell.
+    #[arg(long, default_value = "500", value_parser = at_least_one)]
     pub trials: usize,
-    pub seed: u64,
-    /// Where the needle that is asked for is put; `None`: at random.
-    pub depths: Vec<Option<f64>>,
-    /// What the needles are hidden in, if not what the task's authors use.
-    pub filler: Option<Filler>,
-    /// Attention-sink tokens behind each needle that is asked for.
-    pub sinks: usize,
-    /// Heads for DoPE, in place of the model's own.
-    pub heads: Option<PathBuf>,
-    /// Which of the questions to ask.
+    /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
     pub shard: Shard,
-    /// Replaces the temperature β of the config.
-    pub beta: Option<f64>,
-    /// Replaces the cut of the config.
-    pub cut: Option<f64>,
-    pub json: Option<PathBuf>,
-    pub device: device::DeviceChoice,
+    /// Depths of the needle, 0 (start of the haystack) to 1 (end), a cell each; default: at random.
+    #[arg(long = "depth", value_delimiter = ',', value_parser = share)]
+    pub depths: Vec<f64>,
+    /// What needles are hidden in: prose, or grass (Wang's repeated sentences); default: grass for passkey, else prose.
+    #[arg(long)]
+    pub filler: Option<Filler>,
+    /// Attention-sink tokens (beginning of text) right behind each needle that is asked for: DoPE's noisy setting.
+    #[arg(long, default_value_t = 0)]
+    pub sinks: usize,
+    /// For dope-*: heads that `core dope select` wrote; default: those in the model's config.
+    #[arg(long)]
+    pub heads: Option<PathBuf>,
+    /// CPU threads.
+    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
     pub threads: usize,
+}
+
+/// A number from 0 to 1, on the command line.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "a depth is a number from 0 to 1".to_owned())
 }
 
 /// A model with what belongs to it.
@@ -59,24 +70,25 @@ struct Reader {
 
 /// Runs every cell and writes the file after each, so that a stopped run resumes where it was. Returns the cells asked for.
 pub fn niah(request: &Request) -> Result<Vec<Cell>> {
-    let chosen = device::open(request.device)?;
+    let sweep = &request.sweep;
+    let chosen = device::open(sweep.device)?;
     if chosen.is_cpu && request.threads > 1 {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     }
     let threads = if chosen.is_cpu { request.threads.max(1) } else { 1 };
-    let mut config = model_folder::config(&request.model)?.with_cut(request.cut);
+    let mut config = sweep.config()?;
     if let Some(path) = &request.heads {
         config.dope_heads = Some(model_folder::dope_heads(path)?);
         config.check()?;
     }
     let reader = Reader {
-        name: model_name(&request.model)?,
-        model: model_folder::model(&request.model, &config, &chosen.device)?,
-        tokenizer: model_folder::tokenizer(&request.model, &config)?,
+        name: sweep.model_name()?,
+        model: model_folder::model(&sweep.model, &config, &chosen.device)?,
+        tokenizer: model_folder::tokenizer(&sweep.model, &config)?,
         config,
     };
     interrupt::watch()?;
-    let mut cells: Vec<Cell> = done_before(request.json.as_deref())?;
+    let mut cells: Vec<Cell> = results_file::read(sweep.json.as_deref())?;
     let mut asked_for = Vec::new();
     println!(
         "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
@@ -91,7 +103,7 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
             None => {
                 let cell = run_cell(&reader, cell, threads)?;
                 cells.push(cell.clone());
-                write(request.json.as_deref(), &cells)?;
+                results_file::write(sweep.json.as_deref(), &cells)?;
                 cell
             }
         };
@@ -111,12 +123,6 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
     Ok(asked_for)
 }
 
-/// Name of a model in results: that of its folder.
-pub fn model_name(folder: &Path) -> Result<String> {
-    let folder = folder.canonicalize().context("cannot find the model's folder")?;
-    Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
-}
-
 /// A cell that is to be measured.
 struct Question {
     method: Method,
@@ -130,11 +136,14 @@ struct Question {
 
 fn every_cell(reader: &Reader, request: &Request) -> Result<Vec<Question>> {
     let mut cells = Vec::new();
-    for &method in &request.methods {
+    let at_random = [None];
+    let depths: Vec<Option<f64>> = request.depths.iter().copied().map(Some).collect();
+    let depths = if depths.is_empty() { &at_random[..] } else { &depths };
+    for &method in &request.sweep.methods {
         for &task in &request.tasks {
             for &values in &request.values {
-                for &extension in &request.extensions {
-                    for &depth in &request.depths {
+                for &extension in &request.sweep.extensions {
+                    for &depth in depths {
                         cells.push(cell(reader, request, method, (task, values, extension, depth))?);
                     }
                 }
@@ -150,11 +159,8 @@ fn cell(
     method: Method,
     (task, values, extension, depth): (Task, Values, usize, Option<f64>),
 ) -> Result<Question> {
-    let positions = method.positions(&reader.config, extension as f64)?;
-    let positions = match request.beta {
-        Some(beta) => positions.with_logit_scale(beta),
-        None => positions,
-    };
+    let sweep = &request.sweep;
+    let positions = sweep.positions(&reader.config, method, extension)?;
     let context = extension * reader.config.max_position_embeddings;
     let filler = request.filler.unwrap_or(task.filler());
     let heads = reader.config.dope_heads.as_ref().filter(|_| method.is_dope()).map(DopeHeads::label);
@@ -170,33 +176,17 @@ fn cell(
         accuracy: 0.0,
         string_match: 0.0,
         ci95: [0.0, 0.0],
-        seed: request.seed,
+        seed: sweep.seed,
         beta: positions.logit_scale,
-        cut: request.cut,
+        cut: sweep.cut,
         depth,
         filler: (filler != task.filler()).then_some(filler),
         sinks: request.sinks,
         heads,
         shard: (request.shard != Shard::WHOLE).then_some(request.shard),
     };
-    let spec = Spec { depth, filler, ..Spec::new(task, values, context, request.seed) };
+    let spec = Spec { depth, filler, ..Spec::new(task, values, context, sweep.seed) };
     Ok(Question { method, positions, spec, trials: request.shard.trials(request.trials).collect(), blank })
-}
-
-/// Cells of an earlier run into the same file.
-pub fn done_before<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
-    match json {
-        Some(path) if path.exists() => serde_json::from_str(&files::read_text(path)?)
-            .with_context(|| format!("{} does not hold results; choose another --json", path.display())),
-        _ => Ok(Vec::new()),
-    }
-}
-
-/// Writes the cells so far, one a line, where a file was asked for.
-pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
-    let Some(path) = json else { return Ok(()) };
-    let lines = cells.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
 }
 
 fn run_cell(reader: &Reader, question: Question, threads: usize) -> Result<Cell> {
@@ -222,33 +212,13 @@ fn run_cell(reader: &Reader, question: Question, threads: usize) -> Result<Cell>
         }
     });
     bar.finish_and_clear();
-    if interrupt::requested() {
-        return Err(interrupt::Stopped("stopped; the same command goes on with the next cell".into()).into());
-    }
+    interrupt::check("stopped; the same command goes on with the next cell")?;
     let scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let scores = scores.into_iter().collect::<Result<Vec<_>>>()?;
     let correct = scores.iter().filter(|score| score.exact).count();
     // Threads finish in any order: sum in fixed steps so that the file is the same every time.
     let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
     Ok(Cell { trials: trials.len(), correct, ..question.blank }.scored(matched))
-}
-
-/// `core merge`: the shards of each cell joined into one file.
-pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
-    let texts = files.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
-    if let Some(cells) = all::<Cell>(&texts) {
-        write(Some(out), &results::merge(cells)?)
-    } else if let Some(cells) = all::<PerplexityCell>(&texts) {
-        write(Some(out), &perplexity::merge(cells)?)
-    } else {
-        bail!("these files are not all of `eval niah` or all of `eval ppl`; merge one kind at a time")
-    }
-}
-
-/// The cells of every file, if all are of this kind.
-fn all<T: DeserializeOwned>(texts: &[String]) -> Option<Vec<T>> {
-    let lists: Result<Vec<Vec<T>>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
-    Some(lists.ok()?.into_iter().flatten().collect())
 }
 
 async fn run_trial(reader: &Reader, question: &Question, seed: u64) -> Result<Score> {

@@ -33,3 +33,8 @@ pub fn watch() -> Result<()> {
 pub fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }
+
+/// Ends the work with a message that says how to go on, if Ctrl-C was pressed.
+pub fn check(message: &str) -> Result<()> {
+    if requested() { Err(Stopped(message.to_owned()).into()) } else { Ok(()) }
+}

@@ -17,7 +17,9 @@ mod perplexity;
 mod probe;
 mod recipe;
 mod reproduce;
+mod results_file;
 mod search;
+mod sweep;
 mod train;
 
 use clap::Parser;

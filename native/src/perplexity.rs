@@ -3,37 +3,38 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Args;
 use drope_core::config::Config;
 use drope_core::language::{DocumentMix, training_document};
 use drope_core::model::Model;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, token_losses, windows};
-use drope_core::positions::{Method, Positions};
+use drope_core::positions::Positions;
 use drope_core::results::Shard;
 use drope_core::tokenizer::Tokenizer;
 use indicatif::ProgressIterator;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::{device, evaluate, files, interrupt, model_folder};
+use crate::sweep::{Sweep, at_least_one};
+use crate::{device, files, interrupt, model_folder, results_file};
 
 /// What `core eval ppl` is told.
+#[derive(Args)]
 pub struct Request {
-    pub model: PathBuf,
-    pub methods: Vec<Method>,
-    pub extensions: Vec<usize>,
-    /// Tokens from window to window; half a window if not given.
+    #[command(flatten)]
+    pub sweep: Sweep,
+    /// Tokens from window to window; default: half a window.
+    #[arg(long, value_parser = at_least_one)]
     pub stride: Option<usize>,
-    /// A text of the reader's; documents of the synthetic language if not given.
+    /// A text file to predict; default: held-out documents of the synthetic language.
+    #[arg(long)]
     pub text: Option<PathBuf>,
     /// Texts, each as long as the longest window.
+    #[arg(long, default_value = "16", value_parser = at_least_one)]
     pub texts: usize,
-    pub seed: u64,
+    /// Read only this part of the texts, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
     pub shard: Shard,
-    pub beta: Option<f64>,
-    /// Replaces the cut of the config.
-    pub cut: Option<f64>,
-    pub json: Option<PathBuf>,
-    pub device: device::DeviceChoice,
 }
 
 /// Ids of a text, and which are answers.
@@ -44,37 +45,37 @@ struct Text {
 
 /// Runs every cell and writes the file after each, so that a stopped run resumes where it was. Returns the cells asked for.
 pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
-    let config = model_folder::config(&request.model)?.with_cut(request.cut);
-    let tokenizer = model_folder::tokenizer(&request.model, &config)?;
-    let device = device::open(request.device)?.device;
-    let model = model_folder::model(&request.model, &config, &device)?;
-    let longest = request.extensions.iter().max().context("--extension is empty; give at least one factor")?;
+    let sweep = &request.sweep;
+    let config = sweep.config()?;
+    let tokenizer = model_folder::tokenizer(&sweep.model, &config)?;
+    let device = device::open(sweep.device)?.device;
+    let model = model_folder::model(&sweep.model, &config, &device)?;
+    let longest = sweep.extensions.iter().max().context("--extension is empty; give at least one factor")?;
     let texts = match &request.text {
         Some(path) => own_texts(path, &tokenizer, &config, longest * config.max_position_embeddings, request.texts)?,
         None => documents(&tokenizer, &config, longest * config.max_position_embeddings, request),
     };
-    let source = request.text.as_ref().map_or(format!("synthetic, seed {}", request.seed), |path| {
+    let source = request.text.as_ref().map_or(format!("synthetic, seed {}", sweep.seed), |path| {
         path.file_name().unwrap_or_default().to_string_lossy().into_owned()
     });
     interrupt::watch()?;
     let mut asked_for = Vec::new();
-    let mut cells: Vec<PerplexityCell> = evaluate::done_before(request.json.as_deref())?;
+    let mut cells: Vec<PerplexityCell> = results_file::read(sweep.json.as_deref())?;
     println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
-    for &method in &request.methods {
-        for &extension in &request.extensions {
-            let positions = method.positions(&config, extension as f64)?;
-            let positions = request.beta.map_or(positions.clone(), |beta| positions.with_logit_scale(beta));
+    for &method in &sweep.methods {
+        for &extension in &sweep.extensions {
+            let positions = sweep.positions(&config, method, extension)?;
             let most = method.keeps(&config).unwrap_or(usize::MAX);
             let window = most.min(extension * config.max_position_embeddings);
             let blank = PerplexityCell {
-                model: evaluate::model_name(&request.model)?,
+                model: sweep.model_name()?,
                 method: method.name().to_owned(),
                 extension,
                 context: window,
                 stride: request.stride.unwrap_or(window / 2),
                 source: source.clone(),
                 beta: positions.logit_scale,
-                cut: request.cut,
+                cut: sweep.cut,
                 tokens: 0,
                 loss: 0.0,
                 perplexity: 0.0,
@@ -92,7 +93,7 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
                 None => {
                     let cell = measured(blank, &model, &config, &positions, &texts, &wanted)?;
                     cells.push(cell.clone());
-                    evaluate::write(request.json.as_deref(), &cells)?;
+                    results_file::write(sweep.json.as_deref(), &cells)?;
                     cell
                 }
             };
@@ -123,9 +124,7 @@ fn measured(
         let text = &texts[index];
         let mut sums = TextLoss { index, curve: vec![(0, 0.0); PARTS], ..TextLoss::default() };
         for Window { read, counted } in windows(text.ids.len(), cell.context, cell.stride)? {
-            if interrupt::requested() {
-                return Err(interrupt::Stopped("stopped; the same command goes on with the next cell".into()).into());
-            }
+            interrupt::check("stopped; the same command goes on with the next cell")?;
             let mut ids = text.ids[read.clone()].to_vec();
             // Models, above all those without positions, hold on to the first token of a text: every window has it.
             ids[0] = config.bos_token_id.unwrap_or(ids[0]);
@@ -155,7 +154,7 @@ fn documents(tokenizer: &Tokenizer, config: &Config, length: usize, request: &Re
     let mix = DocumentMix { repeat: 0.0, facts: 0.0, terse: 0.0, full: 0.0, ..DocumentMix::default() };
     let text = |index: usize| {
         // Training seeds are small numbers; these are not.
-        let mut rng = ChaCha8Rng::seed_from_u64(request.seed ^ (0x99_1eaf << 32));
+        let mut rng = ChaCha8Rng::seed_from_u64(request.sweep.seed ^ (0x99_1eaf << 32));
         rng.set_stream(index as u64);
         let document = training_document(&mut rng, length, &mix, config.bos_token_id.unwrap_or_default(), &encode);
         Text { ids: document.ids, is_answer: document.weights.iter().map(|&w| w == mix.answer_weight).collect() }

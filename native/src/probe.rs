@@ -1,137 +1,153 @@
-//! `core probe`: what each head looks at when the question has been read.
-
-use std::ops::Range;
-use std::path::PathBuf;
+//! `core probe`: what each head looks at when a question has been read, and how far it leans on positions.
 
 use anyhow::Result;
-use drope_core::niah::{self, Sample, SentenceKind, Spec, Task};
-use drope_core::positions::Method;
-use drope_core::probe::{HeadCell, HeadWeights, entropy, last_queries, mass};
+use burn::tensor::{Int, Tensor, TensorData};
+use clap::Args;
+use drope_core::config::Config;
+use drope_core::generate::Flow;
+use drope_core::language::{DocumentMix, Values, training_document};
+use drope_core::model::Model;
+use drope_core::niah::{self, Spec, Task};
+use drope_core::positions::Positions;
+use drope_core::probe::{HeadCell, HeadLook, Marked, bias_gradients, look, mean};
 use drope_core::tokenizer::Tokenizer;
-use drope_core::{config::Config, language::Values};
 use indicatif::ProgressIterator;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
-use crate::{device, evaluate, interrupt, model_folder};
+use crate::device::DeviceChoice;
+use crate::sweep::{Sweep, at_least_one};
+use crate::{device, interrupt, model_folder, results_file};
 
 /// What `core probe` is told.
+#[derive(Args)]
 pub struct Request {
-    pub model: PathBuf,
-    pub methods: Vec<Method>,
-    pub extensions: Vec<usize>,
+    #[command(flatten)]
+    pub sweep: Sweep,
+    /// Questions a length.
+    #[arg(long, default_value = "50", value_parser = at_least_one)]
     pub trials: usize,
-    pub seed: u64,
-    pub json: Option<PathBuf>,
-    pub device: device::DeviceChoice,
+    /// Also the gradients of the positional biases, on average over so many models of this shape with random weights.
+    #[arg(long, default_value_t = 0)]
+    pub gradients: usize,
 }
 
-/// A number of a head.
-type Part = fn(&HeadCell) -> f64;
+const STOPPED: &str = "stopped; the same command goes on with the next length";
+
+/// Number of tokens of the texts that gradients are taken on.
+pub const GRADIENT_TOKENS: usize = 128;
 
 /// Asks multi-key questions and writes the means of every head.
 pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
-    let config = model_folder::config(&request.model)?;
-    let tokenizer = model_folder::tokenizer(&request.model, &config)?;
-    let device = device::open(request.device)?.device;
-    let model = model_folder::model(&request.model, &config, &device)?;
+    let sweep = &request.sweep;
+    let config = sweep.config()?;
+    let tokenizer = model_folder::tokenizer(&sweep.model, &config)?;
+    let device = device::open(sweep.device)?.device;
+    let model = model_folder::model(&sweep.model, &config, &device)?;
+    let name = sweep.model_name()?;
     interrupt::watch()?;
-    let mut cells: Vec<HeadCell> = Vec::new();
-    for &method in &request.methods {
-        for &extension in &request.extensions {
-            let positions = method.positions(&config, extension as f64)?;
-            let mut sums: Vec<HeadCell> = Vec::new();
-            for trial in (0..request.trials).progress() {
-                if interrupt::requested() {
-                    return Err(interrupt::Stopped("stopped; nothing is written".into()).into());
-                }
-                let Question { ids, spans, queries } = question(request, &config, &tokenizer, extension, trial)?;
-                let layers = pollster::block_on(last_queries(&model, &config, &positions, &ids, queries))?;
-                let heads = layers.iter().enumerate().flat_map(|(layer, heads)| {
-                    heads.iter().enumerate().map(move |(head, weights): (usize, &HeadWeights)| (layer, head, weights))
+    let mut cells: Vec<HeadCell> = results_file::read(sweep.json.as_deref())?;
+    let mut asked_for = Vec::new();
+    for &method in &sweep.methods {
+        for &extension in &sweep.extensions {
+            let positions = sweep.positions(&config, method, extension)?;
+            let blank = HeadCell {
+                model: name.clone(),
+                method: method.name().to_owned(),
+                extension,
+                beta: positions.logit_scale,
+                cut: sweep.cut,
+                trials: request.trials,
+                seed: sweep.seed,
+                look: HeadLook::default(),
+                gradients: None,
+            };
+            let is_done = |cell: &&HeadCell| {
+                HeadCell { look: HeadLook::default(), gradients: None, ..(*cell).clone() } == blank
+                    && cell.gradients.is_some() == (request.gradients > 0)
+            };
+            let mut found: Vec<HeadCell> = cells.iter().filter(is_done).cloned().collect();
+            if found.is_empty() {
+                let questions = (0..request.trials).progress().map(|trial| {
+                    let marked = question(sweep, &config, &tokenizer, extension, trial)?.cropped(method.keeps(&config));
+                    let go_on = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
+                    let looks = pollster::block_on(look(&model, &config, &positions, &marked, go_on))?;
+                    looks.ok_or_else(|| interrupt::Stopped(STOPPED.to_owned()).into())
                 });
-                for (index, (layer, head, weights)) in heads.enumerate() {
-                    if trial == 0 {
-                        sums.push(HeadCell {
-                            model: evaluate::model_name(&request.model)?,
-                            method: method.name().to_owned(),
-                            extension,
-                            layer,
-                            head,
-                            needle: 0.0,
-                            needle_of_question: 0.0,
-                            distractors: 0.0,
-                            first: 0.0,
-                            entropy: 0.0,
-                            entropy_bound: 0.0,
-                            trials: request.trials,
-                            seed: request.seed,
-                        });
-                    }
-                    let share = 1.0 / request.trials as f64;
-                    let on = |kind: SentenceKind, weights: &[f32]| -> f64 {
-                        spans.iter().filter(|span| span.1 == kind).map(|span| mass(weights, &span.0, ids.len())).sum()
-                    };
-                    let of_question = weights.iter().map(|weights| on(SentenceKind::Needle, weights));
-                    let last = &weights[queries - 1];
-                    let cell = &mut sums[index];
-                    cell.needle += share * on(SentenceKind::Needle, last);
-                    cell.needle_of_question += share * of_question.fold(0.0, f64::max);
-                    cell.distractors += share * on(SentenceKind::Distractor, last);
-                    cell.first += share * mass(last, &(0..1), ids.len());
-                    cell.entropy += share * entropy(last);
-                    cell.entropy_bound += share * (last.len() as f64).ln();
-                }
+                let looks = mean(&questions.collect::<Result<Vec<_>>>()?);
+                let gradients = match request.gradients {
+                    0 => None,
+                    runs => Some(gradients(&config, &tokenizer, &positions, runs, sweep.seed, sweep.device)?),
+                };
+                let of_layer = |layer: usize| gradients.as_ref().map(|gradients| gradients[layer]);
+                let cell = |look: HeadLook| HeadCell { gradients: of_layer(look.layer), look, ..blank.clone() };
+                found = looks.into_iter().map(cell).collect();
+                cells.extend(found.iter().cloned());
+                results_file::write(sweep.json.as_deref(), &cells)?;
             }
-            let parts: [(&str, Part); 2] =
-                [("last query", |cell| cell.needle), ("a query of the question", |cell| cell.needle_of_question)];
-            for (who, part) in parts {
-                if let Some(best) = sums.iter().max_by(|a, b| part(a).total_cmp(&part(b))) {
-                    let (method, share, layer, head) = (method.name(), part(best), best.layer, best.head);
-                    println!(
-                        "{method} at {extension}x: most on the needle by {who}: {share:.3}, layer {layer} head {head}"
-                    );
-                }
-            }
-            cells.extend(sums);
+            print(method.name(), extension, &found);
+            asked_for.extend(found);
         }
     }
-    evaluate::write(request.json.as_deref(), &cells)?;
-    Ok(cells)
+    Ok(asked_for)
 }
 
-/// A question as tokens.
-struct Question {
-    ids: Vec<u32>,
-    /// Tokens of each sentence of the haystack.
-    spans: Vec<(Range<usize>, SentenceKind)>,
-    /// Tokens behind it.
-    queries: usize,
+/// A number of a head.
+type Part = fn(&HeadLook) -> f64;
+
+fn print(method: &str, extension: usize, cells: &[HeadCell]) {
+    let parts: [(&str, Part); 2] =
+        [("last query", |look| look.needle), ("a query of the question", |look| look.needle_of_question)];
+    for (who, part) in parts {
+        if let Some(best) = cells.iter().max_by(|a, b| part(&a.look).total_cmp(&part(&b.look))) {
+            let HeadLook { layer, head, entropy, entropy_bound, .. } = best.look;
+            println!(
+                "{method} at {extension}x: most on the needle by {who}: {:.3}, layer {layer} head {head} \
+                 (entropy {entropy:.2} of at most {entropy_bound:.2})",
+                part(&best.look)
+            );
+        }
+    }
 }
 
-fn question(
-    request: &Request,
+fn question(sweep: &Sweep, config: &Config, tokenizer: &Tokenizer, extension: usize, trial: usize) -> Result<Marked> {
+    let context = extension * config.max_position_embeddings;
+    let spec = Spec::new(Task::MultiKey, Values::Numbers, context, sweep.seed.wrapping_add(trial as u64));
+    let sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
+    Ok(Marked::new(&sample, tokenizer, config.bos_token_id)?)
+}
+
+/// Norms of the gradients of both positional biases for each layer, of random weights and documents.
+pub fn gradients(
     config: &Config,
     tokenizer: &Tokenizer,
-    extension: usize,
-    trial: usize,
-) -> Result<Question> {
-    let context = extension * config.max_position_embeddings;
-    let seed = request.seed.wrapping_add(trial as u64);
-    let spec = Spec::new(Task::MultiKey, Values::Numbers, context, seed);
-    let sample: Sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
-    let ids = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
-    let mut text = String::new();
-    let mut spans = Vec::new();
-    let mut from = usize::from(config.bos_token_id.is_some());
-    let start = from;
-    for sentence in &sample.haystack {
-        if !text.is_empty() {
-            text.push(' ');
+    positions: &Positions,
+    runs: usize,
+    seed: u64,
+    device: DeviceChoice,
+) -> Result<Vec<[f64; 2]>> {
+    let device = device::open(device)?.device.autodiff();
+    let mut means = vec![[0.0; 2]; config.num_hidden_layers];
+    for run in 0..runs as u64 {
+        interrupt::check(STOPPED)?;
+        let model = Model::random(config, run, &device);
+        let ids = document(config, tokenizer, seed.wrapping_add(run));
+        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+        for back in [0, 1] {
+            let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
+            for (mean, norm) in means.iter_mut().zip(norms) {
+                mean[back] += norm / runs as f64;
+            }
         }
-        text.push_str(&sentence.text);
-        let to = start + tokenizer.count(&text);
-        spans.push((from..to, sentence.kind));
-        from = to;
     }
-    let queries = ids.len() - from;
-    Ok(Question { ids, spans, queries })
+    Ok(means)
+}
+
+/// A document of the synthetic language that training does not see.
+pub fn document(config: &Config, tokenizer: &Tokenizer, seed: u64) -> Vec<i32> {
+    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let bos = config.bos_token_id.unwrap_or_default();
+    let document = training_document(&mut rng, GRADIENT_TOKENS, &DocumentMix::default(), bos, &encode);
+    document.ids.iter().map(|&id| id as i32).collect()
 }

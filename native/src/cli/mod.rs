@@ -1,6 +1,5 @@
 //! Commands and their arguments.
 
-mod eval;
 mod reading;
 mod select;
 mod train;
@@ -9,15 +8,15 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use drope_core::positions::Method;
 
-use self::eval::Eval;
 use self::reading::Reading;
 use self::select::Dope;
 use self::train::Train;
 use crate::device::DeviceChoice;
 use crate::recipe::PositionEmbedding;
-use crate::{bench, dope, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, reproduce, search};
+use crate::{
+    bench, dope, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, reproduce, results_file, search,
+};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -118,29 +117,7 @@ enum Command {
     #[command(subcommand)]
     Eval(Eval),
     /// Show what each head looks at when a question has been read: needle, other needles, first token, entropy.
-    Probe {
-        /// Folder of the model.
-        #[arg(long)]
-        model: PathBuf,
-        /// Position methods, as for `eval niah`.
-        #[arg(long, value_delimiter = ',', required = true)]
-        method: Vec<Method>,
-        /// Extension factors: multiples of the training context.
-        #[arg(long, value_delimiter = ',', default_value = "1,2,4,8", value_parser = clap::value_parser!(u64).range(1..))]
-        extension: Vec<u64>,
-        /// Questions a length.
-        #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..))]
-        trials: u64,
-        /// Seed of the questions.
-        #[arg(long, default_value_t = 20_000)]
-        seed: u64,
-        /// File for the results, one entry a head.
-        #[arg(long)]
-        json: Option<PathBuf>,
-        /// Where to compute.
-        #[arg(long, value_enum, default_value = "auto")]
-        device: DeviceChoice,
-    },
+    Probe(probe::Request),
     /// Denoising positional encoding (DoPE).
     #[command(subcommand)]
     Dope(Dope),
@@ -190,6 +167,14 @@ enum Command {
 }
 
 #[derive(Subcommand)]
+enum Eval {
+    /// Needles in a haystack, at multiples of the training context.
+    Niah(evaluate::Request),
+    /// Perplexity over a sliding window, at multiples of the training context.
+    Ppl(perplexity::Request),
+}
+
+#[derive(Subcommand)]
 enum Search {
     /// Factors for LongRoPE by evolution, with critical dimension (LongRoPE2).
     Longrope2 {
@@ -221,8 +206,8 @@ enum Search {
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
-        Command::Pretrain { pe, train } => crate::train::pretrain(pe, &train.options()),
-        Command::Recalibrate { from, train } => crate::train::recalibrate(&from, &train.options()),
+        Command::Pretrain { pe, train } => train.run(|options| crate::train::pretrain(pe, options)),
+        Command::Recalibrate { from, train } => train.run(|options| crate::train::recalibrate(&from, options)),
         Command::FitScale { model, kind, documents, seed, device } => {
             fit_scale::run(&model, kind, documents as usize, seed, device)
         }
@@ -247,18 +232,9 @@ pub fn run(cli: Cli) -> Result<()> {
             Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
         }),
         Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
-        Command::Eval(Eval::Niah(niah)) => evaluate::niah(&niah.into()).map(|_| ()),
-        Command::Eval(Eval::Ppl(ppl)) => perplexity::run(&ppl.into()).map(|_| ()),
-        Command::Probe { model, method, extension, trials, seed, json, device } => probe::run(&probe::Request {
-            model,
-            methods: method,
-            extensions: extension.into_iter().map(|factor| factor as usize).collect(),
-            trials: trials as usize,
-            seed,
-            json,
-            device,
-        })
-        .map(|_| ()),
+        Command::Eval(Eval::Niah(request)) => evaluate::niah(&request).map(|_| ()),
+        Command::Eval(Eval::Ppl(request)) => perplexity::run(&request).map(|_| ()),
+        Command::Probe(request) => probe::run(&request).map(|_| ()),
         Command::Dope(Dope::Select(choice)) => dope::select(&choice.into()).map(|_| ()),
         Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
             search::longrope2(&search::Request {
@@ -275,6 +251,6 @@ pub fn run(cli: Cli) -> Result<()> {
             let data = data.unwrap_or_else(|| out.join("data"));
             reproduce::run(&reproduce::Request { out, data, models, recipes, quick, render, only, device, threads })
         }
-        Command::Merge { files, json } => evaluate::merge(&files, &json),
+        Command::Merge { files, json } => results_file::merge(&files, &json),
     }
 }

@@ -8,6 +8,7 @@ use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
+use crate::sweep::method_names;
 
 /// A model and how to read it.
 #[derive(Args)]
@@ -15,9 +16,7 @@ pub struct Reading {
     /// Folder of the model.
     #[arg(long)]
     pub model: PathBuf,
-    /// Position method: rope, crop, pi, ntk, dynamic-ntk, yarn, yarn-as-printed, llama3, longrope, dope-parts,
-    /// dope-all, dope-gaussian, drope, p-drope, nope, alibi, rnope-swa; default: what the config says.
-    #[arg(long)]
+    #[arg(long, help = format!("Position method; {}; default: what the config says", method_names()))]
     method: Option<Method>,
     /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
     #[arg(long)]

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::Args;
 
 use crate::device::DeviceChoice;
+use crate::recipe::Recipe;
 use crate::train;
 
 #[derive(Args)]
@@ -33,15 +35,16 @@ pub struct Train {
 }
 
 impl Train {
-    pub fn options(&self) -> train::Options<'_> {
-        train::Options {
-            recipe: &self.recipe,
+    /// Reads the recipe and trains.
+    pub fn run(&self, train: impl FnOnce(&train::Options) -> Result<()>) -> Result<()> {
+        train(&train::Options {
+            recipe: &Recipe::read(&self.recipe)?,
             out: &self.out,
             resume: self.resume,
             device: self.device,
             threads: self.threads,
             save_every: self.save_every.max(1),
             until: self.until,
-        }
+        })
     }
 }

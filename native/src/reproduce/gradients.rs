@@ -1,65 +1,41 @@
 //! Figure 4 of the DroPE paper: gradients of the positional bias at initialisation; and the prefix spread of theorem 3.4.
 
 use anyhow::{Context, Result};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Int, Tensor, TensorData};
 use drope_core::config::Config;
-use drope_core::language::{DocumentMix, training_document};
 use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
-use drope_core::probe::{positional_bias, prefix_spread, query_key_gradients};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
+use drope_core::probe::prefix_spread;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Lab, SEED};
 use super::report::{Section, picture, table};
-use crate::model_folder;
-
-/// Tokens of the texts, and how many of each model's random weights and texts are averaged.
-const TOKENS: usize = 128;
-
-/// For each layer, the norm of ∂A^c/∂(W_Q, W_K) of its own attention.
-fn gradients(model: &Model, layers: usize, ids: &Tensor<2, Int>, positions: &Positions, back: usize) -> Vec<f64> {
-    (0..layers)
-        .map(|layer| {
-            let attention = model.watch(ids.clone(), positions, None).attention;
-            let bias = positional_bias(attention[layer].clone(), back);
-            query_key_gradients(model, layers, &bias)[layer]
-        })
-        .collect()
-}
+use crate::{device, model_folder, probe};
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let device = Device::flex().autodiff();
     let folder = lab.model("nano-rope").context("nano-rope is missing")?;
     let config = lab.config("nano-rope")?;
     let tokenizer = model_folder::tokenizer(&folder, &config)?;
     let runs = if lab.is_quick() { 2 } else { 10 };
-    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mut rng = ChaCha8Rng::seed_from_u64(SEED);
     // A deeper model than the shipped ones, as the gap is said to grow with depth.
     let config = Config { num_hidden_layers: 8, ..config };
     let systems = [("RoPE", Method::Rope.positions(&config, 1.0)?), ("NoPE", Positions::none())];
     let layers = config.num_hidden_layers;
+    let device = device::open(lab.device())?.device;
     // [system][diagonal, previous token, spread][layer]
     let mut sums = vec![vec![vec![0.0; layers]; 3]; 2];
-    for run in 0..runs {
-        let model = Model::random(&config, run, &device);
-        let mix = DocumentMix::default();
-        let document = training_document(&mut rng, TOKENS, &mix, config.bos_token_id.unwrap_or_default(), &encode);
-        let ids: Vec<i32> = document.ids.iter().map(|&id| id as i32).collect();
-        let length = ids.len();
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, length]), &device);
-        for (sums, (_, positions)) in sums.iter_mut().zip(&systems) {
-            for back in [0, 1] {
-                for (sum, norm) in sums[back].iter_mut().zip(gradients(&model, layers, &ids, positions, back)) {
-                    *sum += norm / f64::from(u32::try_from(runs)?);
-                }
-            }
-            let hidden = model.watch(ids.clone(), positions, None).hidden;
-            for (sum, hidden) in sums[2].iter_mut().zip(hidden) {
-                *sum += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / f64::from(u32::try_from(runs)?);
+    for (sums, (_, positions)) in sums.iter_mut().zip(&systems) {
+        let norms = probe::gradients(&config, &tokenizer, positions, runs, SEED, lab.device())?;
+        for (layer, norms) in norms.into_iter().enumerate() {
+            [sums[0][layer], sums[1][layer]] = norms;
+        }
+        for run in 0..runs as u64 {
+            let model = Model::random(&config, run, &device);
+            let ids = probe::document(&config, &tokenizer, SEED + run);
+            let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+            for (sum, hidden) in sums[2].iter_mut().zip(model.watch(ids, positions, None).hidden) {
+                *sum += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / runs as f64;
             }
         }
     }
@@ -96,10 +72,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         body,
         verdict: format!(
             "RoPE's gradient is the higher one in {} of {layers} layers (diagonal) and {} of {layers} (token before): the \
-             paper's ordering {}, by factors of {least:.2} to {most:.2} (the paper's gap is far wider and grows with depth). Means of {runs} random models and texts of {TOKENS} tokens.",
+             paper's ordering {}, by factors of {least:.2} to {most:.2} (the paper's gap is far wider and grows with depth). Means of {runs} random models and texts of {} tokens.",
             higher(0),
             higher(1),
-            if all { "holds in all of them" } else { "does not hold in all of them" }
+            if all { "holds in all of them" } else { "does not hold in all of them" },
+            probe::GRADIENT_TOKENS
         ),
         numbers: json!({ "order": "[RoPE, NoPE][diagonal, token before, prefix spread][layer]", "means": sums }),
         charts,

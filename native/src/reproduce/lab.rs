@@ -8,12 +8,14 @@ use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
-use drope_core::results::{Cell, Shard};
+use drope_core::results::{Cell, Shard, rounded};
 use serde::Deserialize;
 
 use super::Request;
-use crate::recipe::PositionEmbedding;
-use crate::{device, evaluate, files, model_folder, perplexity, train};
+use crate::fit_scale::{self, Kind};
+use crate::recipe::{PositionEmbedding, Recipe};
+use crate::sweep::Sweep;
+use crate::{device, evaluate, files, model_folder, perplexity, results_file, train};
 
 /// Seed of all questions and texts that are measured with.
 pub const SEED: u64 = 20_000;
@@ -68,8 +70,8 @@ impl<'a> Lab<'a> {
         self.request.out.join("models").join(name)
     }
 
-    pub fn recipe(&self, name: &str) -> PathBuf {
-        self.request.recipes.join(name)
+    pub fn recipe(&self, name: &str) -> Result<Recipe> {
+        Recipe::read(&self.request.recipes.join(name))
     }
 
     pub fn config(&self, model: &str) -> Result<Config> {
@@ -77,82 +79,106 @@ impl<'a> Lab<'a> {
         model_folder::config(&folder)
     }
 
+    /// A model read with one method.
+    pub fn sweep(
+        &self,
+        model: PathBuf,
+        method: Method,
+        extensions: Vec<usize>,
+        cut: Option<f64>,
+        json: Option<&str>,
+    ) -> Sweep {
+        Sweep {
+            model,
+            methods: vec![method],
+            extensions,
+            seed: SEED,
+            beta: None,
+            cut,
+            json: json.map(|file| self.data(file)),
+            device: self.request.device,
+        }
+    }
+
     /// Scores; where nothing is to be measured or the model is missing, those that were measured before.
     pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<Cell>> {
         let folder = match self.model(model) {
             Some(folder) if !self.request.render => folder,
             _ => {
-                let known: Vec<Cell> = evaluate::done_before(Some(&self.data(file)))?;
+                let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
                 return Ok(known.into_iter().filter(|cell| cell.model == model && ask.asks_for(cell)).collect());
             }
         };
         evaluate::niah(&evaluate::Request {
-            model: folder,
-            methods: vec![ask.method],
+            sweep: self.sweep(folder, ask.method, ask.extensions.clone(), ask.cut, Some(file)),
             tasks: vec![ask.task],
             values: vec![Values::Numbers],
-            extensions: ask.extensions.clone(),
             trials: ask.trials,
-            seed: SEED,
+            shard: Shard::WHOLE,
             depths: ask.depths.clone(),
             filler: None,
             sinks: ask.sinks,
             heads: ask.heads.clone(),
-            shard: Shard::WHOLE,
-            beta: None,
-            cut: ask.cut,
-            json: Some(self.data(file)),
-            device: self.request.device,
             threads: self.request.threads,
         })
     }
 
     /// Perplexities of held-out texts; where nothing is to be measured or the model is missing, those of before.
     pub fn perplexity(&self, model: &str, method: Method, cut: Option<f64>) -> Result<Vec<PerplexityCell>> {
+        let file = "perplexity.json";
         let folder = match self.model(model) {
             Some(folder) if !self.request.render => folder,
             _ => {
-                let known: Vec<PerplexityCell> = evaluate::done_before(Some(&self.data("perplexity.json")))?;
-                let is_asked =
-                    |cell: &PerplexityCell| cell.model == model && cell.cut == cut && cell.method == method.name();
+                let known: Vec<PerplexityCell> = results_file::read(Some(&self.data(file)))?;
+                let is_asked = |cell: &PerplexityCell| {
+                    (&*cell.model, &*cell.method) == (model, method.name()) && cell.cut == cut.map(rounded)
+                };
                 return Ok(known.into_iter().filter(is_asked).collect());
             }
         };
         perplexity::run(&perplexity::Request {
-            model: folder,
-            methods: vec![method],
-            extensions: EXTENSIONS.to_vec(),
+            sweep: self.sweep(folder, method, EXTENSIONS.to_vec(), cut, Some(file)),
             stride: None,
             text: None,
             texts: if self.is_quick() { 6 } else { 16 },
-            seed: SEED,
             shard: Shard::WHOLE,
-            beta: None,
-            cut,
-            json: Some(self.data("perplexity.json")),
-            device: self.request.device,
         })
     }
 
     /// A model trained from random weights, once.
-    pub fn pretrained(&self, name: &str, recipe: &str, pe: PositionEmbedding, until: Option<usize>) -> Result<PathBuf> {
-        self.trained(name, recipe, until, |options| train::pretrain(Some(pe), options))
+    pub fn pretrained(&self, name: &str, recipe: &str, pe: PositionEmbedding) -> Result<PathBuf> {
+        let recipe = self.recipe(recipe)?;
+        self.trained(name, &recipe, None, |options| train::pretrain(Some(pe), options))
     }
 
-    /// Whether a run of ours paused after so many steps.
-    pub fn is_paused_at(&self, name: &str, steps: usize) -> Result<bool> {
-        Ok(train::unfinished(&self.own(name))? == Some(steps))
+    /// The folder of a model trained from random weights for so many steps of its recipe; the run can go on from there.
+    pub fn paused(&self, name: &str, recipe: &str, steps: usize) -> Result<PathBuf> {
+        if train::unfinished(&self.own(name))? != Some(steps) {
+            let recipe = self.recipe(recipe)?;
+            self.trained(name, &recipe, Some(steps), |options| train::pretrain(None, options))?;
+        }
+        Ok(self.own(name).join("checkpoint"))
     }
 
     /// A model recalibrated from another, once.
-    pub fn recalibrated(&self, name: &str, recipe: &str, from: &Path) -> Result<PathBuf> {
+    pub fn recalibrated(&self, name: &str, recipe: &Recipe, from: &Path) -> Result<PathBuf> {
         self.trained(name, recipe, None, |options| train::recalibrate(from, options))
+    }
+
+    /// Fits the temperature of a model that this run trained, once.
+    pub fn fit_temperature(&self, name: &str) -> Result<()> {
+        let folder = self.own(name);
+        if folder.exists() && model_folder::config(&folder)?.temperature_coefficient == 0.0 {
+            let config = fit_scale::fit(&folder, Kind::Uniform, 16, 1, self.request.device)?;
+            model_folder::save_config(&folder, &config)?;
+        }
+        Ok(())
     }
 
     fn trained(
         &self,
         name: &str,
-        recipe: &str,
+        recipe: &Recipe,
         until: Option<usize>,
         train: impl Fn(&train::Options) -> Result<()>,
     ) -> Result<PathBuf> {
@@ -162,7 +188,7 @@ impl<'a> Lab<'a> {
         let out = self.own(name);
         println!("training {name}");
         train(&train::Options {
-            recipe: &self.recipe(recipe),
+            recipe,
             out: &out,
             resume: train::unfinished(&out)?.is_some(),
             device: self.request.device,
@@ -187,7 +213,7 @@ pub struct Ask {
     pub task: Task,
     pub extensions: Vec<usize>,
     pub trials: usize,
-    pub depths: Vec<Option<f64>>,
+    pub depths: Vec<f64>,
     pub sinks: usize,
     pub heads: Option<PathBuf>,
     pub cut: Option<f64>,
@@ -196,7 +222,7 @@ pub struct Ask {
 impl Ask {
     /// At random depths.
     pub fn new(method: Method, task: Task, extensions: Vec<usize>, trials: usize) -> Self {
-        Self { method, task, extensions, trials, depths: vec![None], sinks: 0, heads: None, cut: None }
+        Self { method, task, extensions, trials, depths: Vec::new(), sinks: 0, heads: None, cut: None }
     }
 
     /// Whether a cell is one of these, however many questions it has.
@@ -204,7 +230,7 @@ impl Ask {
         (self.method.name(), self.task.name()) == (&*cell.method, &*cell.task)
             && cell.values == Values::Numbers.name()
             && self.extensions.contains(&cell.extension)
-            && self.depths.contains(&cell.depth)
-            && (self.sinks, self.cut) == (cell.sinks, cell.cut)
+            && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))
+            && (self.sinks, self.cut.map(rounded)) == (cell.sinks, cell.cut)
     }
 }

@@ -5,7 +5,7 @@ use drope_core::positions::Method;
 use drope_core::probe::HeadCell;
 use serde_json::json;
 
-use super::lab::{EXTENSIONS, Lab, SEED};
+use super::lab::{EXTENSIONS, Lab};
 use super::report::{Section, by_length, table};
 use crate::probe;
 
@@ -24,28 +24,23 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let mut kept = Vec::new();
     for (name, model, method) in METHODS {
         let Some(folder) = lab.model(model) else { continue };
-        let cells = probe::run(&probe::Request {
-            model: folder,
-            methods: vec![method],
-            extensions: extensions.clone(),
-            trials: if lab.is_quick() { 15 } else { 50 },
-            seed: SEED,
-            json: None,
-            device: lab.device(),
-        })?;
+        let trials = if lab.is_quick() { 15 } else { 50 };
+        let sweep = lab.sweep(folder, method, extensions.clone(), None, None);
+        let cells = probe::run(&probe::Request { sweep, trials, gradients: 0 })?;
         // The head that looks up the needle within the context is followed to longer texts.
         let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
-        let best = at(1).max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question));
+        let best = at(1).max_by(|a, b| a.look.needle_of_question.total_cmp(&b.look.needle_of_question));
         let best = best.context("no head was probed")?.clone();
-        let same = |cell: &&HeadCell| (cell.layer, cell.head) == (best.layer, best.head);
+        let same = |cell: &&HeadCell| (cell.look.layer, cell.look.head) == (best.look.layer, best.look.head);
         let followed: Vec<&HeadCell> = extensions.iter().filter_map(|&s| at(s).find(same)).collect();
         let cell = |cell: &&HeadCell| {
-            format!("{:.3}; {:.2} of {:.2}", cell.needle_of_question, cell.entropy, cell.entropy_bound)
+            let look = &cell.look;
+            format!("{:.3}; {:.2} of {:.2}", look.needle_of_question, look.entropy, look.entropy_bound)
         };
-        let named = format!("{name} (layer {}, head {})", best.layer, best.head);
+        let named = format!("{name} (layer {}, head {})", best.look.layer, best.look.head);
         rows.push(std::iter::once(named).chain(followed.iter().map(cell)).collect::<Vec<String>>());
         if let [first, .., last] = followed[..] {
-            kept.push((name, last.needle_of_question / first.needle_of_question));
+            kept.push((name, last.look.needle_of_question / first.look.needle_of_question));
         }
         numbers.extend(cells);
     }

@@ -23,11 +23,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     if lab.is_quick() {
         return Ok(None);
     }
-    let rope = lab.pretrained("passkey-rope", "reproduction/passkey.toml", PositionEmbedding::Rope, None)?;
-    let nope = lab.pretrained("passkey-nope", "reproduction/passkey.toml", PositionEmbedding::Nope, None)?;
+    lab.pretrained("passkey-rope", "reproduction/passkey.toml", PositionEmbedding::Rope)?;
+    let nope = lab.pretrained("passkey-nope", "reproduction/passkey.toml", PositionEmbedding::Nope)?;
     fitted(lab, &nope, "passkey-nope-uniform", Kind::Uniform)?;
     fitted(lab, &nope, "passkey-nope-head", Kind::Head)?;
-    let _ = rope;
     let systems = [
         ("RoPE", "passkey-rope", Method::Rope),
         ("RoPE with YaRN", "passkey-rope", Method::Yarn),
@@ -38,8 +37,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let extensions = EXTENSIONS.to_vec();
     let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
     for (name, model, method) in systems {
-        let ask =
-            Ask { depths: DEPTHS.map(Some).to_vec(), ..Ask::new(method, Task::Passkey, extensions.clone(), TRIALS) };
+        let ask = Ask { depths: DEPTHS.to_vec(), ..Ask::new(method, Task::Passkey, extensions.clone(), TRIALS) };
         rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, method, None)?));
     }
     // All depths of a length together.

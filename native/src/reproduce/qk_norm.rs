@@ -1,6 +1,7 @@
 //! Norms of queries and keys against the learning rate of recalibration (DroPE paper, table 11 and figure 12).
 
 use anyhow::{Context, Result};
+use drope_core::config::AttentionType;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
@@ -9,7 +10,8 @@ use super::chart::{self, Axes, Line};
 use super::lab::Lab;
 use super::report::{Section, picture, table};
 
-const RATES: [&str; 3] = ["2e-3", "1e-2", "5e-2"];
+const RATES: [(&str, f64); 3] = [("2e-3", 2e-3), ("1e-2", 1e-2), ("5e-2", 5e-2)];
+const NORMS: [(&str, AttentionType); 2] = [("none", AttentionType::Nope), ("qk", AttentionType::QkNormNope)];
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     if lab.is_quick() {
@@ -18,11 +20,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let from = lab.model("nano-rope").context("nano-rope is missing")?;
     let (mut rows, mut numbers, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     let mut ends: Vec<[f64; 2]> = Vec::new();
-    for rate in RATES {
+    for (rate, peak) in RATES {
         let mut end = [0.0; 2];
-        for (index, norm) in ["none", "qk"].into_iter().enumerate() {
+        for (index, (norm, attention_type)) in NORMS.into_iter().enumerate() {
             let name = format!("qk-norm-{norm}-{rate}");
-            lab.recalibrated(&name, &format!("reproduction/{name}.toml"), &from)?;
+            let mut recipe = lab.recipe("reproduction/qk-norm.toml")?;
+            recipe.schedule.peak = peak;
+            recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = attention_type;
+            lab.recalibrated(&name, &recipe, &from)?;
             let curve = lab.curve(&name);
             lines.push(Line {
                 name: format!("{norm}, {rate}"),

@@ -23,7 +23,7 @@ use crate::{device, files, interrupt, model_folder};
 
 /// What both commands are told.
 pub struct Options<'a> {
-    pub recipe: &'a Path,
+    pub recipe: &'a Recipe,
     pub out: &'a Path,
     pub resume: bool,
     pub device: DeviceChoice,
@@ -41,9 +41,9 @@ pub fn unfinished(out: &Path) -> Result<Option<usize>> {
 
 /// `core pretrain`: a model from random weights; `pe` replaces the recipe's position embedding.
 pub fn pretrain(pe: Option<PositionEmbedding>, options: &Options) -> Result<()> {
-    let mut recipe = Recipe::read(options.recipe)?;
+    let mut recipe = options.recipe.clone();
     let Some(shape) = &mut recipe.model else {
-        bail!("{} has no [model] table; pretraining needs the size of the model", options.recipe.display());
+        bail!("the recipe has no [model] table; pretraining needs the size of the model");
     };
     shape.pe = pe.unwrap_or(shape.pe);
     let shape = shape.clone();
@@ -57,9 +57,9 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &Options) -> Result<()> 
 
 /// `core recalibrate`: positions dropped from a trained model, then trained at no more than the context of the recipe.
 pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
-    let recipe = Recipe::read(options.recipe)?;
+    let recipe = options.recipe;
     let Some(drop) = &recipe.drop else {
-        bail!("{} has no [drop] table; recalibration needs to know what to drop", options.recipe.display());
+        bail!("the recipe has no [drop] table; recalibration needs to know what to drop");
     };
     let mut config = model_folder::config(from)?;
     if recipe.context > config.max_position_embeddings {
@@ -75,7 +75,7 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
         Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
     }
     config.scalable_softmax = drop.scalable_softmax;
-    run(options, &recipe, &config, &tokenizer, |config, device| {
+    run(options, recipe, &config, &tokenizer, |config, device| {
         let bytes = files::read(&from.join("model.safetensors"))?;
         Model::from_safetensors_with_new_norms(config, &bytes, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))

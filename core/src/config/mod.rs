@@ -1,0 +1,158 @@
+//! What a model is: its shape, and how it reads positions.
+
+mod json;
+mod rope;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
+use crate::dope::DopeHeads;
+use crate::error::{Error, Result};
+
+/// Shape of the model and how it reads positions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Tokens in the vocabulary.
+    pub vocab_size: usize,
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width inside the SwiGLU.
+    pub intermediate_size: usize,
+    /// Blocks.
+    pub num_hidden_layers: usize,
+    /// Query heads.
+    pub num_attention_heads: usize,
+    /// Key and value heads; each serves `num_attention_heads / num_key_value_heads` query heads.
+    pub num_key_value_heads: usize,
+    /// Width of a head; even.
+    pub head_dim: usize,
+    /// ε of every RMSNorm.
+    pub rms_norm_eps: f64,
+    /// Context of training, C.
+    pub max_position_embeddings: usize,
+    /// Whether the output projection is the embedding.
+    pub tie_word_embeddings: bool,
+    /// Rotary frequencies and their scaling.
+    pub rope: RopeParameters,
+    /// `nope` and its kin: whether positions are dropped and which projections are normed.
+    pub attention: AttentionType,
+    /// Replaces 1/√head_dim if given; absolute.
+    pub softmax_scale: Option<f64>,
+    /// c of the temperature β = 1 + c·ln s; 0 if not fitted.
+    pub temperature_coefficient: f64,
+    /// HeadScale: a temperature of each head's own; replaces the one above.
+    pub head_scales: Option<HeadScales>,
+    /// SSMax (Nakanishi 2025, arXiv 2501.19399): the logits of a query that sees n keys are multiplied by
+    /// ln(n + 1)/ln C, so that attention does not spread as the text grows. 1 at the end of the training context.
+    pub scalable_softmax: bool,
+    /// Whether logits fall linearly with the distance (ALiBi) in place of rotary positions.
+    pub alibi: bool,
+    /// RNoPE-SWA: keys that a query sees in the three layers of four that have rotary positions; the fourth sees
+    /// everything and has none.
+    pub sliding_window: Option<usize>,
+    /// Heads that DoPE's methods treat.
+    pub dope_heads: Option<DopeHeads>,
+    /// First token of every text.
+    pub bos_token_id: Option<u32>,
+}
+
+/// HeadScale (Wang et al. 2024): a temperature for each head, fitted at one length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadScales {
+    /// Extension factor s that they were fitted at, above 1.
+    pub factor: f64,
+    /// λ of each query head of each layer: multiplies its logits at that factor.
+    pub scales: Vec<Vec<f64>>,
+}
+
+/// Sakana's `attention_type`. The norms are RMSNorms over the whole projection, before the heads are split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttentionType {
+    /// Rotary positions, no norm: a plain Llama.
+    Rope,
+    /// Rotary positions, queries and keys normed.
+    QkNormRope,
+    /// No positions.
+    Nope,
+    /// No positions, queries and keys normed.
+    QkNormNope,
+    /// No positions, queries normed.
+    QNormNope,
+    /// No positions, keys normed.
+    KNormNope,
+}
+
+impl AttentionType {
+    /// Whether the model is to be read without positions.
+    pub fn drops_positions(self) -> bool {
+        !matches!(self, Self::Rope | Self::QkNormRope)
+    }
+    /// Whether the query projection is normed.
+    pub fn norms_queries(self) -> bool {
+        matches!(self, Self::QkNormRope | Self::QkNormNope | Self::QNormNope)
+    }
+    /// Whether the key projection is normed.
+    pub fn norms_keys(self) -> bool {
+        matches!(self, Self::QkNormRope | Self::QkNormNope | Self::KNormNope)
+    }
+}
+
+impl Config {
+    /// Query heads that share a key-value head.
+    pub fn group_size(&self) -> usize {
+        self.num_attention_heads / self.num_key_value_heads
+    }
+
+    /// What the logits q·k are multiplied with at s = 1.
+    pub fn attention_scale(&self) -> f64 {
+        self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
+    }
+
+    /// The same with another cut of a partial drop, where one is given.
+    #[must_use]
+    pub fn with_cut(mut self, rope_min_frequency: Option<f64>) -> Self {
+        self.rope.rope_min_frequency = rope_min_frequency.unwrap_or(self.rope.rope_min_frequency);
+        self
+    }
+
+    /// Whether the sizes fit together.
+    ///
+    /// # Errors
+    /// Names the first that does not.
+    pub fn check(&self) -> Result<()> {
+        let fail = |message: String| Err(Error::Config(message));
+        if self.num_key_value_heads > self.num_attention_heads
+            || !self.num_attention_heads.is_multiple_of(self.num_key_value_heads)
+        {
+            return fail(format!(
+                "num_attention_heads ({}) must be a multiple of num_key_value_heads ({})",
+                self.num_attention_heads, self.num_key_value_heads
+            ));
+        }
+        if self.head_dim < 2 || !self.head_dim.is_multiple_of(2) {
+            return fail(format!("head_dim is {} but must be even and at least 2", self.head_dim));
+        }
+        if !(self.rope.rope_theta.is_finite() && self.rope.rope_theta > 1.0) {
+            return fail(format!("rope_theta is {} but must be above 1", self.rope.rope_theta));
+        }
+        if self.softmax_scale.is_some_and(|scale| !(scale.is_finite() && scale > 0.0)) {
+            return fail("softmax_scale must be above 0".into());
+        }
+        if let Some(HeadScales { factor, scales }) = &self.head_scales {
+            let fits = scales.len() == self.num_hidden_layers
+                && scales.iter().all(|layer| layer.len() == self.num_attention_heads)
+                && scales.iter().flatten().all(|scale| scale.is_finite());
+            if !(fits && factor.is_finite() && *factor > 1.0) {
+                return fail("head_scales needs a factor above 1 and one number for each head of each layer".into());
+            }
+        }
+        if let Some(dope) = &self.dope_heads {
+            dope.check(self.num_hidden_layers, self.num_attention_heads)?;
+        }
+        if self.scalable_softmax && self.max_position_embeddings < 2 {
+            return fail("scalable_softmax needs max_position_embeddings of at least 2".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! Attention weights of a long text, read in chunks through the cache.
+
+use burn::tensor::{Int, Tensor, TensorData};
+
+use super::bias::band;
+use super::spread::prefix_spread;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::generate::{CHUNK, Flow};
+use crate::model::{Cache, Model};
+use crate::positions::Positions;
+
+/// Attention weights of one head: for each query, one a key.
+pub type HeadWeights = Vec<Vec<f32>>;
+
+/// What all heads do on a text.
+#[derive(Clone, Debug, Default)]
+pub struct Attention {
+    /// Weights of the last tokens, `[layer][head][query][key]`. In a layer with a sliding window the keys are the last ones of
+    /// the text.
+    pub last: Vec<Vec<HeadWeights>>,
+    /// Entropy of each token's attention in nats, `[layer][head][token]`.
+    pub entropies: Vec<Vec<Vec<f32>>>,
+    /// Positional bias A^c towards the token itself and the one before it, `[layer][head]`; see
+    /// [`positional_bias`](super::positional_bias).
+    pub bias: Vec<Vec<[f64; 2]>>,
+    /// Prefix spread of the residual stream behind each layer; see [`prefix_spread`](super::prefix_spread).
+    pub spread: Vec<f64>,
+}
+
+/// Reads `ids` and keeps the weights of the last `queries` tokens. Tells `observe` how many tokens are read; `None` if it stops.
+///
+/// # Errors
+/// If the text is shorter or there are no queries, an id is outside the vocabulary, or the device fails.
+pub async fn attention(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    ids: &[u32],
+    queries: usize,
+    mut observe: impl AsyncFnMut(usize) -> Flow,
+) -> Result<Option<Attention>> {
+    if queries == 0 || ids.len() < queries {
+        return Err(Error::Zero("the number of tokens to look at"));
+    }
+    if let Some(&id) = ids.iter().find(|&&id| id as usize >= config.vocab_size) {
+        return Err(Error::TokenId { id, vocab_size: config.vocab_size });
+    }
+    let device = model.device();
+    let (layers, heads) = (config.num_hidden_layers, config.num_attention_heads);
+    let mut seen = Attention {
+        entropies: vec![vec![Vec::with_capacity(ids.len()); heads]; layers],
+        bias: vec![vec![[0.0; 2]; heads]; layers],
+        ..Attention::default()
+    };
+    let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
+    let mut cache = Cache::new(config, positions, ids.len(), &device);
+    let (before, last) = ids.split_at(ids.len() - queries);
+    for chunk in before.chunks(CHUNK).chain([last]) {
+        let values: Vec<i32> = chunk.iter().map(|&id| id as i32).collect();
+        let read = Tensor::<2, Int>::from_data(TensorData::new(values, [1, chunk.len()]), &device);
+        let first = cache.len();
+        let watch = model.watch(read, positions, Some(&mut cache));
+        for (layer, (weights, hidden)) in watch.attention.into_iter().zip(watch.hidden).enumerate() {
+            streams[layer].push(hidden);
+            let rows = numbers(measures(&weights)).await?;
+            for (head, rows) in rows.chunks(3 * chunk.len()).enumerate() {
+                let [entropy, own, previous] = [0, 1, 2].map(|row| &rows[row * chunk.len()..][..chunk.len()]);
+                seen.entropies[layer][head].extend(entropy);
+                for (at, (own, previous)) in (first..).zip(own.iter().zip(previous)) {
+                    let uniform = 1.0 / (at + 1) as f64;
+                    seen.bias[layer][head][0] += (f64::from(*own) - uniform) / ids.len() as f64;
+                    if at > 0 {
+                        seen.bias[layer][head][1] += (f64::from(*previous) - uniform) / (ids.len() - 1) as f64;
+                    }
+                }
+            }
+            if cache.len() == ids.len() {
+                let keys = weights.dims()[3];
+                let rows: Vec<Vec<f32>> = numbers(weights).await?.chunks(keys).map(<[f32]>::to_vec).collect();
+                seen.last.push(rows.chunks(queries).map(<[Vec<f32>]>::to_vec).collect());
+            }
+        }
+        if observe(cache.len()).await == Flow::Stop {
+            return Ok(None);
+        }
+    }
+    for stream in streams {
+        let spread = numbers(prefix_spread(Tensor::cat(stream, 1))).await?;
+        seen.spread.push(f64::from(spread[0]));
+    }
+    Ok(Some(seen))
+}
+
+/// For each query its entropy, its weight on itself and on the token before: `[1, heads, seq, keys]` to `[heads, 3, seq]`.
+fn measures(weights: &Tensor<4>) -> Tensor<3> {
+    let [_, heads, seq, keys] = weights.dims();
+    // Weights of 0 add nothing, and have no logarithm.
+    let entropy = -(weights.clone() * (weights.clone() + 1e-30).log());
+    let on = |back| weights.clone() * band(seq, keys, back, &weights.device());
+    let rows = [entropy, on(0), on(1)].map(|numbers| numbers.sum_dim(3).reshape([heads, 1, seq]));
+    Tensor::cat(rows.to_vec(), 1)
+}
+
+async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+    Ok(data.iter::<f32>().collect())
+}

@@ -1,0 +1,141 @@
+//! What one head does with a question.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// Parts of a text that entropies are averaged over.
+pub const PARTS: usize = 16;
+
+/// What one head does when a question has been read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct HeadLook {
+    /// Layer, from 0.
+    pub layer: usize,
+    /// Query head, from 0.
+    pub head: usize,
+    /// Attention of the last query on the needle that is asked for (Gelberg et al. 2025, figure 8).
+    pub needle: f64,
+    /// The same of the token of the question that looks at it most: models may look it up where its key is said.
+    pub needle_of_question: f64,
+    /// On all other needles.
+    pub distractors: f64,
+    /// On the first token.
+    pub first: f64,
+    /// Entropy of the last query's attention, nats.
+    pub entropy: f64,
+    /// Its bound: ln of the number of keys that it sees.
+    pub entropy_bound: f64,
+    /// Mean entropy of the queries in each part of the text, nats (Wang et al. 2024, figure 3).
+    pub entropies: Vec<f64>,
+    /// Mean bound of the same queries: ln i for the i-th.
+    pub entropy_bounds: Vec<f64>,
+    /// Positional bias A^c towards the token itself (Gelberg et al. 2025, figure 4).
+    pub diagonal_bias: f64,
+    /// The same towards the token before.
+    pub previous_bias: f64,
+    /// Prefix spread of the residual stream behind the layer (Gelberg et al. 2025, theorem 3.4).
+    pub prefix_spread: f64,
+}
+
+impl HeadLook {
+    /// Every number of it, in one order.
+    fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
+        let Self { layer: _, head: _, needle, needle_of_question, distractors, first, entropy, entropy_bound, .. } =
+            self;
+        let Self { entropies, entropy_bounds, diagonal_bias, previous_bias, prefix_spread, .. } = self;
+        [needle, needle_of_question, distractors, first, entropy, entropy_bound]
+            .into_iter()
+            .chain(entropies)
+            .chain(entropy_bounds)
+            .chain([diagonal_bias, previous_bias, prefix_spread])
+    }
+}
+
+/// Means over questions: from `[question][head]` to `[head]`.
+pub fn mean(questions: &[Vec<HeadLook>]) -> Vec<HeadLook> {
+    let Some((first, others)) = questions.split_first() else { return Vec::new() };
+    let share = 1.0 / questions.len() as f64;
+    let mut means = first.clone();
+    for (index, mean) in means.iter_mut().enumerate() {
+        for (at, number) in mean.numbers().enumerate() {
+            let other = |looks: &Vec<HeadLook>| looks[index].clone().numbers().nth(at).map_or(0.0, |number| *number);
+            *number = (*number + others.iter().map(other).sum::<f64>()) * share;
+        }
+    }
+    means
+}
+
+/// A head of a model read with a method at a length, on average over questions: a line of `core probe`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadCell {
+    /// Name of the model's folder.
+    pub model: String,
+    /// Name of the position method.
+    pub method: String,
+    /// s.
+    pub extension: usize,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
+    /// Questions.
+    pub trials: usize,
+    /// Seed of the questions.
+    pub seed: u64,
+    /// What the head does.
+    #[serde(flatten)]
+    pub look: HeadLook,
+    /// Norms of the gradients of both positional biases, of the token itself and of the one before, where the layer's query
+    /// and key projections are still random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradients: Option<[f64; 2]>,
+}
+
+/// Share of the attention that falls on the keys `at` of a text of `tokens`; `weights` are of its last keys.
+pub fn mass(weights: &[f32], at: &Range<usize>, tokens: usize) -> f64 {
+    let first = tokens - weights.len();
+    at.clone().filter(|&key| key >= first).map(|key| f64::from(weights[key - first])).sum()
+}
+
+/// Entropy of attention weights in nats; at most ln of their number, where all are alike.
+pub fn entropy(weights: &[f32]) -> f64 {
+    weights.iter().map(|&p| f64::from(p)).filter(|&p| p > 0.0).map(|p| -p * p.ln()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HeadLook, entropy, mass, mean};
+
+    #[test]
+    fn uniform_weights_have_the_largest_entropy() {
+        assert!((entropy(&[0.125; 8]) - 8f64.ln()).abs() < 1e-6);
+        assert_eq!(entropy(&[0.0, 1.0, 0.0]), 0.0);
+        assert!(entropy(&[0.5, 0.25, 0.25]) < 3f64.ln());
+    }
+
+    #[test]
+    fn mass_counts_keys_from_the_start_of_the_text() {
+        assert!((mass(&[0.1, 0.2, 0.3, 0.4], &(1..3), 4) - 0.5).abs() < 1e-6);
+        // The window holds the last four keys of ten.
+        assert!((mass(&[0.1, 0.2, 0.3, 0.4], &(5..8), 10) - 0.3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn means_are_of_each_head_and_number() {
+        let look = |head, needle, entropies: [f64; 2]| HeadLook {
+            head,
+            needle,
+            entropies: entropies.to_vec(),
+            prefix_spread: 2.0 * needle,
+            ..HeadLook::default()
+        };
+        let questions = [
+            vec![look(0, 0.1, [1.0, 2.0]), look(1, 0.5, [0.0, 4.0])],
+            vec![look(0, 0.3, [3.0, 2.0]), look(1, 0.5, [1.0, 4.0])],
+        ];
+        assert_eq!(mean(&questions), [look(0, 0.2, [2.0, 2.0]), look(1, 0.5, [0.5, 4.0])]);
+        assert!(mean(&[]).is_empty());
+    }
+}

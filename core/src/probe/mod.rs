@@ -1,0 +1,15 @@
+//! What attention does inside: how much of it a needle gets, how spread it is, and how far it leans on positions.
+
+mod attention;
+mod bias;
+mod head;
+mod question;
+mod spread;
+
+pub use self::attention::{Attention, HeadWeights, attention};
+#[cfg(feature = "train")]
+pub use self::bias::bias_gradients;
+pub use self::bias::positional_bias;
+pub use self::head::{HeadCell, HeadLook, PARTS, entropy, mass, mean};
+pub use self::question::{Marked, look};
+pub use self::spread::prefix_spread;

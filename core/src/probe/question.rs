@@ -1,0 +1,116 @@
+//! Where the sentences of a question stand among its tokens, and what heads make of them.
+
+use std::ops::Range;
+
+use super::attention::{Attention, attention};
+use super::head::{HeadLook, PARTS, entropy, mass};
+use crate::config::Config;
+use crate::error::Result;
+use crate::generate::Flow;
+use crate::model::Model;
+use crate::niah::{Sample, SentenceKind};
+use crate::positions::Positions;
+use crate::tokenizer::Tokenizer;
+
+/// A question as tokens.
+pub struct Marked {
+    /// Tokens of the prompt.
+    pub ids: Vec<u32>,
+    /// Tokens of each sentence of the haystack.
+    pub sentences: Vec<(Range<usize>, SentenceKind)>,
+    /// Tokens behind the haystack.
+    pub question: usize,
+}
+
+impl Marked {
+    /// Finds the sentences.
+    ///
+    /// # Errors
+    /// If the tokenizer fails.
+    pub fn new(sample: &Sample, tokenizer: &Tokenizer, bos_token_id: Option<u32>) -> Result<Self> {
+        let ids = tokenizer.prompt(&sample.prompt(), bos_token_id)?;
+        let start = usize::from(bos_token_id.is_some());
+        let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
+        for sentence in &sample.haystack {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(&sentence.text);
+            let to = start + tokenizer.count(&text);
+            sentences.push((from..to, sentence.kind));
+            from = to;
+        }
+        Ok(Self { question: ids.len() - from, ids, sentences })
+    }
+
+    /// What a method that is given no more than `keep` tokens reads ([`Method::keeps`](crate::positions::Method::keeps)): the
+    /// first and the last ones.
+    #[must_use]
+    pub fn cropped(mut self, keep: Option<usize>) -> Self {
+        let dropped = self.ids.len().saturating_sub(keep.unwrap_or(usize::MAX).max(self.question + 1));
+        self.ids.drain(1..1 + dropped);
+        for (at, _) in &mut self.sentences {
+            *at = at.start.max(dropped + 1) - dropped..at.end.max(dropped + 1) - dropped;
+        }
+        self
+    }
+
+    /// Share of a query's attention that falls on sentences of a kind.
+    fn on(&self, kind: SentenceKind, weights: &[f32]) -> f64 {
+        let of_kind = self.sentences.iter().filter(|sentence| sentence.1 == kind);
+        of_kind.map(|(at, _)| mass(weights, at, self.ids.len())).sum()
+    }
+}
+
+/// Reads a question and says what every head does, layer after layer. Tells `observe` how many tokens are read; `None` if it
+/// stops.
+///
+/// # Errors
+/// If an id is outside the vocabulary, or the device fails.
+pub async fn look(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    marked: &Marked,
+    observe: impl AsyncFnMut(usize) -> Flow,
+) -> Result<Option<Vec<HeadLook>>> {
+    let tokens = marked.ids.len();
+    let seen = attention(model, config, positions, &marked.ids, marked.question, observe).await?;
+    let Some(Attention { last, entropies, bias, spread }) = seen else { return Ok(None) };
+    let mut looks = Vec::new();
+    for (layer, heads) in last.iter().enumerate() {
+        // Layers of a model take turns among those of the positions.
+        let window = positions.layers[layer % positions.layers.len()].window.unwrap_or(usize::MAX);
+        let bounds: Vec<f64> = (1..=tokens).map(|keys| (keys.min(window) as f64).ln()).collect();
+        for (head, weights) in heads.iter().enumerate() {
+            let query = &weights[weights.len() - 1];
+            let of_question = weights.iter().map(|query| marked.on(SentenceKind::Needle, query));
+            let entropies: Vec<f64> = entropies[layer][head].iter().map(|&nats| f64::from(nats)).collect();
+            looks.push(HeadLook {
+                layer,
+                head,
+                needle: marked.on(SentenceKind::Needle, query),
+                needle_of_question: of_question.fold(0.0, f64::max),
+                distractors: marked.on(SentenceKind::Distractor, query),
+                first: mass(query, &(0..1), tokens),
+                entropy: entropy(query),
+                entropy_bound: bounds[tokens - 1],
+                entropies: means_of_parts(&entropies),
+                entropy_bounds: means_of_parts(&bounds),
+                diagonal_bias: bias[layer][head][0],
+                previous_bias: bias[layer][head][1],
+                prefix_spread: spread[layer],
+            });
+        }
+    }
+    Ok(Some(looks))
+}
+
+/// Means of equal parts of a text of at least as many tokens.
+fn means_of_parts(numbers: &[f64]) -> Vec<f64> {
+    let part = |index: usize| {
+        let numbers = &numbers[index * numbers.len() / PARTS..(index + 1) * numbers.len() / PARTS];
+        numbers.iter().sum::<f64>() / numbers.len().max(1) as f64
+    };
+    (0..PARTS).map(part).collect()
+}

@@ -1,0 +1,45 @@
+//! Results on disk: a JSON list, one cell a line, that grows while a command measures.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use drope_core::perplexity::{self, PerplexityCell};
+use drope_core::results::{self, Cell};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::files;
+
+/// Cells of an earlier run into the same file.
+pub fn read<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
+    match json {
+        Some(path) if path.exists() => serde_json::from_str(&files::read_text(path)?)
+            .with_context(|| format!("{} does not hold results; choose another --json", path.display())),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Writes the cells so far, where a file was asked for.
+pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
+    let Some(path) = json else { return Ok(()) };
+    let lines = cells.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
+}
+
+/// `core merge`: the shards of each cell joined into one file.
+pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
+    let texts = files.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
+    if let Some(cells) = all::<Cell>(&texts) {
+        write(Some(out), &results::merge(cells)?)
+    } else if let Some(cells) = all::<PerplexityCell>(&texts) {
+        write(Some(out), &perplexity::merge(cells)?)
+    } else {
+        bail!("these files are not all of `eval niah` or all of `eval ppl`; merge one kind at a time")
+    }
+}
+
+/// The cells of every file, if all are of this kind.
+fn all<T: DeserializeOwned>(texts: &[String]) -> Option<Vec<T>> {
+    let lists: Result<Vec<Vec<T>>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
+    Some(lists.ok()?.into_iter().flatten().collect())
+}
