@@ -14,6 +14,7 @@ use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
+use drope_core::probe::{Marked, look};
 use drope_core::tokenizer::Tokenizer;
 use fantoccini::wd::Capabilities;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -170,8 +171,9 @@ impl fantoccini::wd::WebDriverCompatibleCommand for BrowserLog {
     }
 }
 
-/// What the native code answers to the page's question.
-fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
+/// What the native code makes of the page's question: the answer, whether it is exact, and the head that gives the needle
+/// most, with its share in percent.
+fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, String)> {
     let folder = root().join("models").join(model);
     let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
     let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
@@ -179,6 +181,12 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
     let spec = Spec { context: spec.context * config.max_position_embeddings, ..*spec };
     let sample = sample(&spec, &|text| tokenizer.count(text))?;
     let positions = method.positions(&config, (spec.context / config.max_position_embeddings) as f64)?;
+    let marked = Marked::new(&sample, &tokenizer, config.bos_token_id)?;
+    let heads = pollster::block_on(look(&model, &config, &positions, &marked, async |_| Flow::Continue))?;
+    let heads = heads.context("nobody stopped it")?;
+    let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
+    let share = 100.0 * best.needle_of_question;
+    let best = format!("layer {}, head {} gives the needle most, {share:.0} %", best.layer + 1, best.head + 1);
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: tokenizer.sentence_ends(),
@@ -191,7 +199,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool)> {
     let ids = pollster::block_on(generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue))?;
     let text = tokenizer.decode(&ids)?;
     let exact = sample.score(&text).exact;
-    Ok((text, exact))
+    Ok((text, exact, best))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -204,14 +212,20 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let first = browser.milliseconds_to_answer().await?;
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
+    let mut heads = Vec::new();
     for (side, method, model) in [("left", Method::Drope, "nano-drope"), ("right", Method::Yarn, "nano-rope")] {
         let verdict = browser.wait(&format!("#{side} .verdict"), 120, |text| text.contains("tokens/s")).await?;
         let spec = Spec { depth: Some(0.25), ..Spec::new(Task::MultiKey, Values::Numbers, 4, 7) };
-        let (answer, exact) = native(method, model, &spec)?;
+        let (answer, exact, best) = native(method, model, &spec)?;
+        heads.push(best);
         assert_eq!(browser.text(&format!("{side}-answer")).await?.trim(), answer.trim(), "{side}");
         assert_eq!(verdict.starts_with("Found"), exact, "{side}: {verdict}");
     }
     browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
+    browser.click("look").await?;
+    for (column, best) in (1..).zip(&heads) {
+        browser.wait(&format!(".inside .answers > div:nth-child({column}) p"), 120, |text| text.contains(best)).await?;
+    }
     browser.screenshot("page.png").await?;
     let url = browser.client.current_url().await?.to_string();
     assert!(url.contains("left=drope") && url.contains("seed=7"), "the address keeps the choices: {url}");

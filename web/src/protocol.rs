@@ -3,6 +3,7 @@
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
 use drope_core::positions::Method;
+use drope_core::probe::HeadLook;
 use serde::{Deserialize, Serialize};
 
 /// From the page.
@@ -18,6 +19,17 @@ pub enum Request {
     /// Let both methods answer one question.
     Answer {
         /// Number of the run; messages of older runs are stale.
+        run: u32,
+        /// What is asked.
+        question: Question,
+        /// Depth of the needle, 0 to 1.
+        depth: f64,
+        /// Left and right method.
+        methods: [MethodName; 2],
+    },
+    /// See what the heads of both models do with the question.
+    Look {
+        /// Number of the run.
         run: u32,
         /// What is asked.
         question: Question,
@@ -130,6 +142,15 @@ pub enum Reply {
         prefill: f64,
         /// Generated tokens a second.
         decode: f64,
+    },
+    /// What the heads of a column do.
+    Looked {
+        /// Number of the run.
+        run: u32,
+        /// 0 or 1.
+        column: usize,
+        /// Layer after layer.
+        heads: Vec<HeadLook>,
     },
     /// A trial of a cell is done.
     Trial {

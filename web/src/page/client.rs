@@ -5,7 +5,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{ErrorEvent, MessageEvent, Worker};
 
-use super::state::{Answer, Asked, CellKey, Done, Live, Loading, Running, State};
+use super::state::{Answer, Asked, CellKey, Done, Live, Loading, Look, Running, State};
 use crate::BUILD;
 use crate::protocol::{MethodName, Question, Reply, Request};
 
@@ -85,6 +85,18 @@ pub fn ask(state: State) {
     send(&Request::Answer { run, question: state.question(), depth, methods });
 }
 
+/// Looks at the heads of both models.
+pub fn look(state: State) {
+    let run = begin(state, Running::Look);
+    for column in 0..2 {
+        state.looks[column].set(None);
+        state.answers[column].update(|answer| answer.read = 0);
+    }
+    let methods = state.methods.map(|method| MethodName(method.get_untracked()));
+    let depth = f64::from(state.depth.get_untracked()) / 100.0;
+    send(&Request::Look { run, question: state.question(), depth, methods });
+}
+
 /// Measures a cell of the grid.
 pub fn measure(state: State, cell: CellKey) {
     let run = begin(state, Running::Cell(cell));
@@ -145,6 +157,10 @@ fn take(state: State, reply: Reply) {
         }
         Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
             state.answers[column].update(|answer| answer.done = Some(Done { exact, prefill, decode }));
+        }
+        Reply::Looked { run, column, heads } if is_current(run) => {
+            let method = state.methods[column].get_untracked();
+            state.looks[column].set(Some(Look { method, extension: state.extension.get_untracked(), heads }));
         }
         Reply::Trial { run, correct, done } if is_current(run) => {
             if let Some(Running::Cell(cell)) = state.running.get_untracked() {

@@ -11,7 +11,7 @@ use super::state::{EXTENSIONS, Running, State};
 /// Form of the question.
 #[component]
 pub fn Controls(state: State) -> impl IntoView {
-    let is_running = move || state.running.get() == Some(Running::Answer);
+    let is_running = move || matches!(state.running.get(), Some(Running::Answer | Running::Look));
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         client::ask(state);

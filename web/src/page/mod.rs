@@ -5,6 +5,7 @@ mod client;
 mod controls;
 mod grid;
 mod haystack;
+mod inside;
 mod state;
 
 use leptos::prelude::*;
@@ -38,6 +39,7 @@ fn App() -> impl IntoView {
             <Status state />
             <answers::Answers state />
             <haystack::Haystack state />
+            <inside::Inside state />
             <grid::Grid state />
         </main>
         <footer>

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
 use drope_core::positions::Method;
+use drope_core::probe::HeadLook;
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
@@ -46,6 +47,8 @@ pub struct State {
     pub asked: RwSignal<Option<Asked>>,
     /// The two answers.
     pub answers: [RwSignal<Answer>; 2],
+    /// What the heads of both columns did.
+    pub looks: [RwSignal<Option<Look>>; 2],
     /// Cells of the grid that were run here.
     pub live: RwSignal<HashMap<CellKey, Live>>,
 }
@@ -66,6 +69,8 @@ pub struct Loading {
 pub enum Running {
     /// Both columns answer.
     Answer,
+    /// Both columns show their heads.
+    Look,
     /// A cell of the grid is measured.
     Cell(CellKey),
 }
@@ -118,6 +123,17 @@ pub struct Answer {
     pub done: Option<Done>,
 }
 
+/// What the heads of a column did.
+#[derive(Clone, PartialEq)]
+pub struct Look {
+    /// Method that read.
+    pub method: Method,
+    /// Multiple of the training context.
+    pub extension: usize,
+    /// Layer after layer.
+    pub heads: Vec<HeadLook>,
+}
+
 /// How an answer ended.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Done {
@@ -159,6 +175,7 @@ impl State {
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
             answers: [RwSignal::default(), RwSignal::default()],
+            looks: [RwSignal::default(), RwSignal::default()],
             live: RwSignal::default(),
         }
     }

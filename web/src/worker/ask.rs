@@ -5,6 +5,7 @@ use std::rc::Rc;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::positions::{Method, Positions};
+use drope_core::probe::{Marked, look};
 
 use super::library::{Book, Library};
 use super::{breathe, now, reply};
@@ -65,6 +66,34 @@ pub async fn answer(
             prefill: per_second(prompt.len(), read_at - start),
             decode: per_second(answer.len(), now() - read_at),
         });
+    }
+    Ok(())
+}
+
+/// Lets both methods read the same question and says what their heads do.
+pub async fn look_inside(
+    library: &mut Library,
+    run: u32,
+    question: Question,
+    depth: f64,
+    methods: [MethodName; 2],
+    goes_on: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    for (column, method) in methods.into_iter().enumerate() {
+        let (book, positions) = open(library, method, question.extension).await?;
+        let sample = draw(&book, question, Some(depth))?;
+        let marked = Marked::new(&sample, &book.tokenizer, book.config.bos_token_id);
+        let marked = marked.map_err(|error| error.to_string())?.cropped(method.0.keeps(&book.config));
+        let observe = async |tokens| {
+            reply(&Reply::Read { run, column, tokens });
+            breathe().await;
+            if goes_on() { Flow::Continue } else { Flow::Stop }
+        };
+        let heads = look(&book.model, &book.config, &positions, &marked, observe).await;
+        match heads.map_err(|error| error.to_string())? {
+            Some(heads) => reply(&Reply::Looked { run, column, heads }),
+            None => return Ok(()),
+        }
     }
     Ok(())
 }

@@ -33,7 +33,7 @@ pub fn start() {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
         worker.current.set(match &request {
-            Request::Answer { run, .. } | Request::Measure { run, .. } => Some(*run),
+            Request::Answer { run, .. } | Request::Look { run, .. } | Request::Measure { run, .. } => Some(*run),
             Request::Start { .. } | Request::Stop => None,
         });
         worker.queue.borrow_mut().push_back(request);
@@ -73,6 +73,10 @@ async fn carry_out(worker: &Worker, library: &mut Option<Library>, request: Requ
     match request {
         Request::Answer { run, question, depth, methods } => {
             ask::answer(library, run, question, depth, methods, &|| goes_on(run)).await?;
+            reply(&Reply::Finished { run });
+        }
+        Request::Look { run, question, depth, methods } => {
+            ask::look_inside(library, run, question, depth, methods, &|| goes_on(run)).await?;
             reply(&Reply::Finished { run });
         }
         Request::Measure { run, question, method, trials } => {
