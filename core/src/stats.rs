@@ -2,11 +2,17 @@
 
 /// Wilson's 95 % interval for `correct` of `trials` (Wilson 1927); `[0, 1]` for no trials.
 pub fn wilson(correct: usize, trials: usize) -> [f64; 2] {
+    wilson_of_mean(correct as f64 / trials.max(1) as f64, trials)
+}
+
+/// The same for the mean of scores from 0 to 1; rather too wide, as no such scores spread more than zeros and ones of the
+/// same mean.
+pub fn wilson_of_mean(mean: f64, trials: usize) -> [f64; 2] {
     if trials == 0 {
         return [0.0, 1.0];
     }
     const Z: f64 = 1.959_963_984_540_054;
-    let (n, p) = (trials as f64, correct as f64 / trials as f64);
+    let (n, p) = (trials as f64, mean);
     let centre = (p + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
     let half = Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     [(centre - half).max(0.0), (centre + half).min(1.0)]

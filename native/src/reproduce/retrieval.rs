@@ -6,6 +6,7 @@ use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::Cell;
+use drope_core::stats::wilson_of_mean;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
@@ -54,32 +55,54 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             let file = if model == "drope-plain" { "ablation.json" } else { "niah.json" };
             rows.push((name, lab.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
         }
-        let header = by_length(&format!("{}, numbers", task.name()), &EXTENSIONS);
-        let line = |(name, cells): &(&str, Vec<Cell>)| {
-            let cells = EXTENSIONS.into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
-            std::iter::once((*name).to_owned()).chain(cells).collect()
-        };
-        body.push_str(&table(&header, &rows.iter().map(line).collect::<Vec<Vec<String>>>()));
         let trials = rows.iter().flat_map(|row| &row.1).map(|cell| cell.trials);
         let counts: Vec<String> = BTreeSet::from_iter(trials).iter().map(usize::to_string).collect();
+        let name = task.name();
+        body.push_str(&scores(&format!("{name}, numbers"), &rows));
         body.push_str(&format!("Questions a cell: {}.\n\n", counts.join(" or ")));
+        numbers.push(json!({ "task": name, "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
         for extension in EXTENSIONS.into_iter().filter(|&s| s > 1) {
-            sentences.extend(compared(task, extension, &rows));
+            sentences.extend(compared(name, extension, &rows));
         }
-        numbers.push(json!({ "task": task.name(), "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
+        if task != Task::MultiKey {
+            // Several values are asked for: RULER counts those that are found.
+            let name = format!("{name}, share of values found");
+            let rows: Vec<(&str, Vec<Cell>)> = rows.iter().map(|(name, cells)| (*name, shares(cells))).collect();
+            body.push_str(&scores(&format!("{name} (RULER's score)"), &rows));
+            for extension in EXTENSIONS.into_iter().filter(|&s| s > 1) {
+                sentences.extend(compared(&name, extension, &rows));
+            }
+        }
     }
     Ok(Some(Section {
         title: "Retrieval beyond the training context (DroPE paper, tables 1 and 10)",
         paper: PAPER.into(),
         body,
-        verdict: sentences.join("\n"),
+        verdict: format!("\n\n{}", sentences.join("\n")),
         numbers: json!(numbers),
         charts: Vec::new(),
     }))
 }
 
+fn scores(title: &str, rows: &[(&str, Vec<Cell>)]) -> String {
+    let line = |(name, cells): &(&str, Vec<Cell>)| {
+        let cells = EXTENSIONS.into_iter().map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
+        std::iter::once((*name).to_owned()).chain(cells).collect()
+    };
+    table(&by_length(title, &EXTENSIONS), &rows.iter().map(line).collect::<Vec<Vec<String>>>())
+}
+
+/// Cells whose score is RULER's.
+fn shares(cells: &[Cell]) -> Vec<Cell> {
+    let share = |cell: &Cell| {
+        let ci95 = wilson_of_mean(cell.string_match, cell.trials);
+        Cell { accuracy: cell.string_match, ci95, ..cell.clone() }
+    };
+    cells.iter().map(share).collect()
+}
+
 /// A sentence for each of ours: how it stands among the systems that are not.
-fn compared(task: Task, extension: usize, rows: &[(&str, Vec<Cell>)]) -> Vec<String> {
+fn compared(task: &str, extension: usize, rows: &[(&str, Vec<Cell>)]) -> Vec<String> {
     let at = |cells: &'_ [Cell]| cells.iter().position(|cell| cell.extension == extension);
     let others: Vec<(&str, &Cell)> = rows
         .iter()
@@ -91,7 +114,7 @@ fn compared(task: Task, extension: usize, rows: &[(&str, Vec<Cell>)]) -> Vec<Str
         let (sentence, is_first) = standing(name, &cells[at(cells)?], &others);
         let order =
             if is_first { "The paper's ordering, DroPE first, holds" } else { "That it is first does not show" };
-        Some(format!("- {}: {sentence} {order}.", task.name()))
+        Some(format!("- {task}: {sentence} {order}."))
     })
     .collect()
 }
