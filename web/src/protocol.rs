@@ -211,7 +211,8 @@ pub fn model_of(method: Method) -> Option<&'static str> {
         Method::PDrope => Some("nano-p-drope"),
         Method::Nope => Some("nano-nope"),
         Method::Alibi => Some("nano-alibi"),
-        Method::LongRope | Method::RnopeSwa => None,
+        Method::RnopeSwa => Some("nano-rnope-swa"),
+        Method::LongRope => None,
     }
 }
 

@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use drope_core::positions::Method;
-use drope_core::probe::HeadCell;
+use drope_core::probe::{HeadCell, HeadLook, PARTS};
 use serde_json::json;
 
+use super::chart::{self, Axes, Line};
 use super::lab::{EXTENSIONS, Lab};
-use super::report::{Section, by_length, table};
+use super::report::{Section, by_length, picture, table};
 use crate::probe;
 
 const METHODS: [(&str, &str, Method); 6] = [
@@ -21,7 +22,8 @@ const METHODS: [(&str, &str, Method); 6] = [
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let extensions = EXTENSIONS.to_vec();
     let (mut rows, mut numbers) = (Vec::new(), Vec::new());
-    let mut kept = Vec::new();
+    let (mut kept, mut lines) = (Vec::new(), Vec::new());
+    let longest = extensions.last().copied().unwrap_or(1);
     for (name, model, method) in METHODS {
         let Some(folder) = lab.model(model) else { continue };
         let trials = if lab.is_quick() { 15 } else { 50 };
@@ -42,10 +44,17 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         if let [first, .., last] = followed[..] {
             kept.push((name, last.look.needle_of_question / first.look.needle_of_question));
         }
+        let long: Vec<&HeadLook> = at(longest).map(|cell| &cell.look).collect();
+        if lines.is_empty() {
+            lines.extend(long.first().map(|look| along("bound, ln i", longest, &[&look.entropy_bounds])));
+        }
+        lines.push(along(name, longest, &long.iter().map(|look| &look.entropies[..]).collect::<Vec<_>>()));
         numbers.extend(cells);
     }
     let header = by_length("attention on the needle; entropy of its bound, nats", &extensions);
-    let longest = extensions.last().copied().unwrap_or(1);
+    let axes =
+        Axes { x: "position, in training contexts", y: "mean entropy of all heads, nats", is_log: [false, false] };
+    let svg = chart::lines(&axes, &lines)?;
     let kept: Vec<String> = kept.iter().map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect();
     Ok(Some(Section {
         title: "Attention on the needle (DroPE paper, figure 8; Wang et al., figure 3)",
@@ -54,11 +63,19 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             .into(),
         body: format!(
             "The head with most attention on the needle at 1×, of the token of the question that looks at it most: these models \
-             look it up at the key inside the question, not at the last token.\n\n{}",
-            table(&header, &rows)
+             look it up at the key inside the question, not at the last token.\n\n{}{}",
+            table(&header, &rows),
+            picture("entropy.svg", &format!("Entropy of attention along texts of {longest}×, below its bound."))
         ),
         verdict: format!("Of its attention at 1x, the head keeps on the needle at {longest}x: {}.", kept.join(", ")),
         numbers: json!(numbers),
-        charts: Vec::new(),
+        charts: vec![("entropy.svg".into(), svg)],
     }))
+}
+
+/// The mean of several heads along the text.
+fn along(name: &str, longest: usize, heads: &[&[f64]]) -> Line {
+    let mean = |part: usize| heads.iter().map(|nats| nats[part]).sum::<f64>() / heads.len().max(1) as f64;
+    let middle = |part: usize| longest as f64 * (part as f64 + 0.5) / PARTS as f64;
+    Line { name: name.to_owned(), points: (0..PARTS).map(|part| (middle(part), mean(part))).collect() }
 }
