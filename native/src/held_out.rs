@@ -47,9 +47,7 @@ impl Subject {
     pub fn answer_loss(&self, positions: &Positions, texts: &[Document]) -> Result<f64> {
         let (mut sum, mut count) = (0.0, 0u32);
         for text in texts {
-            if interrupt::requested() {
-                return Err(interrupt::Stopped("stopped; the model is unchanged".into()).into());
-            }
+            interrupt::check("stopped; the model is unchanged")?;
             let losses = pollster::block_on(token_losses(&self.model, &self.config, positions, &text.ids))?;
             for (loss, _) in losses.iter().zip(&text.weights[1..]).filter(|(_, weight)| **weight > 0.0) {
                 sum += f64::from(*loss);

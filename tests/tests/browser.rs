@@ -152,7 +152,10 @@ impl Browser {
         time.as_f64().with_context(|| format!("no time but {time}"))
     }
 
-    async fn screenshot(&self, name: &str) -> Result<()> {
+    /// A picture of the page from an element on.
+    async fn screenshot(&self, name: &str, from: &str) -> Result<()> {
+        let script = format!("document.querySelector('{from}').scrollIntoView()");
+        self.client.execute(&script, vec![]).await?;
         Ok(std::fs::write(artifacts()?.join(name), self.client.screenshot().await?)?)
     }
 }
@@ -226,7 +229,8 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     for (column, best) in (1..).zip(&heads) {
         browser.wait(&format!(".inside .answers > div:nth-child({column}) p"), 120, |text| text.contains(best)).await?;
     }
-    browser.screenshot("page.png").await?;
+    browser.screenshot("page.png", "header").await?;
+    browser.screenshot("inside.png", ".inside").await?;
     let url = browser.client.current_url().await?.to_string();
     assert!(url.contains("left=drope") && url.contains("seed=7"), "the address keeps the choices: {url}");
 
@@ -274,7 +278,8 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     let overflow = browser.client.execute(script, vec![]).await?;
     assert!(overflow.as_i64().unwrap_or(99) <= 0, "the page is {overflow} pixels wider than the phone");
-    browser.screenshot("phone-dark.png").await?;
+    browser.screenshot("phone-dark.png", "header").await?;
+    browser.screenshot("phone-grid.png", ".grid").await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

@@ -32,7 +32,6 @@ pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
 /// The model's config with the result in it.
 pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
     let device = device::open(choice)?.device;
-    let device = if kind == Kind::Head { device.autodiff() } else { device };
     let subject = Subject::open(folder, documents, seed, &device)?;
     interrupt::watch()?;
     let mut config = subject.config.clone();
@@ -42,7 +41,8 @@ pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
             config.head_scales = None;
         }
         Kind::Head => {
-            config.head_scales = Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&subject)? });
+            config.head_scales =
+                Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&subject, folder, &device)? });
         }
     }
     Ok(config)

@@ -20,8 +20,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         k => (frequencies[k - 1] * frequencies[k]).sqrt(),
     };
     let usual = frequencies.iter().filter(|&&omega| omega >= TAU / config.max_position_embeddings as f64).count();
-    let kept = if lab.is_quick() { vec![16, 9, usual, 5, 3, 0] } else { vec![16, 12, 9, usual, 5, 4, 3, 2, 1, 0] };
-    let trials = if lab.is_quick() { 40 } else { 100 };
+    let kept = if lab.is_quick() { vec![16, 9, usual, 5, 3, 0] } else { vec![16, 12, 9, usual, 4, 2, 0] };
+    let trials = if lab.is_quick() { 40 } else { 50 };
     let extensions = if lab.is_quick() { vec![1, 4] } else { vec![1, 2, 4, 8, 16] };
     let (mut body, mut numbers, mut sentences) = (String::new(), Vec::new(), Vec::new());
     for (model, what) in [
