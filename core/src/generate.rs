@@ -87,9 +87,13 @@ pub async fn generate(
     Ok(answer)
 }
 
+/// Tokens of a prompt that a model is given where prompt and answer have no more than `keep`.
+pub(crate) fn prompt_room(keep: Option<usize>, max_new_tokens: usize) -> usize {
+    keep.map_or(usize::MAX, |keep| keep.saturating_sub(max_new_tokens).max(2))
+}
+
 fn cropped(prompt: &[u32], options: &Options) -> Vec<u32> {
-    let most = options.keep.map_or(prompt.len(), |keep| keep.saturating_sub(options.max_new_tokens).max(2));
-    let dropped = prompt.len().saturating_sub(most);
+    let dropped = prompt.len().saturating_sub(prompt_room(options.keep, options.max_new_tokens));
     let first = if dropped > 0 { &prompt[..1] } else { &[] };
     [first, &prompt[dropped + first.len()..]].concat()
 }

@@ -12,6 +12,7 @@ use crate::generate::CHUNK;
 use crate::model::{Cache, Model};
 use crate::positions::Positions;
 use crate::results::rounded;
+use crate::stats::half_width;
 
 /// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean.
 ///
@@ -127,14 +128,23 @@ pub struct PerplexityCell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
+    /// What the model and its reading are; empty in results from before there was one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
+    /// Tokens of each text.
+    #[serde(default)]
+    pub length: usize,
+    /// How many texts there are, those of other shards included.
+    #[serde(default)]
+    pub of_texts: usize,
     /// Predicted tokens.
     pub tokens: usize,
     /// Mean cross entropy in nats.
     pub loss: f64,
     /// e to the loss.
     pub perplexity: f64,
-    /// 95 % interval of the perplexity: normal, over the texts' means.
-    pub ci95: [f64; 2],
+    /// 95 % interval of the perplexity: Student's, over the texts' means; none of a single text.
+    pub ci95: Option<[f64; 2]>,
     /// Perplexity of answers alone, where it is known which tokens those are.
     pub answer_perplexity: Option<f64>,
     /// Mean loss in each part of the first windows; `None` where no token was predicted.
@@ -146,10 +156,9 @@ pub struct PerplexityCell {
 impl PerplexityCell {
     /// Whether the other is of the same texts, up to the shard.
     pub fn is_of(&self, other: &Self) -> bool {
-        let name = |cell: &Self| (cell.model.clone(), cell.method.clone(), cell.source.clone());
-        name(self) == name(other)
-            && (self.extension, self.stride) == (other.extension, other.stride)
-            && (rounded(self.beta), self.cut.map(rounded)) == (rounded(other.beta), other.cut.map(rounded))
+        // What was measured does not matter, all that was asked for does.
+        let asked = |cell: &Self| Self { texts: Vec::new(), ..cell.clone() }.scored();
+        asked(self) == asked(other)
     }
 
     /// The same with every number computed from its texts, whatever their order was.
@@ -163,7 +172,7 @@ impl PerplexityCell {
         let (tokens, loss) = total(|text| (text.tokens, text.loss));
         let (answers, answer_loss) = total(|text| (text.answers, text.answer_loss));
         self.tokens = tokens;
-        self.loss = mean(loss, tokens).unwrap_or(f64::NAN);
+        self.loss = mean(loss, tokens).unwrap_or(0.0);
         (self.beta, self.cut) = (rounded(self.beta), self.cut.map(rounded));
         self.perplexity = rounded(self.loss.exp());
         self.answer_perplexity = mean(answer_loss, answers).map(|loss| rounded(loss.exp()));
@@ -175,11 +184,7 @@ impl PerplexityCell {
             })
             .collect();
         let means: Vec<f64> = self.texts.iter().filter_map(|text| mean(text.loss, text.tokens)).collect();
-        let centre = means.iter().sum::<f64>() / means.len() as f64;
-        let variance =
-            means.iter().map(|mean| (mean - centre).powi(2)).sum::<f64>() / (means.len() as f64 - 1.0).max(1.0);
-        let half = 1.96 * (variance / means.len() as f64).sqrt();
-        self.ci95 = [(self.loss - half).exp(), (self.loss + half).exp()].map(rounded);
+        self.ci95 = half_width(&means).map(|half| [self.loss - half, self.loss + half].map(|loss| rounded(loss.exp())));
         self
     }
 }
@@ -199,7 +204,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
     let whole = |cell: PerplexityCell| {
         let cell = cell.scored();
         let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
-        if !indices.iter().copied().eq(0..indices.len()) {
+        if !indices.iter().copied().eq(0..cell.of_texts) {
             let name = format!("{} {} {}x", cell.model, cell.method, cell.extension);
             return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
         }
@@ -246,10 +251,13 @@ mod tests {
             source: "1".into(),
             beta: 1.0,
             cut: None,
+            fingerprint: String::new(),
+            length: 2048,
+            of_texts: 5,
             tokens: 0,
             loss: 0.0,
             perplexity: 0.0,
-            ci95: [0.0; 2],
+            ci95: None,
             answer_perplexity: None,
             curve: vec![],
             texts: texts.iter().map(|&index| text(index)).collect(),
@@ -257,7 +265,15 @@ mod tests {
         let whole = merge(vec![cell(&[0, 1, 2, 3, 4])]).unwrap();
         assert_eq!(merge(vec![cell(&[4, 1]), cell(&[0, 3]), cell(&[2])]).unwrap(), whole);
         assert!((whole[0].perplexity - (7.1f64 * 10.0 / 3.0 / 60.0).exp()).abs() < 1e-8);
-        assert!(whole[0].ci95[0] < whole[0].perplexity && whole[0].perplexity < whole[0].ci95[1]);
-        assert!(merge(vec![cell(&[0, 2])]).is_err() && merge(vec![cell(&[0, 1]), cell(&[1])]).is_err());
+        let [low, high] = whole[0].ci95.unwrap();
+        assert!(low < whole[0].perplexity && whole[0].perplexity < high);
+        // A gap, a text twice, the last one missing.
+        assert!(merge(vec![cell(&[0, 2, 3, 4])]).is_err() && merge(vec![cell(&[0, 1, 2, 3, 4]), cell(&[1])]).is_err());
+        assert!(merge(vec![cell(&[0, 1, 2, 3])]).is_err());
+        assert_eq!(cell(&[3]).scored().ci95, None);
+        // Other texts are another cell, and so is another model.
+        let other =
+            [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];
+        assert!(other.iter().all(|other| !other.is_of(&cell(&[0]))) && cell(&[1]).is_of(&cell(&[0])));
     }
 }

@@ -52,6 +52,9 @@ pub struct Cell {
     /// The heads that DoPE treats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<String>,
+    /// What the model and its reading are; empty in results from before there was one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
     /// Which of the questions were asked, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -182,6 +185,7 @@ mod tests {
             filler: None,
             sinks: 0,
             heads: None,
+            fingerprint: String::new(),
             shard: (shard != Shard::WHOLE).then_some(shard),
         };
         // Thirds do not add up exactly.

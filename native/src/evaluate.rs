@@ -1,6 +1,6 @@
 //! `core eval niah`: retrieval at several lengths, with intervals.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -88,7 +88,7 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
         config,
     };
     interrupt::watch()?;
-    let mut cells: Vec<Cell> = results_file::read(sweep.json.as_deref())?;
+    let cells: Vec<Cell> = results_file::read(sweep.json.as_deref())?;
     let mut asked_for = Vec::new();
     println!(
         "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
@@ -101,9 +101,8 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
         let cell = match known {
             Some(known) => known.clone(),
             None => {
-                let cell = run_cell(&reader, cell, threads)?;
-                cells.push(cell.clone());
-                results_file::write(sweep.json.as_deref(), &cells)?;
+                let cell = run_cell(&reader, cell, threads, sweep.json.as_deref())?;
+                results_file::add(sweep.json.as_deref(), std::slice::from_ref(&cell))?;
                 cell
             }
         };
@@ -140,11 +139,14 @@ fn every_cell(reader: &Reader, request: &Request) -> Result<Vec<Question>> {
     let depths: Vec<Option<f64>> = request.depths.iter().copied().map(Some).collect();
     let depths = if depths.is_empty() { &at_random[..] } else { &depths };
     for &method in &request.sweep.methods {
+        let fingerprint = request.sweep.fingerprint(method, reader.config.dope_heads.as_ref())?;
         for &task in &request.tasks {
             for &values in &request.values {
                 for &extension in &request.sweep.extensions {
                     for &depth in depths {
-                        cells.push(cell(reader, request, method, (task, values, extension, depth))?);
+                        let question = cell(reader, request, method, (task, values, extension, depth))?;
+                        let blank = Cell { fingerprint: fingerprint.clone(), ..question.blank };
+                        cells.push(Question { blank, ..question });
                     }
                 }
             }
@@ -183,13 +185,14 @@ fn cell(
         filler: (filler != task.filler()).then_some(filler),
         sinks: request.sinks,
         heads,
+        fingerprint: String::new(),
         shard: (request.shard != Shard::WHOLE).then_some(request.shard),
     };
     let spec = Spec { depth, filler, ..Spec::new(task, values, context, sweep.seed) };
     Ok(Question { method, positions, spec, trials: request.shard.trials(request.trials).collect(), blank })
 }
 
-fn run_cell(reader: &Reader, question: Question, threads: usize) -> Result<Cell> {
+fn run_cell(reader: &Reader, question: Question, threads: usize, json: Option<&Path>) -> Result<Cell> {
     let Question { blank, trials, .. } = &question;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(trials.len() as u64).with_style(style);
@@ -202,9 +205,7 @@ fn run_cell(reader: &Reader, question: Question, threads: usize) -> Result<Cell>
                 loop {
                     let trial = trials.get(next.fetch_add(1, Ordering::Relaxed));
                     let Some(&trial) = trial.filter(|_| !interrupt::requested()) else { return };
-                    // Trials of all methods, tasks and lengths have seeds of their own.
-                    let seed = blank.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8);
-                    let score = pollster::block_on(run_trial(reader, &question, seed + blank.extension as u64));
+                    let score = pollster::block_on(run_trial(reader, &question, seed_of(blank, trial)));
                     scores.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(score);
                     bar.inc(1);
                 }
@@ -212,13 +213,20 @@ fn run_cell(reader: &Reader, question: Question, threads: usize) -> Result<Cell>
         }
     });
     bar.finish_and_clear();
-    interrupt::check("stopped; the same command goes on with the next cell")?;
+    interrupt::check(results_file::stopped(json))?;
     let scores = scores.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let scores = scores.into_iter().collect::<Result<Vec<_>>>()?;
     let correct = scores.iter().filter(|score| score.exact).count();
     // Threads finish in any order: sum in fixed steps so that the file is the same every time.
     let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
     Ok(Cell { trials: trials.len(), correct, ..question.blank }.scored(matched))
+}
+
+/// Questions of every length and every asked-for depth have seeds of their own; methods, tasks and values share them.
+fn seed_of(cell: &Cell, trial: usize) -> u64 {
+    let depth = cell.depth.map_or(0, |depth| (depth * 1e6).round() as u64 + 1);
+    cell.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8).wrapping_add(depth << 40)
+        + cell.extension as u64
 }
 
 async fn run_trial(reader: &Reader, question: &Question, seed: u64) -> Result<Score> {

@@ -8,6 +8,7 @@ use drope_core::config::Config;
 use drope_core::dope::DopeHeads;
 use drope_core::model::{Model, Precision};
 use drope_core::tokenizer::Tokenizer;
+use serde_json::{Map, Value};
 
 use crate::files;
 
@@ -26,6 +27,16 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text)
         .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
+}
+
+/// A hash of the weights, and of what the config says of how they are read; of DoPE's heads only those that are given.
+pub fn fingerprint(folder: &Path, heads: Option<&DopeHeads>) -> Result<String> {
+    let config = Config { dope_heads: heads.cloned(), ..config(folder)? };
+    let mut fields: Map<String, Value> = serde_json::from_str(&config.to_json())?;
+    // A field that a later version adds changes nothing as long as it says nothing.
+    let says_something = |value: &Value| !(value.is_null() || value == false || value.as_f64() == Some(0.0));
+    fields.retain(|name, value| says_something(value) && !["architectures", "model_type"].contains(&&**name));
+    Ok(files::fingerprint(&[&files::read(&folder.join(WEIGHTS))?, Value::from(fields).to_string().as_bytes()]))
 }
 
 /// Reads `model.safetensors`.

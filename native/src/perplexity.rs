@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::language::{DocumentMix, training_document};
@@ -55,14 +55,21 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
         Some(path) => own_texts(path, &tokenizer, &config, longest * config.max_position_embeddings, request.texts)?,
         None => documents(&tokenizer, &config, longest * config.max_position_embeddings, request),
     };
-    let source = request.text.as_ref().map_or(format!("synthetic, seed {}", sweep.seed), |path| {
-        path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-    });
+    let source = match &request.text {
+        Some(path) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name} {}", files::fingerprint(&[&files::read(path)?]))
+        }
+        None => format!("synthetic, seed {}", sweep.seed),
+    };
+    let wanted: Vec<usize> = request.shard.trials(texts.len()).collect();
+    ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
     interrupt::watch()?;
     let mut asked_for = Vec::new();
-    let mut cells: Vec<PerplexityCell> = results_file::read(sweep.json.as_deref())?;
+    let cells: Vec<PerplexityCell> = results_file::read(sweep.json.as_deref())?;
     println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
     for &method in &sweep.methods {
+        let fingerprint = sweep.fingerprint(method, config.dope_heads.as_ref())?;
         for &extension in &sweep.extensions {
             let positions = sweep.positions(&config, method, extension)?;
             let most = method.keeps(&config).unwrap_or(usize::MAX);
@@ -76,24 +83,33 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
                 source: source.clone(),
                 beta: positions.logit_scale,
                 cut: sweep.cut,
+                fingerprint: fingerprint.clone(),
+                length: longest * config.max_position_embeddings,
+                of_texts: texts.len(),
                 tokens: 0,
                 loss: 0.0,
                 perplexity: 0.0,
-                ci95: [0.0, 0.0],
+                ci95: None,
                 answer_perplexity: None,
                 curve: Vec::new(),
                 texts: Vec::new(),
             };
-            let wanted: Vec<usize> = request.shard.trials(texts.len()).collect();
             let is_done = |cell: &&PerplexityCell| {
                 cell.is_of(&blank) && cell.texts.iter().map(|text| text.index).eq(wanted.iter().copied())
             };
             let cell = match cells.iter().find(is_done) {
                 Some(cell) => cell.clone(),
                 None => {
-                    let cell = measured(blank, &model, &config, &positions, &texts, &wanted)?;
-                    cells.push(cell.clone());
-                    results_file::write(sweep.json.as_deref(), &cells)?;
+                    let cell = measured(
+                        blank,
+                        &model,
+                        &config,
+                        &positions,
+                        &texts,
+                        &wanted,
+                        results_file::stopped(sweep.json.as_deref()),
+                    )?;
+                    results_file::add(sweep.json.as_deref(), std::slice::from_ref(&cell))?;
                     cell
                 }
             };
@@ -103,7 +119,7 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
                 cell.method,
                 cell.extension,
                 cell.perplexity,
-                format!("[{:.3}, {:.3}]", cell.ci95[0], cell.ci95[1]),
+                cell.ci95.map_or(String::new(), |[low, high]| format!("[{low:.3}, {high:.3}]")),
                 cell.answer_perplexity.map_or(String::new(), |answers| format!("{answers:.3}")),
             );
             asked_for.push(cell);
@@ -119,12 +135,13 @@ fn measured(
     positions: &Positions,
     texts: &[Text],
     wanted: &[usize],
+    stopped: &str,
 ) -> Result<PerplexityCell> {
     for &index in wanted.iter().progress() {
         let text = &texts[index];
         let mut sums = TextLoss { index, curve: vec![(0, 0.0); PARTS], ..TextLoss::default() };
         for Window { read, counted } in windows(text.ids.len(), cell.context, cell.stride)? {
-            interrupt::check("stopped; the same command goes on with the next cell")?;
+            interrupt::check(stopped)?;
             let mut ids = text.ids[read.clone()].to_vec();
             // Models, above all those without positions, hold on to the first token of a text: every window has it.
             ids[0] = config.bos_token_id.unwrap_or(ids[0]);

@@ -10,6 +10,7 @@ use drope_core::model::Model;
 use drope_core::niah::{self, Spec, Task};
 use drope_core::positions::Positions;
 use drope_core::probe::{HeadCell, HeadLook, Marked, bias_gradients, look, mean};
+use drope_core::results::rounded;
 use drope_core::tokenizer::Tokenizer;
 use indicatif::ProgressIterator;
 use rand::SeedableRng;
@@ -32,7 +33,7 @@ pub struct Request {
     pub gradients: usize,
 }
 
-const STOPPED: &str = "stopped; the same command goes on with the next length";
+const TASK: Task = Task::MultiKey;
 
 /// Number of tokens of the texts that gradients are taken on.
 pub const GRADIENT_TOKENS: usize = 128;
@@ -45,34 +46,37 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
     let device = device::open(sweep.device)?.device;
     let model = model_folder::model(&sweep.model, &config, &device)?;
     let name = sweep.model_name()?;
+    let stopped = results_file::stopped(sweep.json.as_deref());
     interrupt::watch()?;
-    let mut cells: Vec<HeadCell> = results_file::read(sweep.json.as_deref())?;
+    let cells: Vec<HeadCell> = results_file::read(sweep.json.as_deref())?;
     let mut asked_for = Vec::new();
     for &method in &sweep.methods {
+        let fingerprint = sweep.fingerprint(method, config.dope_heads.as_ref())?;
         for &extension in &sweep.extensions {
             let positions = sweep.positions(&config, method, extension)?;
             let blank = HeadCell {
                 model: name.clone(),
                 method: method.name().to_owned(),
                 extension,
-                beta: positions.logit_scale,
-                cut: sweep.cut,
+                beta: rounded(positions.logit_scale),
+                cut: sweep.cut.map(rounded),
                 trials: request.trials,
                 seed: sweep.seed,
+                fingerprint: fingerprint.clone(),
+                runs: request.gradients,
                 look: HeadLook::default(),
                 gradients: None,
             };
-            let is_done = |cell: &&HeadCell| {
-                HeadCell { look: HeadLook::default(), gradients: None, ..(*cell).clone() } == blank
-                    && cell.gradients.is_some() == (request.gradients > 0)
-            };
+            let is_done =
+                |cell: &&HeadCell| HeadCell { look: HeadLook::default(), gradients: None, ..(*cell).clone() } == blank;
             let mut found: Vec<HeadCell> = cells.iter().filter(is_done).cloned().collect();
             if found.is_empty() {
                 let questions = (0..request.trials).progress().map(|trial| {
-                    let marked = question(sweep, &config, &tokenizer, extension, trial)?.cropped(method.keeps(&config));
+                    let marked = question(sweep, &config, &tokenizer, extension, trial)?
+                        .cropped(method.keeps(&config), TASK.max_answer_tokens());
                     let go_on = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
                     let looks = pollster::block_on(look(&model, &config, &positions, &marked, go_on))?;
-                    looks.ok_or_else(|| interrupt::Stopped(STOPPED.to_owned()).into())
+                    looks.ok_or_else(|| interrupt::Stopped(stopped.to_owned()).into())
                 });
                 let looks = mean(&questions.collect::<Result<Vec<_>>>()?);
                 let gradients = match request.gradients {
@@ -82,8 +86,7 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
                 let of_layer = |layer: usize| gradients.as_ref().map(|gradients| gradients[layer]);
                 let cell = |look: HeadLook| HeadCell { gradients: of_layer(look.layer), look, ..blank.clone() };
                 found = looks.into_iter().map(cell).collect();
-                cells.extend(found.iter().cloned());
-                results_file::write(sweep.json.as_deref(), &cells)?;
+                results_file::add(sweep.json.as_deref(), &found)?;
             }
             print(method.name(), extension, &found);
             asked_for.extend(found);
@@ -112,7 +115,7 @@ fn print(method: &str, extension: usize, cells: &[HeadCell]) {
 
 fn question(sweep: &Sweep, config: &Config, tokenizer: &Tokenizer, extension: usize, trial: usize) -> Result<Marked> {
     let context = extension * config.max_position_embeddings;
-    let spec = Spec::new(Task::MultiKey, Values::Numbers, context, sweep.seed.wrapping_add(trial as u64));
+    let spec = Spec::new(TASK, Values::Numbers, context, sweep.seed.wrapping_add(trial as u64));
     let sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
     Ok(Marked::new(&sample, tokenizer, config.bos_token_id)?)
 }
@@ -129,7 +132,7 @@ pub fn gradients(
     let device = device::open(device)?.device.autodiff();
     let mut means = vec![[0.0; 2]; config.num_hidden_layers];
     for run in 0..runs as u64 {
-        interrupt::check(STOPPED)?;
+        interrupt::check("stopped while it took gradients; the same command takes them anew")?;
         let model = Model::random(config, run, &device);
         let ids = document(config, tokenizer, seed.wrapping_add(run));
         let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);

@@ -102,6 +102,32 @@ pub enum Dropped {
 }
 
 impl Recipe {
+    /// What must be from 0 to 1, by name.
+    fn shares(&self) -> Vec<(&'static str, f64)> {
+        let (documents, curriculum) = (&self.documents, &self.curriculum);
+        let easy = curriculum
+            .easy
+            .iter()
+            .flat_map(|easy| [("curriculum.easy.until", easy.until), ("curriculum.easy.facts", easy.facts)]);
+        [
+            ("documents.repeat", documents.repeat),
+            ("documents.full", documents.full),
+            ("documents.all_asked", documents.all_asked),
+            ("documents.multi_query", documents.multi_query),
+            ("documents.multi_value", documents.multi_value),
+            ("documents.words", documents.words),
+            ("documents.facts", documents.facts),
+            ("documents.terse", documents.terse),
+            ("documents.passkey", documents.passkey),
+            ("curriculum.grow", curriculum.grow),
+            ("curriculum.at_context", curriculum.at_context),
+            ("schedule.floor", self.schedule.floor),
+        ]
+        .into_iter()
+        .chain(easy)
+        .collect()
+    }
+
     /// Reads a recipe.
     pub fn read(path: &Path) -> Result<Self> {
         let text = files::read_text(path)?;
@@ -115,6 +141,11 @@ impl Recipe {
         {
             if value == 0 {
                 bail!("{}: {name} is 0 but must be at least 1", path.display());
+            }
+        }
+        for (name, share) in recipe.shares() {
+            if !(0.0..=1.0).contains(&share) {
+                bail!("{}: {name} is {share} but must be a share from 0 to 1", path.display());
             }
         }
         // The shortest document that holds a sentence that is repeated.

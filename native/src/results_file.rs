@@ -19,9 +19,21 @@ pub fn read<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
     }
 }
 
-/// Writes the cells so far, where a file was asked for.
-pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
+/// Adds cells to the file, where one was asked for. Reads it anew, as another command may have added others.
+pub fn add<T: Serialize + DeserializeOwned + Clone>(json: Option<&Path>, cells: &[T]) -> Result<()> {
     let Some(path) = json else { return Ok(()) };
+    write(path, &[read(json)?, cells.to_vec()].concat())
+}
+
+/// What a stopped measurement has to say.
+pub fn stopped(json: Option<&Path>) -> &'static str {
+    match json {
+        Some(_) => "stopped; the same command goes on with the next cell",
+        None => "stopped; nothing is kept without --json",
+    }
+}
+
+fn write<T: Serialize>(path: &Path, cells: &[T]) -> Result<()> {
     let lines = cells.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
     files::write(path, format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
 }
@@ -30,9 +42,9 @@ pub fn write<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
 pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
     let texts = files.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
     if let Some(cells) = all::<Cell>(&texts) {
-        write(Some(out), &results::merge(cells)?)
+        write(out, &results::merge(cells)?)
     } else if let Some(cells) = all::<PerplexityCell>(&texts) {
-        write(Some(out), &perplexity::merge(cells)?)
+        write(out, &perplexity::merge(cells)?)
     } else {
         bail!("these files are not all of `eval niah` or all of `eval ppl`; merge one kind at a time")
     }

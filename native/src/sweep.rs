@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::config::Config;
+use drope_core::dope::DopeHeads;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
@@ -28,7 +29,7 @@ pub struct Sweep {
     #[arg(long)]
     pub beta: Option<f64>,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
-    #[arg(long)]
+    #[arg(long, value_parser = above_zero)]
     pub cut: Option<f64>,
     /// File for the results; what it already holds is not measured again.
     #[arg(long)]
@@ -44,17 +45,27 @@ impl Sweep {
     }
 
     pub fn positions(&self, config: &Config, method: Method, extension: usize) -> Result<Positions> {
-        let positions = method.positions(config, extension as f64)?;
-        Ok(match self.beta {
-            Some(beta) => positions.with_logit_scale(beta),
-            None => positions,
-        })
+        positions(config, method, extension as f64, self.beta)
+    }
+
+    /// What tells the results of this model and reading from those of another of the same name.
+    pub fn fingerprint(&self, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
+        model_folder::fingerprint(&self.model, heads.filter(|_| method.is_dope()))
     }
 
     /// The model in results.
     pub fn model_name(&self) -> Result<String> {
         model_name(&self.model)
     }
+}
+
+/// Positions for reading `factor` times the context, with another temperature where one is given.
+pub fn positions(config: &Config, method: Method, factor: f64, beta: Option<f64>) -> Result<Positions> {
+    let positions = method.positions(config, factor)?;
+    Ok(match beta {
+        Some(beta) => positions.with_logit_scale(beta),
+        None => positions,
+    })
 }
 
 /// Name of a model in results: that of its folder.
@@ -66,6 +77,11 @@ pub fn model_name(folder: &Path) -> Result<String> {
 /// For help texts.
 pub fn method_names() -> String {
     Method::ALL.map(Method::name).join(", ")
+}
+
+/// A number above 0, on the command line.
+pub fn above_zero(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|&number: &f64| number > 0.0).ok_or_else(|| format!("{text} is not a number above 0"))
 }
 
 /// A whole number above 0, on the command line.

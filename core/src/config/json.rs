@@ -67,6 +67,8 @@ impl Config {
             && self.rope.rope_min_frequency == 0.0
             && !self.scalable_softmax
             && self.head_scales.is_none()
+            && self.softmax_scale.is_none()
+            && self.temperature_coefficient == 0.0
             && !self.alibi
             && self.sliding_window.is_none();
         let (model_type, architecture) =

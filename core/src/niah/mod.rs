@@ -128,6 +128,17 @@ pub struct Sentence {
     pub kind: SentenceKind,
 }
 
+impl Sentence {
+    /// Writes it behind the text so far.
+    pub(crate) fn join(&self, text: &mut String) {
+        // A space before a special token would be a token of its own.
+        if !text.is_empty() && self.kind != SentenceKind::Sink {
+            text.push(' ');
+        }
+        text.push_str(&self.text);
+    }
+}
+
 /// What a sentence of the haystack is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -147,11 +158,7 @@ impl Sample {
     pub fn prompt(&self) -> String {
         let mut text = String::new();
         for sentence in &self.haystack {
-            // A space before a special token would be a token of its own.
-            if !text.is_empty() && sentence.kind != SentenceKind::Sink {
-                text.push(' ');
-            }
-            text.push_str(&sentence.text);
+            sentence.join(&mut text);
         }
         text + " " + &self.question
     }

@@ -19,7 +19,7 @@ pub enum Method {
     DynamicNtk,
     /// YaRN.
     Yarn,
-    /// YaRN as the DroPE paper prints it, which is PI with an attention factor.
+    /// YaRN as the DroPE paper prints it, which is PI.
     YarnAsPrinted,
     /// Llama 3.1's scaling.
     Llama3,

@@ -1,5 +1,7 @@
 //! Attention weights of a long text, read in chunks through the cache.
 
+use std::ops::Range;
+
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::bias::band;
@@ -21,7 +23,7 @@ pub struct Attention {
     pub last: Vec<Vec<HeadWeights>>,
     /// Entropy of each token's attention in nats, `[layer][head][token]`.
     pub entropies: Vec<Vec<Vec<f32>>>,
-    /// Positional bias A^c towards the token itself and the one before it, `[layer][head]`; see
+    /// Positional bias A^c towards the token itself and the one before it, `[layer][head]`, over the keys that are seen; see
     /// [`positional_bias`](super::positional_bias).
     pub bias: Vec<Vec<[f64; 2]>>,
     /// Prefix spread of the residual stream behind each layer; see [`prefix_spread`](super::prefix_spread).
@@ -51,34 +53,38 @@ pub async fn attention(
     let mut seen = Attention {
         entropies: vec![vec![Vec::with_capacity(ids.len()); heads]; layers],
         bias: vec![vec![[0.0; 2]; heads]; layers],
+        last: vec![vec![Vec::with_capacity(queries); heads]; layers],
         ..Attention::default()
     };
     let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
     let mut cache = Cache::new(config, positions, ids.len(), &device);
-    let (before, last) = ids.split_at(ids.len() - queries);
-    for chunk in before.chunks(CHUNK).chain([last]) {
-        let values: Vec<i32> = chunk.iter().map(|&id| id as i32).collect();
-        let read = Tensor::<2, Int>::from_data(TensorData::new(values, [1, chunk.len()]), &device);
-        let first = cache.len();
-        let watch = model.watch(read, positions, Some(&mut cache));
+    for read in chunks(ids.len(), queries, positions.constant_within()) {
+        let values: Vec<i32> = ids[read.clone()].iter().map(|&id| id as i32).collect();
+        let tensor = Tensor::<2, Int>::from_data(TensorData::new(values, [1, read.len()]), &device);
+        let watch = model.watch(tensor, positions, Some(&mut cache));
         for (layer, (weights, hidden)) in watch.attention.into_iter().zip(watch.hidden).enumerate() {
             streams[layer].push(hidden);
+            let window = positions.layer(layer).window.unwrap_or(usize::MAX);
             let rows = numbers(measures(&weights)).await?;
-            for (head, rows) in rows.chunks(3 * chunk.len()).enumerate() {
-                let [entropy, own, previous] = [0, 1, 2].map(|row| &rows[row * chunk.len()..][..chunk.len()]);
+            for (head, rows) in rows.chunks(3 * read.len()).enumerate() {
+                let [entropy, own, previous] = [0, 1, 2].map(|row| &rows[row * read.len()..][..read.len()]);
                 seen.entropies[layer][head].extend(entropy);
-                for (at, (own, previous)) in (first..).zip(own.iter().zip(previous)) {
-                    let uniform = 1.0 / (at + 1) as f64;
+                for (at, (own, previous)) in read.clone().zip(own.iter().zip(previous)) {
+                    let uniform = 1.0 / (at + 1).min(window) as f64;
                     seen.bias[layer][head][0] += (f64::from(*own) - uniform) / ids.len() as f64;
                     if at > 0 {
                         seen.bias[layer][head][1] += (f64::from(*previous) - uniform) / (ids.len() - 1) as f64;
                     }
                 }
             }
-            if cache.len() == ids.len() {
-                let keys = weights.dims()[3];
-                let rows: Vec<Vec<f32>> = numbers(weights).await?.chunks(keys).map(<[f32]>::to_vec).collect();
-                seen.last.push(rows.chunks(queries).map(<[Vec<f32>]>::to_vec).collect());
+            if read.start >= ids.len() - queries {
+                // Of tokens that are yet to come a query sees nothing.
+                let (keys, behind) = (weights.dims()[3], ids.len() - read.end);
+                let rows = numbers(weights).await?;
+                let rows = rows.chunks(keys).map(|row| [row, &vec![0.0; behind]].concat());
+                for (index, row) in rows.enumerate() {
+                    seen.last[layer][index / read.len()].push(row);
+                }
             }
         }
         if observe(cache.len()).await == Flow::Stop {
@@ -90,6 +96,20 @@ pub async fn attention(
         seen.spread.push(f64::from(spread[0]));
     }
     Ok(Some(seen))
+}
+
+/// How a text is read: the last `queries` apart from what is before them, and where frequencies follow the length
+/// (`constant_within`), every token beyond by itself, as in [`Model::hidden`].
+fn chunks(tokens: usize, queries: usize, constant_within: Option<usize>) -> Vec<Range<usize>> {
+    let mut chunks: Vec<Range<usize>> = Vec::new();
+    for at in 0..tokens {
+        let alone = constant_within.is_some_and(|context| at >= context) || at == tokens - queries;
+        match chunks.last_mut() {
+            Some(last) if !alone && (at > tokens - queries || last.len() < CHUNK) => last.end = at + 1,
+            _ => chunks.push(at..at + 1),
+        }
+    }
+    chunks
 }
 
 /// For each query its entropy, its weight on itself and on the token before: `[1, heads, seq, keys]` to `[heads, 3, seq]`.

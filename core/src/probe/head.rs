@@ -84,11 +84,15 @@ pub struct HeadCell {
     pub trials: usize,
     /// Seed of the questions.
     pub seed: u64,
+    /// What the model and its reading are.
+    pub fingerprint: String,
+    /// Models with random weights that gradients are averaged over; 0: none.
+    pub runs: usize,
     /// What the head does.
     #[serde(flatten)]
     pub look: HeadLook,
-    /// Norms of the gradients of both positional biases, of the token itself and of the one before, where the layer's query
-    /// and key projections are still random.
+    /// Norms of the gradients that the layer's query and key projections get from both positional biases, towards the token
+    /// itself and the one before, at random weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradients: Option<[f64; 2]>,
 }

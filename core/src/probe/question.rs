@@ -6,7 +6,7 @@ use super::attention::{Attention, attention};
 use super::head::{HeadLook, PARTS, entropy, mass};
 use crate::config::Config;
 use crate::error::Result;
-use crate::generate::Flow;
+use crate::generate::{Flow, prompt_room};
 use crate::model::Model;
 use crate::niah::{Sample, SentenceKind};
 use crate::positions::Positions;
@@ -32,10 +32,7 @@ impl Marked {
         let start = usize::from(bos_token_id.is_some());
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
         for sentence in &sample.haystack {
-            if !text.is_empty() {
-                text.push(' ');
-            }
-            text.push_str(&sentence.text);
+            sentence.join(&mut text);
             let to = start + tokenizer.count(&text);
             sentences.push((from..to, sentence.kind));
             from = to;
@@ -43,11 +40,12 @@ impl Marked {
         Ok(Self { question: ids.len() - from, ids, sentences })
     }
 
-    /// What a method that is given no more than `keep` tokens reads ([`Method::keeps`](crate::positions::Method::keeps)): the
-    /// first and the last ones.
+    /// What a method that is given no more than `keep` tokens, answer included, reads
+    /// ([`Method::keeps`](crate::positions::Method::keeps)): the first and the last ones.
     #[must_use]
-    pub fn cropped(mut self, keep: Option<usize>) -> Self {
-        let dropped = self.ids.len().saturating_sub(keep.unwrap_or(usize::MAX).max(self.question + 1));
+    pub fn cropped(mut self, keep: Option<usize>, max_new_tokens: usize) -> Self {
+        let room = prompt_room(keep, max_new_tokens).max(self.question + 1);
+        let dropped = self.ids.len().saturating_sub(room);
         self.ids.drain(1..1 + dropped);
         for (at, _) in &mut self.sentences {
             *at = at.start.max(dropped + 1) - dropped..at.end.max(dropped + 1) - dropped;
@@ -79,8 +77,7 @@ pub async fn look(
     let Some(Attention { last, entropies, bias, spread }) = seen else { return Ok(None) };
     let mut looks = Vec::new();
     for (layer, heads) in last.iter().enumerate() {
-        // Layers of a model take turns among those of the positions.
-        let window = positions.layers[layer % positions.layers.len()].window.unwrap_or(usize::MAX);
+        let window = positions.layer(layer).window.unwrap_or(usize::MAX);
         let bounds: Vec<f64> = (1..=tokens).map(|keys| (keys.min(window) as f64).ln()).collect();
         for (head, weights) in heads.iter().enumerate() {
             let query = &weights[weights.len() - 1];

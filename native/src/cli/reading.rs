@@ -8,7 +8,7 @@ use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
-use crate::sweep::method_names;
+use crate::sweep::{above_zero, method_names, positions};
 
 /// A model and how to read it.
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub struct Reading {
     #[arg(long)]
     beta: Option<f64>,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
-    #[arg(long)]
+    #[arg(long, value_parser = above_zero)]
     cut: Option<f64>,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
@@ -45,10 +45,6 @@ impl Reading {
 
     pub fn positions(&self, config: &Config) -> Result<Positions> {
         let config = &config.clone().with_cut(self.cut);
-        let positions = self.method(config).positions(config, self.factor(config))?;
-        Ok(match self.beta {
-            Some(beta) => positions.with_logit_scale(beta),
-            None => positions,
-        })
+        positions(config, self.method(config), self.factor(config), self.beta)
     }
 }

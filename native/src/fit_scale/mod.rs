@@ -8,8 +8,9 @@ mod uniform;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use drope_core::config::{Config, HeadScales};
+use drope_core::positions::Method;
 
 use crate::device::{self, DeviceChoice};
 use crate::held_out::Subject;
@@ -33,6 +34,13 @@ pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
 pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
     let device = device::open(choice)?.device;
     let subject = Subject::open(folder, documents, seed, &device)?;
+    if !matches!(subject.method, Method::Drope | Method::PDrope | Method::Nope) {
+        bail!(
+            "{} is read with {}, which takes no temperature; fit one to a model without positions or without low frequencies",
+            folder.display(),
+            subject.method.name()
+        );
+    }
     interrupt::watch()?;
     let mut config = subject.config.clone();
     match kind {

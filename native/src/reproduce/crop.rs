@@ -4,11 +4,12 @@ use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
+use drope_core::results::Cell;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, by_length, percent, picture, standing, table};
+use super::report::{Section, by_length, percent, perplexity, picture, standing, table};
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -33,7 +34,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let of_perplexity = |(name, cells): &(&str, Vec<PerplexityCell>)| {
         line(name, cells.iter().map(|cell| (cell.extension as f64, cell.perplexity)).collect())
     };
-    let perplexity = chart::lines(
+    let losses = chart::lines(
         &Axes { x: "s, multiples of the training context", y: "perplexity", is_log: log },
         &perplexities.iter().map(of_perplexity).collect::<Vec<_>>(),
     )?;
@@ -46,8 +47,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     )?;
     let header = by_length("perplexity; multi-key", &EXTENSIONS);
     let rows = perplexities.iter().zip(&scores).map(|((name, losses), (_, cells))| {
-        let cell = |(loss, cell): (&PerplexityCell, _)| format!("{:.2}; {}", loss.perplexity, percent(Some(cell)));
-        std::iter::once((*name).to_owned()).chain(losses.iter().zip(cells).map(cell)).collect()
+        let cell = |s: usize| {
+            let loss = losses.iter().find(|cell| cell.extension == s);
+            format!("{}; {}", perplexity(loss), percent(cells.iter().find(|cell| cell.extension == s)))
+        };
+        std::iter::once((*name).to_owned()).chain(EXTENSIONS.map(cell)).collect()
     });
     let body = format!(
         "{}{}{}",
@@ -55,7 +59,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         picture("crop-perplexity.svg", "Perplexity of held-out documents in windows of s contexts."),
         picture("crop-niah.svg", "One of four keys, numbers.")
     );
-    let at = |name: &str| scores.iter().find(|(known, _)| *known == name).and_then(|(_, cells)| cells.get(1));
+    let twice = |cells: &'_ [Cell]| cells.iter().position(|cell| cell.extension == 2);
+    let at = |name: &str| {
+        let (_, cells) = scores.iter().find(|(known, _)| *known == name)?;
+        Some(&cells[twice(cells)?])
+    };
     let verdict = match (at("YaRN"), at("cropped RoPE")) {
         (Some(yarn), Some(crop)) => {
             let (sentence, is_above) = standing("YaRN", yarn, &[("cropping", crop)]);
@@ -73,6 +81,6 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             "perplexity": perplexities.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
             "multi-key": scores.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
         }),
-        charts: vec![("crop-perplexity.svg".into(), perplexity), ("crop-niah.svg".into(), niah)],
+        charts: vec![("crop-perplexity.svg".into(), losses), ("crop-niah.svg".into(), niah)],
     }))
 }

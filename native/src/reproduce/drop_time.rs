@@ -43,9 +43,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     ];
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (name, model, method) in systems {
-        let loss = lab.perplexity(model, method, None)?.into_iter().next().context("no perplexity at 1x")?;
+        let losses = lab.perplexity(model, method, None)?;
+        let loss = losses.into_iter().find(|cell| cell.extension == 1).context("no perplexity at 1x")?;
         let cells = lab.niah("drop-time.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
-        let scores = cells.iter().map(|cell| percent(Some(cell)));
+        let scores = EXTENSIONS.map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         ends.push((name, loss.perplexity));
         numbers.push(json!({ "dropped after": name, "perplexity": loss, "multi-key": cells }));

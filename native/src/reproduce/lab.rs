@@ -80,14 +80,7 @@ impl<'a> Lab<'a> {
     }
 
     /// A model read with one method.
-    pub fn sweep(
-        &self,
-        model: PathBuf,
-        method: Method,
-        extensions: Vec<usize>,
-        cut: Option<f64>,
-        json: Option<&str>,
-    ) -> Sweep {
+    pub fn sweep(&self, model: PathBuf, method: Method, extensions: Vec<usize>, cut: Option<f64>, json: &str) -> Sweep {
         Sweep {
             model,
             methods: vec![method],
@@ -95,7 +88,7 @@ impl<'a> Lab<'a> {
             seed: SEED,
             beta: None,
             cut,
-            json: json.map(|file| self.data(file)),
+            json: Some(self.data(json)),
             device: self.request.device,
         }
     }
@@ -110,7 +103,7 @@ impl<'a> Lab<'a> {
             }
         };
         evaluate::niah(&evaluate::Request {
-            sweep: self.sweep(folder, ask.method, ask.extensions.clone(), ask.cut, Some(file)),
+            sweep: self.sweep(folder, ask.method, ask.extensions.clone(), ask.cut, file),
             tasks: vec![ask.task],
             values: vec![Values::Numbers],
             trials: ask.trials,
@@ -131,13 +124,16 @@ impl<'a> Lab<'a> {
             _ => {
                 let known: Vec<PerplexityCell> = results_file::read(Some(&self.data(file)))?;
                 let is_asked = |cell: &PerplexityCell| {
-                    (&*cell.model, &*cell.method) == (model, method.name()) && cell.cut == cut.map(rounded)
+                    (&*cell.model, &*cell.method) == (model, method.name())
+                        && cell.cut == cut.map(rounded)
+                        && cell.source == format!("synthetic, seed {SEED}")
+                        && cell.stride == cell.context / 2
                 };
                 return Ok(known.into_iter().filter(is_asked).collect());
             }
         };
         perplexity::run(&perplexity::Request {
-            sweep: self.sweep(folder, method, EXTENSIONS.to_vec(), cut, Some(file)),
+            sweep: self.sweep(folder, method, EXTENSIONS.to_vec(), cut, file),
             stride: None,
             text: None,
             texts: if self.is_quick() { 6 } else { 16 },
@@ -230,6 +226,7 @@ impl Ask {
         (self.method.name(), self.task.name()) == (&*cell.method, &*cell.task)
             && cell.values == Values::Numbers.name()
             && self.extensions.contains(&cell.extension)
+            && (cell.seed, cell.filler, cell.shard, &cell.heads) == (SEED, None, None, &None)
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))
             && (self.sinks, self.cut.map(rounded)) == (cell.sinks, cell.cut)
     }

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Lab, Step};
-use super::report::{Section, picture, table};
+use super::report::{Section, perplexity, picture, table};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
 const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
@@ -43,7 +43,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         vec![
             (*name).to_owned(),
             format!("{:.3}", cell.loss),
-            format!("{:.2} [{:.2}, {:.2}]", cell.perplexity, cell.ci95[0], cell.ci95[1]),
+            perplexity(Some(cell)),
             format!("{:+.1} %", 100.0 * (cell.perplexity / rope - 1.0)),
             cell.answer_perplexity.map_or("–".into(), |answers| format!("{answers:.3}")),
         ]
@@ -62,6 +62,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             format!("{name} ends {apart:+.1} % from RoPE at 1x: {within}.")
         })
         .collect();
+    let tokens = |model: &str| lab.curve(model).last().map_or(f64::NAN, |step| step.tokens);
+    let budget = |&(_, model, _, from): &(_, &str, _, Option<&str>)| {
+        Some(format!("{:.0} %", 100.0 * tokens(model) / tokens(from?)))
+    };
+    let budgets: Vec<String> = SYSTEMS.iter().filter_map(budget).collect();
     Ok(Some(Section {
         title: "Loss of RoPE, NoPE and DroPE (DroPE paper, figures 2 and 3)",
         paper: "RoPE trains faster than NoPE throughout; DroPE, which drops the positions after 14 K of 16 K steps, ends at RoPE's \
@@ -74,9 +79,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             table(&header, &cells.iter().map(row).collect::<Vec<_>>())
         ),
         verdict: format!(
-            "{} Recalibration took 94 % and 63 % of pretraining's tokens on top of it, so this is not the paper's equal \
-             budget; the section on when to drop is.",
-            close.join(" ")
+            "{} Recalibration took {} of pretraining's tokens on top of it, so this is not the paper's equal budget; the \
+             section on when to drop is.",
+            close.join(" "),
+            budgets.join(" and ")
         ),
         numbers: json!(cells.iter().map(|(_, cell)| cell).collect::<Vec<_>>()),
         charts: vec![("loss.svg".into(), svg)],

@@ -27,7 +27,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     for (name, model, method) in METHODS {
         let Some(folder) = lab.model(model) else { continue };
         let trials = if lab.is_quick() { 15 } else { 50 };
-        let sweep = lab.sweep(folder, method, extensions.clone(), None, None);
+        let sweep = lab.sweep(folder, method, extensions.clone(), None, "probe.json");
         let cells = probe::run(&probe::Request { sweep, trials, gradients: 0 })?;
         // The head that looks up the needle within the context is followed to longer texts.
         let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
@@ -51,7 +51,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         lines.push(along(name, longest, &long.iter().map(|look| &look.entropies[..]).collect::<Vec<_>>()));
         numbers.extend(cells);
     }
-    let header = by_length("attention on the needle; entropy of its bound, nats", &extensions);
+    let header = by_length("attention on the needle; entropy of the last query, of its bound, nats", &extensions);
     let axes =
         Axes { x: "position, in training contexts", y: "mean entropy of all heads, nats", is_log: [false, false] };
     let svg = chart::lines(&axes, &lines)?;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use drope_core::perplexity::PerplexityCell;
 use drope_core::results::Cell;
 use serde_json::{Value, json};
 
@@ -51,8 +52,9 @@ pub fn join(out: &Path, names: &[&str], quick: bool) -> Result<()> {
     report.push_str(
         "`; do not edit. Models have 0.85 M parameters and a training context C of 256 tokens; s is a multiple of C. \
          Scores are percentages of questions answered exactly, greedily, with Wilson's 95 % interval; questions have seed \
-         20000, which nothing was trained or tuned on. *Above* and *below* mean that the intervals do not touch. A dash \
-         is a cell that is not measured yet.\n\n",
+         20000, with keys that no training document has. Nothing was trained or tuned on it, but earlier models were measured \
+         with it before these took their place. *Above* and *below* mean that the intervals do not touch; where a sentence \
+         names no interval it compares the numbers themselves, of one run each. A dash is a cell that is not measured.\n\n",
     );
     let (mut there, mut missing) = (String::new(), Vec::new());
     for name in names {
@@ -93,6 +95,14 @@ pub fn percent(cell: Option<&Cell>) -> String {
     })
 }
 
+/// `19.17 [18.73, 19.62]`, or a dash.
+pub fn perplexity(cell: Option<&PerplexityCell>) -> String {
+    cell.map_or("–".to_owned(), |cell| match cell.ci95 {
+        Some([low, high]) => format!("{:.2} [{low:.2}, {high:.2}]", cell.perplexity),
+        None => format!("{:.2}", cell.perplexity),
+    })
+}
+
 /// How one method stands among others by their intervals: a sentence, and whether it is above all of them.
 pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, bool) {
     let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&str> {
@@ -110,7 +120,7 @@ pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, b
         list(&level),
         list(&above)
     );
-    (sentence, above.is_empty() && level.is_empty())
+    (sentence, !below.is_empty() && above.is_empty() && level.is_empty())
 }
 
 /// A picture in Markdown.

@@ -24,13 +24,14 @@ const SYSTEMS: [(&str, &str, Method); 13] = [
     ("ALiBi", "nano-alibi", Method::Alibi),
     ("NoPE", "nano-nope", Method::Nope),
     ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
-    ("DroPE as in the paper", "drope-plain", Method::Drope),
+    (PAPERS, "drope-plain", Method::Drope),
     ("DroPE", "nano-drope", Method::Drope),
     ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
 
-/// Ours, which are compared with all others.
-const OURS: [&str; 2] = ["DroPE", "partial DroPE"];
+/// What is compared with all others: the paper's method, and ours.
+const JUDGED: [&str; 3] = [PAPERS, "DroPE", "partial DroPE"];
+const PAPERS: &str = "DroPE as in the paper";
 
 const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 trials): RoPE 0.0 / 0.0 / 0.0, PI 0.0 / 0.0 / 0.0, \
     NTK 21.1 / 19.4 / 16.5, YaRN 17.8 / 0.5 / 14.6, ALiBi 5.2 / 0.0 / 1.1, NoPE 9.2 / 36.2 / 21.4, RNoPE-SWA 5.2 / 25.6 / 20.6, \
@@ -105,22 +106,27 @@ fn shares(cells: &[Cell]) -> Vec<Cell> {
     cells.iter().map(share).collect()
 }
 
-/// A sentence for each of ours: how it stands among the systems that are not.
+/// A sentence for each that is judged: how it stands among the systems that are not.
 fn compared(task: &str, extension: usize, rows: &[(&str, Vec<Cell>)]) -> Vec<String> {
     let at = |cells: &'_ [Cell]| cells.iter().position(|cell| cell.extension == extension);
     let others: Vec<(&str, &Cell)> = rows
         .iter()
-        .filter(|(name, _)| !OURS.contains(name))
+        .filter(|(name, _)| !JUDGED.contains(name))
         .filter_map(|(name, cells)| Some((*name, &cells[at(cells)?])))
         .collect();
-    let ours = rows.iter().filter(|(name, _)| OURS.contains(name));
-    ours.filter_map(|(name, cells)| {
-        let (sentence, is_first) = standing(name, &cells[at(cells)?], &others);
-        let order =
-            if is_first { "The paper's ordering, DroPE first, holds" } else { "That it is first does not show" };
-        Some(format!("- {task}: {sentence} {order}."))
-    })
-    .collect()
+    let judged = rows.iter().filter(|(name, _)| JUDGED.contains(name));
+    judged
+        .filter_map(|(name, cells)| {
+            let (sentence, is_first) = standing(name, &cells[at(cells)?], &others);
+            let order = match (*name == PAPERS, is_first) {
+                (true, true) => "The paper's ordering, DroPE first, holds",
+                (true, false) => "The paper's ordering, DroPE first, does not hold",
+                (false, true) => "It is first",
+                (false, false) => "That it is first does not show",
+            };
+            Some(format!("- {task}: {sentence} {order}."))
+        })
+        .collect()
 }
 
 /// How far the variants read, and what each of their parts does.

@@ -7,7 +7,7 @@ mod progress;
 use std::path::Path;
 use std::sync::mpsc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
 use drope_core::model::{Model, Precision};
 use drope_core::positions::{Method, partial_drop_cutoff, rnope_swa_window};
@@ -131,6 +131,9 @@ fn run(
         None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
         None => (checkpoint::State::default(), initial(config, &device)?, fresh),
     };
+    if let Some(until) = options.until.filter(|&until| until < state.step) {
+        bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
+    }
     let mut model = Some(model);
     interrupt::watch()?;
     let mut progress = Progress::start(options.out, &state, recipe)?;
@@ -165,6 +168,11 @@ fn run(
         }
         model = Some(updated);
     }
+    ensure!(
+        state.step == recipe.steps,
+        "no document can be made for step {}; mend the recipe's [documents] and [curriculum], and go on with --resume",
+        state.step
+    );
     let model = model.context("the model is always put back")?;
     model_folder::save(options.out, config, &model, tokenizer, Precision::F32)?;
     files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;

@@ -83,7 +83,9 @@ pub async fn look_inside(
         let (book, positions) = open(library, method, question.extension).await?;
         let sample = draw(&book, question, Some(depth))?;
         let marked = Marked::new(&sample, &book.tokenizer, book.config.bos_token_id);
-        let marked = marked.map_err(|error| error.to_string())?.cropped(method.0.keeps(&book.config));
+        let marked = marked
+            .map_err(|error| error.to_string())?
+            .cropped(method.0.keeps(&book.config), question.task.max_answer_tokens());
         let observe = async |tokens| {
             reply(&Reply::Read { run, column, tokens });
             breathe().await;
