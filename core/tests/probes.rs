@@ -6,9 +6,12 @@ mod parity;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::generate::Flow;
+use drope_core::language::{Values, tokenizer_corpus};
 use drope_core::model::Model;
+use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Positions;
-use drope_core::probe::{attention, bias_gradients, entropy, positional_bias, prefix_spread};
+use drope_core::probe::{Marked, attention, bias_gradients, entropy, positional_bias, prefix_spread};
+use drope_core::tokenizer::Tokenizer;
 use parity::CASES;
 use pollster::block_on;
 
@@ -70,34 +73,52 @@ async fn go_on(_: usize) -> Flow {
 #[test]
 fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
     let device = Device::flex();
-    for case in CASES.iter().filter(|case| ["rope", "drope", "alibi", "yarn"].contains(&case.name)) {
+    for case in
+        CASES.iter().filter(|case| ["rope", "drope", "alibi", "yarn", "rnope-swa", "dope-parts"].contains(&case.name))
+    {
         let (model, config, positions) = (case.model(&device), case.config(), case.positions());
         // Longer than a chunk of the prompt.
         let ids: Vec<u32> = case.ids().into_iter().cycle().take(300).collect();
         let seen = block_on(attention(&model, &config, &positions, &ids, 3, go_on)).unwrap().unwrap();
         let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
         let whole = model.watch(read(&values, &device), &positions, None);
-        assert_eq!((seen.last.len(), seen.spread.len(), whole.hidden.len()), (2, 2, 2));
+        let layers = config.num_hidden_layers;
+        assert_eq!((seen.last.len(), seen.spread.len(), whole.hidden.len()), (layers, layers, layers));
         for (layer, (weights, hidden)) in whole.attention.into_iter().zip(whole.hidden).enumerate() {
             let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-4 * (1.0 + b.abs()), "{}: {a} {b}", case.name);
             close(seen.spread[layer], f64::from(prefix_spread(hidden).into_scalar::<f32>()));
             let [_, heads, seq, keys] = weights.dims();
-            for back in [0, 1] {
-                let mean = seen.bias[layer].iter().map(|bias| bias[back]).sum::<f64>() / heads as f64;
-                close(mean, f64::from(positional_bias(weights.clone(), back).into_scalar::<f32>()));
-            }
+            let window = positions.layer(layer).window.unwrap_or(usize::MAX);
             let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
             assert_eq!((seen.last[layer].len(), seen.last[layer][0].len()), (heads, 3));
+            for (head, back) in (0..heads).flat_map(|head| [(head, 0), (head, 1)]) {
+                let more = |query: usize| {
+                    let weight = weights[(head * seq + query) * keys + query - back];
+                    f64::from(weight) - 1.0 / (query + 1).min(window) as f64
+                };
+                close(seen.bias[layer][head][back], (back..seq).map(more).sum::<f64>() / (seq - back) as f64);
+            }
             for (row, expected) in weights.chunks(keys).enumerate() {
                 let (head, query) = (row / seq, row % seq);
                 close(f64::from(seen.entropies[layer][head][query]), entropy(expected));
                 if let Some(last) = (query + 3).checked_sub(seq) {
                     let found = &seen.last[layer][head][last];
-                    assert_eq!(found.len(), keys);
+                    // With a window the cache holds the last keys alone; the others have no weight.
+                    assert!(expected[..keys - found.len()].iter().all(|&weight| weight == 0.0), "{}", case.name);
+                    let expected = &expected[keys - found.len()..];
                     assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{}", case.name);
                 }
             }
         }
+    }
+    // Where the frequencies follow the length, a token's attention does not depend on what comes behind it.
+    let case = CASES.iter().find(|case| case.name == "dynamic-ntk").unwrap();
+    let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+    let ids: Vec<u32> = case.ids().into_iter().cycle().take(90).collect();
+    let whole = block_on(attention(&model, &config, &positions, &ids, 5, go_on)).unwrap().unwrap();
+    let part = block_on(attention(&model, &config, &positions, &ids[..70], 1, go_on)).unwrap().unwrap();
+    for (whole, part) in whole.entropies.iter().flatten().zip(part.entropies.iter().flatten()) {
+        assert!(whole.iter().zip(part).all(|(a, b)| (a - b).abs() < 1e-4));
     }
     let empty = block_on(attention(&CASES[0].model(&device), &CASES[0].config(), &Positions::none(), &[], 1, go_on));
     assert!(empty.is_err());
@@ -131,4 +152,26 @@ fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
     let varied: Vec<i32> = (0..24).map(|i| (i * 7) % 48).collect();
     let varied = model.watch(read(&varied, &device), &Positions::none(), None).hidden;
     assert!(prefix_spread(varied[0].clone()).into_scalar::<f32>() > 0.1);
+}
+
+#[test]
+fn sentences_stand_where_the_tokens_say_so() {
+    let tokenizer = Tokenizer::train(tokenizer_corpus(1, false)).unwrap();
+    for (task, crop) in [(Task::MultiKey, None), (Task::MultiQuery, None), (Task::MultiKey, Some(128))] {
+        let spec = Spec::new(task, Values::Numbers, 256, 3);
+        let sample = sample(&spec, &|text| tokenizer.count(text)).unwrap();
+        let marked = Marked::new(&sample, &tokenizer, tokenizer.bos()).unwrap().cropped(crop, 8);
+        let text = |at: std::ops::Range<usize>| tokenizer.decode(&marked.ids[at]).unwrap().trim().to_owned();
+        assert!(crop.is_none_or(|crop| marked.ids.len() == crop - 8));
+        assert_eq!(text(marked.ids.len() - marked.question..marked.ids.len()), sample.question);
+        let mut whole = 0;
+        for ((at, kind), sentence) in marked.sentences.iter().zip(&sample.haystack) {
+            assert_eq!(*kind, sentence.kind);
+            // What was cropped away is nowhere, what was cut is the end of its sentence.
+            let found = text(at.clone());
+            assert!(sentence.text.ends_with(&found), "{found:?} is not of {:?}", sentence.text);
+            whole += usize::from(found == sentence.text);
+        }
+        assert!(whole == sample.haystack.len() || (crop.is_some() && whole > 3), "{whole} sentences");
+    }
 }

@@ -140,3 +140,62 @@ fn a_report_joins_what_is_there_and_says_what_is_not() {
     let none = run(&["reproduce", "--quick", "--out", text(&out), "--models", text(&folder.path("none"))]);
     assert!(String::from_utf8_lossy(&none.stderr).contains("give the folder of the models with --models"));
 }
+
+/// A copy of nano-rope that a test may change.
+fn copied(folder: &Folder) -> PathBuf {
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        folder.write(&format!("model/{file}"), std::fs::read(nano_rope().join(file)).unwrap());
+    }
+    folder.path("model")
+}
+
+#[test]
+fn what_changes_the_answer_is_measured_again_and_nothing_else() {
+    let folder = Folder::new("again");
+    let (model, json) = (copied(&folder), folder.path("results.json"));
+    let cells = || read(&json).as_array().unwrap().len();
+    for (kind, more) in [
+        (&["eval", "niah"][..], &["--trials", "2", "--threads", "1"][..]),
+        (&["eval", "ppl"], &["--texts", "1"]),
+        (&["probe"], &["--trials", "1"]),
+    ] {
+        let _ = std::fs::remove_file(&json);
+        let measure = |extensions: &str| {
+            let common =
+                ["--model", text(&model), "--method", "drope", "--extension", extensions, "--json", text(&json)];
+            succeeds(&[kind, &common, more].concat());
+            cells()
+        };
+        // A temperature that does not come back from JSON to the last bit.
+        let config = std::fs::read_to_string(model.join("config.json")).unwrap();
+        folder.write("model/config.json", config.replacen('{', "{\"temperature_coefficient\": 0.118,", 1));
+        let first = measure("2");
+        assert_eq!(measure("2"), first, "{kind:?}: the same again");
+        // Texts are as long as the longest window: with a longer one the shorter reads other texts.
+        let longer = measure("1,2");
+        assert_eq!(longer, 2 * first, "{kind:?}: one more length");
+        folder.write("model/config.json", &config);
+        assert_eq!(measure("2"), longer + first, "{kind:?}: another temperature");
+    }
+}
+
+#[test]
+fn training_that_cannot_be_done_leaves_no_model() {
+    let folder = Folder::new("shares");
+    let out = folder.path("run");
+    let recipe = folder.write("recipe.toml", RECIPE.replacen("at_context = ", "at_context = 40", 1));
+    refused(&["pretrain", "--recipe", text(&recipe), "--out", text(&out)], "must be a share from 0 to 1");
+    // A run that is further than it should pause at.
+    let recipe = folder.write("recipe.toml", RECIPE);
+    let train = |more: &[&str]| {
+        let arguments =
+            ["pretrain", "--recipe", text(&recipe), "--out", text(&out), "--device", "cpu", "--threads", "1"];
+        run(&[&arguments[..], more].concat())
+    };
+    assert!(train(&["--until", "3"]).status.success());
+    let late = train(&["--resume", "--until", "2"]);
+    let error = String::from_utf8_lossy(&late.stderr);
+    assert!(late.status.code() == Some(2) && error.contains("already at step 3, past step 2"), "{error}");
+    // RoPE reads with no temperature: there is nothing to fit.
+    refused(&["fit-scale", "--model", text(&nano_rope())], "takes no temperature");
+}

@@ -149,6 +149,10 @@ pub enum Reply {
         run: u32,
         /// 0 or 1.
         column: usize,
+        /// Method that read.
+        method: MethodName,
+        /// Multiple of the training context.
+        extension: usize,
         /// Layer after layer.
         heads: Vec<HeadLook>,
     },

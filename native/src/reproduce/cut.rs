@@ -21,7 +21,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     };
     let usual = frequencies.iter().filter(|&&omega| omega >= TAU / config.max_position_embeddings as f64).count();
     let kept = if lab.is_quick() { vec![16, 9, usual, 5, 3, 0] } else { vec![16, 12, 9, usual, 4, 2, 0] };
-    let trials = if lab.is_quick() { 40 } else { 50 };
+    let trials = if lab.is_quick() { 40 } else { 30 };
     let extensions = if lab.is_quick() { vec![1, 4] } else { vec![1, 2, 4, 8, 16] };
     let (mut body, mut numbers, mut sentences) = (String::new(), Vec::new(), Vec::new());
     for (model, what) in [

@@ -46,6 +46,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         }
         let long: Vec<&HeadLook> = at(longest).map(|cell| &cell.look).collect();
         if lines.is_empty() {
+            // RoPE comes first, whose heads all see everything.
             lines.extend(long.first().map(|look| along("bound, ln i", longest, &[&look.entropy_bounds])));
         }
         lines.push(along(name, longest, &long.iter().map(|look| &look.entropies[..]).collect::<Vec<_>>()));

@@ -26,7 +26,8 @@ fn Column(state: State, column: usize) -> impl IntoView {
     let methods = methods().map(|method| (method.name(), title(method))).collect::<Vec<_>>();
     let share = move || {
         let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.tokens));
-        answer.with(|answer| format!("{}", 100 * answer.read / total.max(1)))
+        // Cropping reads less than there is.
+        answer.with(|answer| if answer.done.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
     };
     let verdict = move || {
         answer.with(|answer| match answer.done {
@@ -39,7 +40,11 @@ fn Column(state: State, column: usize) -> impl IntoView {
         <article id=side class=move || format!("column {}", verdict())>
             <Choice id=["left-method", "right-method"][column] label=["Left", "Right"][column]
                 value=Signal::derive(move || method.get().name()) options=methods
-                on_choose=move |name: String| if let Ok(chosen) = name.parse() { method.set(chosen) } />
+                on_choose=move |name: String| if let Ok(chosen) = name.parse() {
+                    // What another method answered is not this one's.
+                    answer.set(Answer::default());
+                    method.set(chosen);
+                } />
             <p class="explain">{move || explain(method.get())}</p>
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
             <p class="answer" id=["left-answer", "right-answer"][column] aria-live="polite">

@@ -146,7 +146,14 @@ fn take(state: State, reply: Reply) {
         }
         Reply::Asked { run, haystack, question, references, tokens, context } if is_current(run) => {
             state.loading.set(None);
-            state.asked.set(Some(Asked { haystack, question, references, tokens, context }));
+            let asked = Some(Asked { haystack, question, references, tokens, context });
+            // Answers to another question do not stay beside this one.
+            if state.asked.get_untracked() != asked {
+                for answer in state.answers {
+                    answer.set(Answer::default());
+                }
+                state.asked.set(asked);
+            }
         }
         Reply::Read { run, column, tokens } if is_current(run) => {
             state.loading.set(None);
@@ -158,9 +165,8 @@ fn take(state: State, reply: Reply) {
         Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
             state.answers[column].update(|answer| answer.done = Some(Done { exact, prefill, decode }));
         }
-        Reply::Looked { run, column, heads } if is_current(run) => {
-            let method = state.methods[column].get_untracked();
-            state.looks[column].set(Some(Look { method, extension: state.extension.get_untracked(), heads }));
+        Reply::Looked { run, column, method, extension, heads } if is_current(run) => {
+            state.looks[column].set(Some(Look { method: method.0, extension, heads }));
         }
         Reply::Trial { run, correct, done } if is_current(run) => {
             if let Some(Running::Cell(cell)) = state.running.get_untracked() {

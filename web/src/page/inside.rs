@@ -85,7 +85,9 @@ fn Entropy(heads: Vec<HeadLook>) -> impl IntoView {
         let points = (0..).map(f64::from).zip(nats);
         points.map(|(part, nats)| format!("{:.1},{:.1} ", part * step, SIZE[1] * (1.0 - nats / top))).collect()
     };
-    let bound = heads.first().map(|head| line(&head.entropy_bounds)).unwrap_or_default();
+    // Heads with a sliding window have a lower bound of their own.
+    let widest = heads.iter().max_by(|a, b| a.entropy_bound.total_cmp(&b.entropy_bound));
+    let bound = widest.map(|head| line(&head.entropy_bounds)).unwrap_or_default();
     let lines = heads.iter().map(|head| line(&head.entropies)).collect::<Vec<_>>();
     view! {
         <figure>

@@ -25,21 +25,14 @@ pub async fn answer(
         let sample = draw(&book, question, Some(depth))?;
         let prompt = tokens(&book, &sample)?;
         if column == 0 {
-            reply(&Reply::Asked {
-                run,
-                haystack: sample.haystack.iter().map(|s| (s.text.clone(), s.kind)).collect(),
-                question: sample.question.clone(),
-                references: sample.references.clone(),
-                tokens: prompt.len(),
-                context: book.config.max_position_embeddings,
-            });
+            reply(&asked(run, &book, &sample, prompt.len()));
         }
         let start = now();
-        let (mut read_at, mut generated) = (start, Vec::new());
+        let (mut read, mut read_at, mut generated) = (0, start, Vec::new());
         let observe = async |event| {
             match event {
                 Event::Read(tokens) => {
-                    read_at = now();
+                    (read, read_at) = (tokens, now());
                     reply(&Reply::Read { run, column, tokens });
                 }
                 Event::Token(token) => {
@@ -63,7 +56,7 @@ pub async fn answer(
             run,
             column,
             exact: sample.score(&text).exact,
-            prefill: per_second(prompt.len(), read_at - start),
+            prefill: per_second(read, read_at - start),
             decode: per_second(answer.len(), now() - read_at),
         });
     }
@@ -83,9 +76,11 @@ pub async fn look_inside(
         let (book, positions) = open(library, method, question.extension).await?;
         let sample = draw(&book, question, Some(depth))?;
         let marked = Marked::new(&sample, &book.tokenizer, book.config.bos_token_id);
-        let marked = marked
-            .map_err(|error| error.to_string())?
-            .cropped(method.0.keeps(&book.config), question.task.max_answer_tokens());
+        let marked = marked.map_err(|error| error.to_string())?;
+        if column == 0 {
+            reply(&asked(run, &book, &sample, marked.ids.len()));
+        }
+        let marked = marked.cropped(method.0.keeps(&book.config), question.task.max_answer_tokens());
         let observe = async |tokens| {
             reply(&Reply::Read { run, column, tokens });
             breathe().await;
@@ -93,7 +88,7 @@ pub async fn look_inside(
         };
         let heads = look(&book.model, &book.config, &positions, &marked, observe).await;
         match heads.map_err(|error| error.to_string())? {
-            Some(heads) => reply(&Reply::Looked { run, column, heads }),
+            Some(heads) => reply(&Reply::Looked { run, column, method, extension: question.extension, heads }),
             None => return Ok(()),
         }
     }
@@ -149,6 +144,18 @@ fn draw(book: &Book, question: Question, depth: Option<f64>) -> Result<Sample, S
         )
     };
     sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())
+}
+
+/// The question as the page shows it.
+fn asked(run: u32, book: &Book, sample: &Sample, tokens: usize) -> Reply {
+    Reply::Asked {
+        run,
+        haystack: sample.haystack.iter().map(|sentence| (sentence.text.clone(), sentence.kind)).collect(),
+        question: sample.question.clone(),
+        references: sample.references.clone(),
+        tokens,
+        context: book.config.max_position_embeddings,
+    }
 }
 
 fn tokens(book: &Book, sample: &Sample) -> Result<Vec<u32>, String> {
