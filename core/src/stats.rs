@@ -1,6 +1,4 @@
-//! Intervals for proportions and means.
-
-use statrs::distribution::{ContinuousCDF, StudentsT};
+//! Intervals for proportions.
 
 /// Wilson's 95 % interval for `correct` of `trials` (Wilson 1927); `[0, 1]` for no trials.
 pub fn wilson(correct: usize, trials: usize) -> [f64; 2] {
@@ -20,26 +18,9 @@ pub fn wilson_of_mean(mean: f64, trials: usize) -> [f64; 2] {
     [(centre - half).max(0.0), (centre + half).min(1.0)]
 }
 
-/// Half of the 95 % interval of a mean, by Student's t; `None` for fewer than two numbers.
-pub fn half_width(numbers: &[f64]) -> Option<f64> {
-    let freedom = numbers.len().checked_sub(2)? as f64 + 1.0;
-    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / freedom;
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
-    Some(t * (variance / numbers.len() as f64).sqrt())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{half_width, wilson};
-
-    #[test]
-    fn means_have_students_interval() {
-        // Standard error 1; t for 97.5 % at 3 degrees of freedom is 3.182446.
-        let half = half_width(&[-1.5, -1.5, 1.5, 1.5]).unwrap();
-        assert!((half - 3.182_446 * 3f64.sqrt() / 2.0).abs() < 1e-5, "{half}");
-        assert_eq!(half_width(&[1.0]), None);
-    }
+    use super::wilson;
 
     #[test]
     fn agrees_with_published_values() {

@@ -1,80 +1,10 @@
-//! How well a model predicts texts.
-
-use std::ops::Range;
-
-use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
+//! The format of perplexities in results files, and how shards of them merge.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::generate::CHUNK;
-use crate::model::{Cache, Model};
-use crate::positions::Positions;
 use crate::results::rounded;
-use crate::stats::half_width;
-
-/// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean.
-///
-/// # Errors
-/// If there are fewer than two tokens, one is outside the vocabulary, or the device fails.
-pub async fn token_losses(model: &Model, config: &Config, positions: &Positions, ids: &[u32]) -> Result<Vec<f32>> {
-    if ids.len() < 2 {
-        return Err(Error::Zero("the number of tokens to predict"));
-    }
-    if let Some(&id) = ids.iter().find(|&&id| id as usize >= config.vocab_size) {
-        return Err(Error::TokenId { id, vocab_size: config.vocab_size });
-    }
-    let device = model.device();
-    let tensor = |ids: &[u32], shape: [usize; 2]| {
-        let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-        Tensor::<2, Int>::from_data(TensorData::new(values, shape), &device)
-    };
-    let mut cache = Cache::new(config, positions, ids.len(), &device);
-    let mut losses = Vec::with_capacity(ids.len() - 1);
-    let (inputs, targets) = (&ids[..ids.len() - 1], &ids[1..]);
-    for (input, target) in inputs.chunks(CHUNK).zip(targets.chunks(CHUNK)) {
-        let seq = input.len();
-        let logits = model.forward(tensor(input, [1, seq]), positions, Some(&mut cache)); // [1, seq, vocab]
-        let log_probabilities = log_softmax(logits.reshape([seq, config.vocab_size]), 1);
-        let chosen = log_probabilities.gather(1, tensor(target, [seq, 1]));
-        let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-        losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
-    }
-    Ok(losses)
-}
-
-/// A stretch of a text that is read at once.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Tokens that are read.
-    pub read: Range<usize>,
-    /// Tokens whose losses count: those that no window before has counted.
-    pub counted: Range<usize>,
-}
-
-/// Windows of at most `window` tokens, each `stride` further, until every token but the first is counted once.
-///
-/// A counted token has at least `window − stride` tokens before it, or all that there are.
-///
-/// # Errors
-/// If the stride is 0 or not shorter than the window: the first token of a window is never predicted.
-pub fn windows(tokens: usize, window: usize, stride: usize) -> Result<Vec<Window>> {
-    if stride == 0 {
-        return Err(Error::Zero("the stride"));
-    }
-    if stride >= window {
-        return Err(Error::Stride { stride, window });
-    }
-    let mut windows: Vec<Window> = Vec::new();
-    let mut counted = 1;
-    while counted < tokens {
-        let end = if windows.is_empty() { window.min(tokens) } else { (counted + stride).min(tokens) };
-        windows.push(Window { read: end.saturating_sub(window)..end, counted: counted..end });
-        counted = end;
-    }
-    Ok(windows)
-}
 
 /// Sums of one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -189,6 +119,15 @@ impl PerplexityCell {
     }
 }
 
+/// Half of the 95 % interval of a mean, by Student's t; `None` for fewer than two numbers.
+fn half_width(numbers: &[f64]) -> Option<f64> {
+    let freedom = numbers.len().checked_sub(2)? as f64 + 1.0;
+    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / freedom;
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
+    Some(t * (variance / numbers.len() as f64).sqrt())
+}
+
 /// Joins the shards of each cell; the numbers are those of a run that was not shared out.
 ///
 /// # Errors
@@ -215,21 +154,14 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{PerplexityCell, TextLoss, merge, windows};
+    use super::{PerplexityCell, TextLoss, half_width, merge};
 
     #[test]
-    fn windows_count_every_token_once_with_enough_before_it() {
-        for (tokens, window, stride) in [(100, 10, 3), (100, 10, 9), (7, 10, 5), (10, 10, 1), (11, 10, 4), (2, 2, 1)] {
-            let windows = windows(tokens, window, stride).unwrap();
-            let counted: Vec<usize> = windows.iter().flat_map(|window| window.counted.clone()).collect();
-            assert!(counted.into_iter().eq(1..tokens), "{tokens} {window} {stride}");
-            for part in windows {
-                assert!(part.read.len() <= window && part.read.end == part.counted.end);
-                let before = part.counted.start - part.read.start;
-                assert!(before >= 1 && (part.read.start == 0 || before >= window - stride));
-            }
-        }
-        assert!(windows(10, 4, 0).is_err() && windows(10, 4, 4).is_err() && windows(10, 1, 1).is_err());
+    fn means_have_students_interval() {
+        // Standard error 1; t for 97.5 % at 3 degrees of freedom is 3.182446.
+        let half = half_width(&[-1.5, -1.5, 1.5, 1.5]).unwrap();
+        assert!((half - 3.182_446 * 3f64.sqrt() / 2.0).abs() < 1e-5, "{half}");
+        assert_eq!(half_width(&[1.0]), None);
     }
 
     #[test]
