@@ -20,7 +20,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         return Ok(None);
     }
     lab.pretrained("nano-nope", "nano-rope.toml", PositionEmbedding::Nope)?;
-    let paper = "reproduction/drop-time.toml";
+    let paper = "ablation/drope-plain.toml";
     for (name, steps, recipe) in [
         ("drop-time-50", 4000, paper),
         ("drop-time-87", 7000, paper),
@@ -63,8 +63,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         title: "When to drop (DroPE paper, table 6; 7 in another version)",
         paper: PAPER.into(),
         body: format!(
-            "{BUDGET} steps of about 2048 tokens in all: RoPE by nano-rope's recipe up to the drop, then recipes/reproduction/\
-             drop-time.toml (nano-drope's without copies and SSMax), or nano-p-drope's for the partial drop; temperatures \
+            "{BUDGET} steps of about 2048 tokens in all: RoPE by nano-rope's recipe up to the drop, then recipes/ablation/\
+             drope-plain.toml (nano-drope's without copies and SSMax), or nano-p-drope's for the partial drop; temperatures \
              fitted by core fit-scale. 100 questions a cell.\n\n{}",
             table(&header, &rows)
         ),

@@ -161,6 +161,18 @@ impl<'a> Lab<'a> {
         self.trained(name, recipe, None, |options| train::recalibrate(from, options))
     }
 
+    /// Recalibrates nano-rope by one of the ablation's recipes, with a temperature. Not where its results are known already: the
+    /// folders of these models are not kept.
+    pub fn ablated(&self, file: &str, name: &str) -> Result<()> {
+        let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
+        if self.request.render || known.iter().any(|cell| cell.model == name) {
+            return Ok(());
+        }
+        let from = self.model("nano-rope").context("nano-rope is missing")?;
+        self.recalibrated(name, &self.recipe(&format!("ablation/{name}.toml"))?, &from)?;
+        self.fit_temperature(name)
+    }
+
     /// Fits the temperature of a model that this run trained, once.
     pub fn fit_temperature(&self, name: &str) -> Result<()> {
         let folder = self.own(name);

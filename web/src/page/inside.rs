@@ -39,7 +39,8 @@ fn Heads(look: Look) -> impl IntoView {
     let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
     let best = look.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
     let best = best.unwrap_or_default();
-    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    // The sign stays on the number's line.
+    let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
     let caption = format!(
         "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
          {:.1} of at most {:.1} nats.",
