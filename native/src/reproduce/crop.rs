@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, by_length, percent, perplexity, picture, standing, table};
+use super::report::{Section, by_length, percent, perplexity, picture, standing, summaries, table};
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -78,7 +78,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         body,
         verdict,
         numbers: json!({
-            "perplexity": perplexities.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
+            "perplexity": summaries(perplexities.iter().flat_map(|row| &row.1)),
             "multi-key": scores.iter().flat_map(|row| &row.1).collect::<Vec<_>>(),
         }),
         charts: vec![("crop-perplexity.svg".into(), losses), ("crop-niah.svg".into(), niah)],

@@ -8,7 +8,7 @@ use drope_core::positions::{Method, rope_frequencies};
 use serde_json::json;
 
 use super::lab::{Ask, Lab};
-use super::report::{Section, by_length, percent, table};
+use super::report::{Section, by_length, percent, summaries, table};
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let config = lab.config("nano-rope")?;
@@ -53,7 +53,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 free = Some(kept);
             }
             numbers.push(
-                json!({ "model": model, "pairs kept": kept, "cut": cut, "multi-key": cells, "perplexity": losses }),
+                json!({ "model": model, "pairs kept": kept, "cut": cut, "multi-key": cells, "perplexity": summaries(&losses) }),
             );
         }
         let header = by_length(&format!("{what}; pairs kept"), &extensions);

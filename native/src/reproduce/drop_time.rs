@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, percent, table};
+use super::report::{Section, percent, summaries, table};
 use crate::recipe::{PositionEmbedding, Recipe};
 
 const PAPER: &str = "500 M parameters, 16 B tokens, perplexity at the end by the step of the drop: 0 K (NoPE) 23.77, 8 K 22.42, \
@@ -49,7 +49,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         let scores = EXTENSIONS.map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         ends.push((name, loss.perplexity));
-        numbers.push(json!({ "dropped after": name, "perplexity": loss, "multi-key": cells }));
+        numbers.push(json!({ "dropped after": name, "perplexity": summaries([&loss]), "multi-key": cells }));
     }
     let header = EXTENSIONS.into_iter().map(|s| format!("multi-key {s}×"));
     let header: Vec<String> =

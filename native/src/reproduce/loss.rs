@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Lab, Step};
-use super::report::{Section, perplexity, picture, table};
+use super::report::{Section, perplexity, picture, summaries, table};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
 const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
@@ -84,7 +84,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             close.join(" "),
             budgets.join(" and ")
         ),
-        numbers: json!(cells.iter().map(|(_, cell)| cell).collect::<Vec<_>>()),
+        numbers: json!(summaries(cells.iter().map(|(_, cell)| cell))),
         charts: vec![("loss.svg".into(), svg)],
     }))
 }

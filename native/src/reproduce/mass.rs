@@ -44,13 +44,13 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         if let [first, .., last] = followed[..] {
             kept.push((name, last.look.needle_of_question / first.look.needle_of_question));
         }
+        numbers.extend(followed.iter().map(|cell| (*cell).clone()));
         let long: Vec<&HeadLook> = at(longest).map(|cell| &cell.look).collect();
         if lines.is_empty() {
             // RoPE comes first, whose heads all see everything.
             lines.extend(long.first().map(|look| along("bound, ln i", longest, &[&look.entropy_bounds])));
         }
         lines.push(along(name, longest, &long.iter().map(|look| &look.entropies[..]).collect::<Vec<_>>()));
-        numbers.extend(cells);
     }
     let header = by_length("attention on the needle; entropy of the last query, of its bound, nats", &extensions);
     let axes =

@@ -95,6 +95,23 @@ pub fn percent(cell: Option<&Cell>) -> String {
     })
 }
 
+/// What a report keeps of perplexities; the results file has every text.
+pub fn summaries<'a>(cells: impl IntoIterator<Item = &'a PerplexityCell>) -> Vec<Value> {
+    let summary = |cell: &PerplexityCell| {
+        json!({
+            "model": cell.model,
+            "method": cell.method,
+            "extension": cell.extension,
+            "cut": cell.cut,
+            "loss": cell.loss,
+            "perplexity": cell.perplexity,
+            "ci95": cell.ci95,
+            "answer_perplexity": cell.answer_perplexity,
+        })
+    };
+    cells.into_iter().map(summary).collect()
+}
+
 /// `19.17 [18.73, 19.62]`, or a dash.
 pub fn perplexity(cell: Option<&PerplexityCell>) -> String {
     cell.map_or("–".to_owned(), |cell| match cell.ci95 {
