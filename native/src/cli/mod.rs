@@ -144,9 +144,7 @@ enum Command {
         /// Folder of the recipes.
         #[arg(long, default_value = "recipes")]
         recipes: PathBuf,
-        /// Only these sections: retrieval, loss, gradients, crop, frequencies, mass, dope, cut, passkey, drop-time, qk-norm,
-        /// long.
-        #[arg(long, value_delimiter = ',')]
+        #[arg(long, value_delimiter = ',', help = format!("Only these sections: {}", reproduce::section_names()))]
         only: Vec<String>,
         /// Where to compute.
         #[arg(long, value_enum, default_value = "auto")]

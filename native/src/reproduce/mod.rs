@@ -65,11 +65,15 @@ const SECTIONS: [(&str, Maker); 12] = [
 /// Sections that can be made from results files alone.
 const RENDERED: [&str; 6] = ["retrieval", "loss", "crop", "frequencies", "cut", "long"];
 
+/// For help texts.
+pub fn section_names() -> String {
+    SECTIONS.map(|(name, _)| name).join(", ")
+}
+
 /// Makes every section, and the report after each, so that a stopped run has what it got to.
 pub fn run(request: &Request) -> Result<()> {
     if let Some(name) = request.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
-        let known: Vec<&str> = SECTIONS.iter().map(|(name, _)| *name).collect();
-        bail!("there is no section {name:?}; use {}", known.join(", "));
+        bail!("there is no section {name:?}; use {}", section_names());
     }
     interrupt::watch()?;
     let lab = Lab::new(request)?;
