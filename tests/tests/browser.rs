@@ -189,7 +189,8 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
     let share = 100.0 * best.needle_of_question;
-    let best = format!("layer {}, head {} gives the needle most, {share:.0}\u{a0}%", best.layer + 1, best.head + 1);
+    // WebDriver gives the sign's unbreakable space as a plain one.
+    let best = format!("layer {}, head {} gives the needle most, {share:.0} %", best.layer + 1, best.head + 1);
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: tokenizer.sentence_ends(),
