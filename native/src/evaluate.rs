@@ -144,9 +144,7 @@ fn every_cell(reader: &Reader, request: &Request) -> Result<Vec<Question>> {
             for &values in &request.values {
                 for &extension in &request.sweep.extensions {
                     for &depth in depths {
-                        let question = cell(reader, request, method, (task, values, extension, depth))?;
-                        let blank = Cell { fingerprint: fingerprint.clone(), ..question.blank };
-                        cells.push(Question { blank, ..question });
+                        cells.push(cell(reader, request, method, &fingerprint, (task, values, extension, depth))?);
                     }
                 }
             }
@@ -159,6 +157,7 @@ fn cell(
     reader: &Reader,
     request: &Request,
     method: Method,
+    fingerprint: &str,
     (task, values, extension, depth): (Task, Values, usize, Option<f64>),
 ) -> Result<Question> {
     let sweep = &request.sweep;
@@ -185,7 +184,7 @@ fn cell(
         filler: (filler != task.filler()).then_some(filler),
         sinks: request.sinks,
         heads,
-        fingerprint: String::new(),
+        fingerprint: fingerprint.to_owned(),
         shard: (request.shard != Shard::WHOLE).then_some(request.shard),
     };
     let spec = Spec { depth, filler, ..Spec::new(task, values, context, sweep.seed) };

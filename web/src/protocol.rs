@@ -17,27 +17,9 @@ pub enum Request {
         base: String,
     },
     /// Let both methods answer one question.
-    Answer {
-        /// Number of the run; messages of older runs are stale.
-        run: u32,
-        /// What is asked.
-        question: Question,
-        /// Depth of the needle, 0 to 1.
-        depth: f64,
-        /// Left and right method.
-        methods: [MethodName; 2],
-    },
-    /// See what the heads of both models do with the question.
-    Look {
-        /// Number of the run.
-        run: u32,
-        /// What is asked.
-        question: Question,
-        /// Depth of the needle, 0 to 1.
-        depth: f64,
-        /// Left and right method.
-        methods: [MethodName; 2],
-    },
+    Answer(Comparison),
+    /// See what the heads of both models do with it.
+    Look(Comparison),
     /// Measure one cell of the grid.
     Measure {
         /// Number of the run.
@@ -51,6 +33,19 @@ pub enum Request {
     },
     /// Stop what is running.
     Stop,
+}
+
+/// One question to both methods.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Number of the run; messages of older runs are stale.
+    pub run: u32,
+    /// What is asked.
+    pub question: Question,
+    /// Depth of the needle, 0 to 1.
+    pub depth: f64,
+    /// Left and right method.
+    pub methods: [MethodName; 2],
 }
 
 /// A question but for the depth of its needle.
@@ -196,9 +191,8 @@ impl From<MethodName> for String {
     }
 }
 
-/// Folder of the model that a method reads with: scalings read the model as it was pretrained. `None` where the page
-/// has no such model.
-pub fn model_of(method: Method) -> Option<&'static str> {
+/// Folder of the model that a method reads with: scalings read the model as it was pretrained.
+pub fn model_of(method: Method) -> &'static str {
     match method {
         Method::Rope
         | Method::Crop
@@ -210,17 +204,12 @@ pub fn model_of(method: Method) -> Option<&'static str> {
         | Method::Llama3
         | Method::DopeParts
         | Method::DopeAll
-        | Method::DopeGaussian => Some("nano-rope"),
-        Method::Drope => Some("nano-drope"),
-        Method::PDrope => Some("nano-p-drope"),
-        Method::Nope => Some("nano-nope"),
-        Method::Alibi => Some("nano-alibi"),
-        Method::RnopeSwa => Some("nano-rnope-swa"),
-        Method::LongRope => None,
+        | Method::DopeGaussian => "nano-rope",
+        Method::Drope => "nano-drope",
+        Method::PDrope => "nano-p-drope",
+        Method::Nope => "nano-nope",
+        Method::Alibi => "nano-alibi",
+        Method::RnopeSwa => "nano-rnope-swa",
+        Method::LongRope => "nano-longrope2",
     }
-}
-
-/// Methods that can be chosen on the page.
-pub fn methods() -> impl Iterator<Item = Method> {
-    Method::ALL.into_iter().filter(|&method| model_of(method).is_some())
 }

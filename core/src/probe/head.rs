@@ -55,14 +55,16 @@ impl HeadLook {
 /// Means over questions: from `[question][head]` to `[head]`.
 pub fn mean(questions: &[Vec<HeadLook>]) -> Vec<HeadLook> {
     let Some((first, others)) = questions.split_first() else { return Vec::new() };
-    let share = 1.0 / questions.len() as f64;
     let mut means = first.clone();
-    for (index, mean) in means.iter_mut().enumerate() {
-        for (at, number) in mean.numbers().enumerate() {
-            let other = |looks: &Vec<HeadLook>| looks[index].clone().numbers().nth(at).map_or(0.0, |number| *number);
-            *number = (*number + others.iter().map(other).sum::<f64>()) * share;
+    for looks in others {
+        for (mean, mut look) in means.iter_mut().zip(looks.clone()) {
+            for (sum, number) in mean.numbers().zip(look.numbers()) {
+                *sum += *number;
+            }
         }
     }
+    let share = 1.0 / questions.len() as f64;
+    means.iter_mut().flat_map(HeadLook::numbers).for_each(|sum| *sum *= share);
     means
 }
 

@@ -1,10 +1,10 @@
 //! The two columns.
 
+use drope_core::positions::Method;
 use leptos::prelude::*;
 
 use super::controls::{Choice, explain, title};
 use super::state::{Answer, State};
-use crate::protocol::methods;
 
 /// Both methods, side by side.
 #[component]
@@ -23,7 +23,7 @@ fn Column(state: State, column: usize) -> impl IntoView {
     let method = state.methods[column];
     let answer = state.answers[column];
     let side = ["left", "right"][column];
-    let methods = methods().map(|method| (method.name(), title(method))).collect::<Vec<_>>();
+    let methods = Method::ALL.map(|method| (method.name(), title(method))).to_vec();
     let share = move || {
         let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.tokens));
         // Cropping reads less than there is.

@@ -7,7 +7,7 @@ use web_sys::{ErrorEvent, MessageEvent, Worker};
 
 use super::state::{Answer, Asked, CellKey, Done, Live, Loading, Look, Running, State};
 use crate::BUILD;
-use crate::protocol::{MethodName, Question, Reply, Request};
+use crate::protocol::{Comparison, MethodName, Question, Reply, Request};
 
 thread_local! {
     static WORKER: std::cell::RefCell<Option<Worker>> = const { std::cell::RefCell::new(None) };
@@ -80,9 +80,7 @@ pub fn ask(state: State) {
     for answer in state.answers {
         answer.set(Answer::default());
     }
-    let methods = state.methods.map(|method| MethodName(method.get_untracked()));
-    let depth = f64::from(state.depth.get_untracked()) / 100.0;
-    send(&Request::Answer { run, question: state.question(), depth, methods });
+    send(&Request::Answer(comparison(state, run)));
 }
 
 /// Looks at the heads of both models.
@@ -92,9 +90,16 @@ pub fn look(state: State) {
         state.looks[column].set(None);
         state.answers[column].update(|answer| answer.read = 0);
     }
-    let methods = state.methods.map(|method| MethodName(method.get_untracked()));
-    let depth = f64::from(state.depth.get_untracked()) / 100.0;
-    send(&Request::Look { run, question: state.question(), depth, methods });
+    send(&Request::Look(comparison(state, run)));
+}
+
+fn comparison(state: State, run: u32) -> Comparison {
+    Comparison {
+        run,
+        question: state.question(),
+        depth: f64::from(state.depth.get_untracked()) / 100.0,
+        methods: state.methods.map(|method| MethodName(method.get_untracked())),
+    }
 }
 
 /// Measures a cell of the grid.

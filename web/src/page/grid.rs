@@ -8,7 +8,7 @@ use leptos::prelude::*;
 use super::client::{self, TRIALS};
 use super::controls::title;
 use super::state::{CellKey, EXTENSIONS, Running, State};
-use crate::protocol::{methods, model_of};
+use crate::protocol::model_of;
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
 const RESULTS: [&str; 2] =
@@ -36,7 +36,7 @@ pub fn Grid(state: State) -> impl IntoView {
                         </tr>
                     </thead>
                     <tbody>
-                        {methods().map(|method| view! {
+                        {Method::ALL.map(|method| view! {
                             <tr>
                                 <th scope="row">{title(method)}</th>
                                 {EXTENSIONS.map(|extension| view! { <Cell state method extension results /> }).collect_view()}
@@ -63,7 +63,7 @@ fn Cell(state: State, method: Method, extension: usize, results: StoredValue<Vec
             results
                 .iter()
                 .find(|result| {
-                    Some(result.model.as_str()) == model_of(method)
+                    result.model == model_of(method)
                         && result.method == method.name()
                         && result.task == key.task.name()
                         && result.values == key.values.name()

@@ -9,15 +9,12 @@ use drope_core::probe::{Marked, look};
 
 use super::library::{Book, Library};
 use super::{breathe, now, reply};
-use crate::protocol::{MethodName, Question, Reply, model_of};
+use crate::protocol::{Comparison, MethodName, Question, Reply, model_of};
 
 /// Lets both methods answer the same question, one after the other.
 pub async fn answer(
     library: &mut Library,
-    run: u32,
-    question: Question,
-    depth: f64,
-    methods: [MethodName; 2],
+    Comparison { run, question, depth, methods }: Comparison,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     for (column, method) in methods.into_iter().enumerate() {
@@ -66,10 +63,7 @@ pub async fn answer(
 /// Lets both methods read the same question and says what their heads do.
 pub async fn look_inside(
     library: &mut Library,
-    run: u32,
-    question: Question,
-    depth: f64,
-    methods: [MethodName; 2],
+    Comparison { run, question, depth, methods }: Comparison,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     for (column, method) in methods.into_iter().enumerate() {
@@ -128,7 +122,7 @@ pub async fn measure(
 }
 
 async fn open(library: &mut Library, method: MethodName, extension: usize) -> Result<(Rc<Book>, Positions), String> {
-    let book = library.book(model_of(method.0).ok_or("No model of this page reads with that method.")?).await?;
+    let book = library.book(model_of(method.0)).await?;
     let positions = method.0.positions(&book.config, extension as f64).map_err(|error| error.to_string())?;
     Ok((book, positions))
 }

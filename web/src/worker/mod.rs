@@ -14,7 +14,7 @@ use wasm_bindgen::prelude::Closure;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
 use self::library::Library;
-use crate::protocol::{Reply, Request};
+use crate::protocol::{Comparison, Reply, Request};
 
 /// What the worker holds between two messages.
 struct Worker {
@@ -33,7 +33,9 @@ pub fn start() {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
         worker.current.set(match &request {
-            Request::Answer { run, .. } | Request::Look { run, .. } | Request::Measure { run, .. } => Some(*run),
+            Request::Answer(Comparison { run, .. })
+            | Request::Look(Comparison { run, .. })
+            | Request::Measure { run, .. } => Some(*run),
             Request::Start { .. } | Request::Stop => None,
         });
         worker.queue.borrow_mut().push_back(request);
@@ -71,13 +73,13 @@ async fn carry_out(worker: &Worker, library: &mut Option<Library>, request: Requ
     let library = library.as_mut().ok_or("The models are not ready yet; reload the page.")?;
     let goes_on = |run| worker.current.get() == Some(run);
     match request {
-        Request::Answer { run, question, depth, methods } => {
-            ask::answer(library, run, question, depth, methods, &|| goes_on(run)).await?;
-            reply(&Reply::Finished { run });
+        Request::Answer(asked) => {
+            ask::answer(library, asked, &|| goes_on(asked.run)).await?;
+            reply(&Reply::Finished { run: asked.run });
         }
-        Request::Look { run, question, depth, methods } => {
-            ask::look_inside(library, run, question, depth, methods, &|| goes_on(run)).await?;
-            reply(&Reply::Finished { run });
+        Request::Look(asked) => {
+            ask::look_inside(library, asked, &|| goes_on(asked.run)).await?;
+            reply(&Reply::Finished { run: asked.run });
         }
         Request::Measure { run, question, method, trials } => {
             ask::measure(library, run, question, method, trials, &|| goes_on(run)).await?;
