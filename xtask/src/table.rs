@@ -11,8 +11,25 @@ const RESULTS: &str = "docs/results/niah.json";
 const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
 const END: &str = "<!-- end of results -->";
 /// Rows stand in the order in which they are compared, whatever the order in which they were measured.
-const METHODS: [&str; 12] =
-    ["rope", "crop", "pi", "ntk", "dynamic-ntk", "llama3", "yarn", "alibi", "nope", "rnope-swa", "drope", "p-drope"];
+const METHODS: [&str; 17] = [
+    "rope",
+    "crop",
+    "pi",
+    "ntk",
+    "dynamic-ntk",
+    "llama3",
+    "yarn",
+    "yarn-as-printed",
+    "longrope",
+    "dope-parts",
+    "dope-all",
+    "dope-gaussian",
+    "alibi",
+    "nope",
+    "rnope-swa",
+    "drope",
+    "p-drope",
+];
 
 /// Writes the table into the README.
 pub fn write(place: &Workplace) -> Result<()> {

@@ -4,12 +4,11 @@ use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
-use drope_core::results::Cell;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, by_length, percent, perplexity, picture, standing, summaries, table};
+use super::report::{Section, at, by_length, percent, perplexity, picture, standing, summaries, table};
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -23,7 +22,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let trials = if lab.is_quick() { 60 } else { 500 };
     let (mut perplexities, mut scores) = (Vec::new(), Vec::new());
     for (name, model, method) in METHODS {
-        perplexities.push((name, lab.perplexity(model, method, None)?));
+        perplexities.push((name, lab.perplexity(model, method, None, &EXTENSIONS)?));
         scores.push((
             name,
             lab.niah("niah.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
@@ -49,7 +48,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let rows = perplexities.iter().zip(&scores).map(|((name, losses), (_, cells))| {
         let cell = |s: usize| {
             let loss = losses.iter().find(|cell| cell.extension == s);
-            format!("{}; {}", perplexity(loss), percent(cells.iter().find(|cell| cell.extension == s)))
+            format!("{}; {}", perplexity(loss), percent(at(cells, s)))
         };
         std::iter::once((*name).to_owned()).chain(EXTENSIONS.map(cell)).collect()
     });
@@ -59,12 +58,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         picture("crop-perplexity.svg", "Perplexity of held-out documents in windows of s contexts."),
         picture("crop-niah.svg", "One of four keys, numbers.")
     );
-    let twice = |cells: &'_ [Cell]| cells.iter().position(|cell| cell.extension == 2);
-    let at = |name: &str| {
-        let (_, cells) = scores.iter().find(|(known, _)| *known == name)?;
-        Some(&cells[twice(cells)?])
-    };
-    let verdict = match (at("YaRN"), at("cropped RoPE")) {
+    let twice = |name: &str| at(&scores.iter().find(|(known, _)| *known == name)?.1, 2);
+    let verdict = match (twice("YaRN"), twice("cropped RoPE")) {
         (Some(yarn), Some(crop)) => {
             let (sentence, is_above) = standing("YaRN", yarn, &[("cropping", crop)]);
             let holds = if is_above { "does not hold here: YaRN finds far needles" } else { "holds here" };

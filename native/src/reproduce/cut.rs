@@ -7,8 +7,8 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, rope_frequencies};
 use serde_json::json;
 
-use super::lab::{Ask, Lab};
-use super::report::{Section, by_length, percent, summaries, table};
+use super::lab::{Ask, EXTENSIONS, Lab};
+use super::report::{Section, at, by_length, percent, summaries, table};
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let config = lab.config("nano-rope")?;
@@ -37,12 +37,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             if cells.is_empty() {
                 continue;
             }
-            let losses = lab.perplexity(model, Method::PDrope, Some(cut))?;
+            let mut losses = lab.perplexity(model, Method::PDrope, Some(cut), &EXTENSIONS)?;
+            if !lab.is_quick() {
+                losses.extend(lab.perplexity(model, Method::PDrope, Some(cut), &[16])?);
+            }
             let mark = if kept == usual { " (2π/C)" } else { "" };
             let cell = |s: &usize| {
                 let loss = losses.iter().find(|cell| cell.extension == *s);
                 let loss = loss.map_or("–".to_owned(), |cell| format!("{:.1}", cell.perplexity));
-                format!("{}; {loss}", percent(cells.iter().find(|cell| cell.extension == *s)))
+                format!("{}; {loss}", percent(at(&cells, *s)))
             };
             rows.push(
                 std::iter::once(format!("{kept} of {}{mark}", frequencies.len()))
@@ -70,7 +73,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         title: "Partial DroPE: the cut",
         paper: "not in it. Frequencies below the cut become the identity; none kept is DroPE, all kept is RoPE.".into(),
         body: format!(
-            "Multi-key numbers, {trials} questions; behind the semicolon the perplexity of held-out text.\n\n{body}"
+            "Multi-key numbers, {trials} questions; behind the semicolon the perplexity of held-out text, \
+             at 16× of texts of twice the length.\n\n{body}"
         ),
         verdict: sentences.join(" "),
         numbers: json!(numbers),

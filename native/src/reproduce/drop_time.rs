@@ -7,7 +7,7 @@ use drope_core::train::Schedule;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, percent, summaries, table};
+use super::report::{Section, at, percent, summaries, table};
 use crate::recipe::{PositionEmbedding, Recipe};
 
 const PAPER: &str = "500 M parameters, 16 B tokens, perplexity at the end by the step of the drop: 0 K (NoPE) 23.77, 8 K 22.42, \
@@ -15,6 +15,9 @@ const PAPER: &str = "500 M parameters, 16 B tokens, perplexity at the end by the
 
 /// Steps of every model here, before and after its drop.
 const BUDGET: usize = 8000;
+
+/// Results file of the scores.
+const FILE: &str = "drop-time.json";
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     if lab.is_quick() {
@@ -24,14 +27,18 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let rope = lab.recipe("nano-rope.toml")?;
     let (paper, partial) = (lab.recipe("ablation/drope-plain.toml")?, lab.recipe("nano-p-drope.toml")?);
     // At the rate that RoPE's schedule has there, in place of a fresh rise to its peak.
-    let gentle =
-        Recipe { schedule: Schedule { peak: rope.schedule.at(7000, BUDGET), ..partial.schedule }, ..partial.clone() };
+    let on_from = |step| Schedule { peak: rope.schedule.at(step, BUDGET), ..partial.schedule.clone() };
+    let gentle = |step| Recipe { schedule: on_from(step), ..partial.clone() };
     for (name, steps, recipe) in [
         ("drop-time-50", 4000, &paper),
         ("drop-time-87", 7000, &paper),
         ("drop-time-partial-87", 7000, &partial),
-        ("drop-time-gentle-87", 7000, &gentle),
+        ("drop-time-gentle-87", 7000, &gentle(7000)),
+        ("drop-time-gentle-50", 4000, &gentle(4000)),
     ] {
+        if lab.is_measured(FILE, name)? {
+            continue;
+        }
         if lab.model(name).is_none() {
             // One run of nano-rope's recipe, paused at each drop.
             let from = lab.paused("drop-time-trunk", "nano-rope.toml", steps)?;
@@ -46,14 +53,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ("100 % (RoPE, never dropped)", "nano-rope", Method::Rope),
         ("87.5 %, frequencies below 2π/C alone, with copies and SSMax", "drop-time-partial-87", Method::PDrope),
         ("the same, at the learning rate of RoPE's schedule", "drop-time-gentle-87", Method::PDrope),
+        ("the same, after 50 %", "drop-time-gentle-50", Method::PDrope),
         ("100 %, dropped without recalibration", "nano-rope", Method::Drope),
     ];
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (name, model, method) in systems {
-        let losses = lab.perplexity(model, method, None)?;
+        let losses = lab.perplexity(model, method, None, &EXTENSIONS)?;
         let loss = losses.into_iter().find(|cell| cell.extension == 1).context("no perplexity at 1x")?;
-        let cells = lab.niah("drop-time.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
-        let scores = EXTENSIONS.map(|s| percent(cells.iter().find(|cell| cell.extension == s)));
+        let cells = lab.niah(FILE, model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
+        let scores = EXTENSIONS.map(|s| percent(at(&cells, s)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         ends.push((name, loss.perplexity));
         numbers.push(json!({ "dropped after": name, "perplexity": summaries([&loss]), "multi-key": cells }));
@@ -61,7 +69,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let header = EXTENSIONS.into_iter().map(|s| format!("multi-key {s}×"));
     let header: Vec<String> =
         ["dropped after", "perplexity at 1×"].map(str::to_owned).into_iter().chain(header).collect();
-    let [nope, half, most, rope, partial, gentle, _] = ends[..] else {
+    let [nope, half, most, rope, partial, gentle, early, _] = ends[..] else {
         anyhow::bail!("the systems are not those of the table")
     };
     let holds = nope.1 > half.1 && half.1 > most.1;
@@ -77,14 +85,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ),
         verdict: format!(
             "Perplexity at 1x after 0, 50 and 87.5 %, beside RoPE's {:.2}: {}, {}, {}; that the later drop is the better one {}. \
-             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there.",
+             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there; so after 50 %: {}.",
             rope.1,
             beside_rope(nope),
             beside_rope(half),
             beside_rope(most),
             if holds { "holds here" } else { "does not hold here" },
             beside_rope(partial),
-            beside_rope(gentle)
+            beside_rope(gentle),
+            beside_rope(early)
         ),
         numbers: json!(numbers),
         charts: Vec::new(),

@@ -105,7 +105,7 @@ impl<'a> Lab<'a> {
         evaluate::niah(&evaluate::Request {
             sweep: self.sweep(folder, ask.method, ask.extensions.clone(), ask.cut, file),
             tasks: vec![ask.task],
-            values: vec![Values::Numbers],
+            values: vec![ask.values],
             trials: ask.trials,
             shard: Shard::WHOLE,
             depths: ask.depths.clone(),
@@ -116,8 +116,14 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// Perplexities of held-out texts; where nothing is to be measured or the model is missing, those of before.
-    pub fn perplexity(&self, model: &str, method: Method, cut: Option<f64>) -> Result<Vec<PerplexityCell>> {
+    /// Perplexities of held-out texts as long as the longest of the extensions; where nothing is to be measured or the model is missing, those of before.
+    pub fn perplexity(
+        &self,
+        model: &str,
+        method: Method,
+        cut: Option<f64>,
+        extensions: &[usize],
+    ) -> Result<Vec<PerplexityCell>> {
         let file = "perplexity.json";
         let folder = match self.model(model) {
             Some(folder) if !self.request.render => folder,
@@ -125,6 +131,7 @@ impl<'a> Lab<'a> {
                 let known: Vec<PerplexityCell> = results_file::read(Some(&self.data(file)))?;
                 let is_asked = |cell: &PerplexityCell| {
                     (&*cell.model, &*cell.method) == (model, method.name())
+                        && extensions.contains(&cell.extension)
                         && cell.cut == cut.map(rounded)
                         && cell.source == format!("synthetic, seed {SEED}")
                         && cell.stride == cell.context / 2
@@ -133,7 +140,7 @@ impl<'a> Lab<'a> {
             }
         };
         perplexity::run(&perplexity::Request {
-            sweep: self.sweep(folder, method, EXTENSIONS.to_vec(), cut, file),
+            sweep: self.sweep(folder, method, extensions.to_vec(), cut, file),
             stride: None,
             text: None,
             texts: if self.is_quick() { 6 } else { 16 },
@@ -161,11 +168,15 @@ impl<'a> Lab<'a> {
         self.trained(name, recipe, None, |options| train::recalibrate(from, options))
     }
 
-    /// Recalibrates nano-rope by one of the ablation's recipes, with a temperature. Not where its results are known already: the
-    /// folders of these models are not kept.
-    pub fn ablated(&self, file: &str, name: &str) -> Result<()> {
+    /// Whether a model need not be trained: the folders of those that this run trains are not kept, their results are.
+    pub fn is_measured(&self, file: &str, name: &str) -> Result<bool> {
         let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
-        if self.request.render || known.iter().any(|cell| cell.model == name) {
+        Ok(self.request.render || known.iter().any(|cell| cell.model == name))
+    }
+
+    /// Recalibrates nano-rope by one of the ablation's recipes, with a temperature, unless it is measured.
+    pub fn ablated(&self, file: &str, name: &str) -> Result<()> {
+        if self.is_measured(file, name)? {
             return Ok(());
         }
         let from = self.model("nano-rope").context("nano-rope is missing")?;
@@ -215,10 +226,11 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// Questions for numbers.
+/// Questions.
 pub struct Ask {
     pub method: Method,
     pub task: Task,
+    pub values: Values,
     pub extensions: Vec<usize>,
     pub trials: usize,
     pub depths: Vec<f64>,
@@ -228,15 +240,25 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// At random depths.
+    /// For numbers at random depths.
     pub fn new(method: Method, task: Task, extensions: Vec<usize>, trials: usize) -> Self {
-        Self { method, task, extensions, trials, depths: Vec::new(), sinks: 0, heads: None, cut: None }
+        Self {
+            method,
+            task,
+            values: Values::Numbers,
+            extensions,
+            trials,
+            depths: Vec::new(),
+            sinks: 0,
+            heads: None,
+            cut: None,
+        }
     }
 
     /// Whether a cell is one of these, however many questions it has.
     fn asks_for(&self, cell: &Cell) -> bool {
         (self.method.name(), self.task.name()) == (&*cell.method, &*cell.task)
-            && cell.values == Values::Numbers.name()
+            && cell.values == self.values.name()
             && self.extensions.contains(&cell.extension)
             && (cell.seed, cell.filler, cell.shard, &cell.heads) == (SEED, None, None, &None)
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))

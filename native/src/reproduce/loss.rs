@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
-use super::lab::{Lab, Step};
+use super::lab::{EXTENSIONS, Lab, Step};
 use super::report::{Section, perplexity, picture, summaries, table};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
@@ -35,7 +35,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let svg = chart::lines(&axes, &lines)?;
     let mut cells: Vec<(&str, PerplexityCell)> = Vec::new();
     for (name, model, method, _) in SYSTEMS {
-        let measured = lab.perplexity(model, method, None)?;
+        let measured = lab.perplexity(model, method, None, &EXTENSIONS)?;
         cells.extend(measured.into_iter().filter(|cell| cell.extension == 1).map(|cell| (name, cell)));
     }
     let rope = cells.iter().find(|(name, _)| *name == "RoPE").map_or(f64::NAN, |(_, cell)| cell.perplexity);

@@ -8,12 +8,14 @@ mod drop_time;
 mod frequencies;
 mod gradients;
 mod lab;
+mod long;
 mod loss;
 mod mass;
 mod passkey;
 mod qk_norm;
 mod report;
 mod retrieval;
+mod tasks;
 
 use std::path::PathBuf;
 
@@ -47,8 +49,9 @@ pub struct Request {
 /// A table or figure: its name, and what makes it. `None` where a quick run leaves it out.
 type Maker = fn(&Lab) -> Result<Option<Section>>;
 
-const SECTIONS: [(&str, Maker); 12] = [
+const SECTIONS: [(&str, Maker); 13] = [
     ("retrieval", retrieval::section),
+    ("tasks", tasks::section),
     ("loss", loss::section),
     ("gradients", gradients::section),
     ("crop", crop::section),
@@ -59,11 +62,11 @@ const SECTIONS: [(&str, Maker); 12] = [
     ("passkey", passkey::section),
     ("drop-time", drop_time::section),
     ("qk-norm", qk_norm::section),
-    ("long", retrieval::beyond),
+    ("long", long::section),
 ];
 
 /// Sections that can be made from results files alone.
-const RENDERED: [&str; 6] = ["retrieval", "loss", "crop", "frequencies", "cut", "long"];
+const RENDERED: [&str; 7] = ["retrieval", "tasks", "loss", "crop", "frequencies", "cut", "long"];
 
 /// For help texts.
 pub fn section_names() -> String {

@@ -38,7 +38,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
     for (name, model, method) in systems {
         let ask = Ask { depths: DEPTHS.to_vec(), ..Ask::new(method, Task::Passkey, extensions.clone(), TRIALS) };
-        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, method, None)?));
+        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, method, None, &EXTENSIONS)?));
     }
     // All depths of a length together.
     let whole = |cells: &[Cell], extension: usize| {

@@ -7,7 +7,7 @@ use drope_core::positions::Method;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
-use super::lab::Lab;
+use super::lab::{EXTENSIONS, Lab};
 use super::report::{Section, picture, table};
 
 const RATES: [(&str, f64); 3] = [("2e-3", 2e-3), ("1e-2", 1e-2), ("5e-2", 5e-2)];
@@ -33,8 +33,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                 name: format!("{norm}, {rate}"),
                 points: curve.iter().map(|s| (s.tokens / 1e6, s.loss)).collect(),
             });
-            let cell: PerplexityCell =
-                lab.perplexity(&name, Method::Drope, None)?.into_iter().next().context("no perplexity at 1x")?;
+            let cell: PerplexityCell = lab
+                .perplexity(&name, Method::Drope, None, &EXTENSIONS)?
+                .into_iter()
+                .next()
+                .context("no perplexity at 1x")?;
             let last = curve.last().map_or(f64::NAN, |step| step.answer_loss);
             end[index] = cell.loss;
             numbers.push(json!({ "rate": rate, "norm": norm, "held-out loss": cell.loss, "last answer loss": last }));

@@ -66,10 +66,6 @@ pub fn join(out: &Path, names: &[&str], quick: bool) -> Result<()> {
     if !missing.is_empty() {
         writeln!(report, "Left out so far: {}. `core reproduce` without `--quick` runs them.\n", missing.join(", "))?;
     }
-    report.push_str(
-        "Table 3 of the DroPE paper (LongBench after 20 B tokens of recalibration of SmolLM-1.7B and Llama2-7B) needs models \
-         of another size and is not attempted.\n\n",
-    );
     report.push_str(&there);
     files::write(&out.join("README.md"), report.as_bytes())
 }
@@ -85,6 +81,16 @@ pub fn table(header: &[String], rows: &[Vec<String>]) -> String {
 /// The header of a table with a column a length.
 pub fn by_length(first: &str, extensions: &[usize]) -> Vec<String> {
     std::iter::once(first.to_owned()).chain(extensions.iter().map(|s| format!("{s}×"))).collect()
+}
+
+/// The cell of one length.
+pub fn at(cells: &[Cell], extension: usize) -> Option<&Cell> {
+    cells.iter().find(|cell| cell.extension == extension)
+}
+
+/// A system's name and its scores.
+pub fn row(name: &str, cells: &[Cell], extensions: &[usize]) -> Vec<String> {
+    std::iter::once(name.to_owned()).chain(extensions.iter().map(|&s| percent(at(cells, s)))).collect()
 }
 
 /// `98.2 [96.6, 99.1]`, or a dash.
