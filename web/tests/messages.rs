@@ -28,7 +28,7 @@ fn requests_survive_json() {
 #[wasm_bindgen_test]
 fn every_method_has_a_model_and_scalings_share_the_pretrained_one() {
     assert_eq!(model_of(Method::Yarn), model_of(Method::Rope));
-    assert_eq!((model_of(Method::Drope), model_of(Method::PDrope)), (Some("nano-drope"), Some("nano-p-drope")));
+    assert_eq!((model_of(Method::Drope), model_of(Method::PDrope)), ("nano-drope", "nano-p-drope"));
 }
 
 #[wasm_bindgen_test]

@@ -47,7 +47,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         for cell in cells {
             let others: Vec<(&str, &Cell)> =
                 scalings.iter().filter_map(|(name, cells)| Some((*name, at(cells, cell.extension)?))).collect();
-            sentences.push(format!("- {}", standing(name, cell, &others).0));
+            let (sentence, is_first) = standing(name, cell, &others);
+            let order = if is_first { "It is first" } else { "That it is first does not show" };
+            sentences.push(format!("- {sentence} {order}."));
         }
     }
     Ok(Some(Section {
