@@ -116,7 +116,8 @@ impl<'a> Lab<'a> {
         })
     }
 
-    /// Perplexities of held-out texts as long as the longest of the extensions; where nothing is to be measured or the model is missing, those of before.
+    /// Perplexities of held-out texts as long as the longest of the extensions; where nothing is to be measured or the model
+    /// is missing, those of before.
     pub fn perplexity(
         &self,
         model: &str,

@@ -126,6 +126,11 @@ pub fn perplexity(cell: Option<&PerplexityCell>) -> String {
     })
 }
 
+/// Whether the intervals of two cells have a number in common.
+pub fn touch(one: &Cell, other: &Cell) -> bool {
+    one.ci95[1] >= other.ci95[0] && one.ci95[0] <= other.ci95[1]
+}
+
 /// How one method stands among others by their intervals: a sentence, and whether it is above all of them.
 pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, bool) {
     let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&str> {
@@ -133,7 +138,7 @@ pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, b
     };
     let below = names(&|cell| cell.ci95[1] < ours.ci95[0]);
     let above = names(&|cell| cell.ci95[0] > ours.ci95[1]);
-    let level = names(&|cell| cell.ci95[1] >= ours.ci95[0] && cell.ci95[0] <= ours.ci95[1]);
+    let level = names(&|cell| touch(cell, ours));
     let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let sentence = format!(
         "At {}x {name} ({}) is above {}; not separable from {}; below {}.",

@@ -10,7 +10,7 @@ use drope_core::stats::wilson_of_mean;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, at, by_length, row, standing, table};
+use super::report::{Section, at, by_length, row, standing, table, touch};
 
 /// Every system: its name, the model it reads with, and how.
 const SYSTEMS: [(&str, &str, Method); 14] = [
@@ -43,7 +43,7 @@ const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 t
     LongRoPE2 44.2 / 26.2 / 16.5, DroPE 74.9 / 55.0 / 52.2.";
 
 /// Systems and their scores.
-type Rows = Vec<(&'static str, Vec<Cell>)>;
+pub type Rows = Vec<(&'static str, Vec<Cell>)>;
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let tasks =
@@ -110,7 +110,7 @@ fn asked_again(lab: &Lab, rows: &Rows) -> Result<Rows> {
         let mut cells = Vec::new();
         for (extension, trials) in MORE.into_iter().filter(|_| is_asked) {
             let (Some(ours), Some(other)) = (known("DroPE", extension), known(name, extension)) else { continue };
-            if other.ci95[1] >= ours.ci95[0] && other.ci95[0] <= ours.ci95[1] {
+            if touch(ours, other) {
                 let ask = Ask::new(method, Task::MultiKey, vec![extension], trials);
                 let asked = lab.niah("niah-more.json", model, &ask)?;
                 // Who is not asked again yet still counts, as before.
@@ -146,7 +146,7 @@ fn shares(cells: &[Cell]) -> Vec<Cell> {
 }
 
 /// A sentence for each that is judged: how it stands among the systems that are not.
-fn compared(task: &str, extension: usize, rows: &Rows) -> Vec<String> {
+pub fn compared(task: &str, extension: usize, rows: &Rows) -> Vec<String> {
     let others: Vec<(&str, &Cell)> = rows
         .iter()
         .filter(|(name, _)| !JUDGED.contains(name))

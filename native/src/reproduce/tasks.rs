@@ -9,7 +9,8 @@ use drope_core::stats::wilson_of_mean;
 use serde_json::{Value, json};
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, at, by_length, row, standing, table};
+use super::report::{Section, by_length, row, table};
+use super::retrieval::{Rows, compared};
 
 const SYSTEMS: [(&str, &str, Method); 7] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -17,18 +18,16 @@ const SYSTEMS: [(&str, &str, Method); 7] = [
     ("NTK", "nano-rope", Method::Ntk),
     ("YaRN", "nano-rope", Method::Yarn),
     ("Llama 3", "nano-rope", Method::Llama3),
-    (DROPE, "nano-drope", Method::Drope),
-    (PARTIAL, "nano-p-drope", Method::PDrope),
+    ("DroPE", "nano-drope", Method::Drope),
+    ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
-const DROPE: &str = "DroPE";
-const PARTIAL: &str = "partial DroPE";
 const TASKS: [Task; 4] = [Task::Single, Task::MultiKey, Task::MultiQuery, Task::MultiValue];
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     if lab.is_quick() {
         return Ok(None);
     }
-    let mut means: Vec<(&str, Vec<Cell>)> = Vec::new();
+    let mut means: Rows = Vec::new();
     for (name, model, method) in SYSTEMS {
         let mut cells = Vec::new();
         for task in TASKS {
@@ -41,17 +40,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         means.push((name, EXTENSIONS.into_iter().filter_map(|s| mean(&cells, s)).collect()));
     }
     let rows: Vec<_> = means.iter().map(|(name, cells)| row(name, cells, &EXTENSIONS)).collect();
-    let scalings: Vec<&(&str, Vec<Cell>)> = means.iter().filter(|(name, _)| ![DROPE, PARTIAL].contains(name)).collect();
-    let mut sentences = Vec::new();
-    for (name, cells) in means.iter().filter(|(name, _)| [DROPE, PARTIAL].contains(name)) {
-        for cell in cells {
-            let others: Vec<(&str, &Cell)> =
-                scalings.iter().filter_map(|(name, cells)| Some((*name, at(cells, cell.extension)?))).collect();
-            let (sentence, is_first) = standing(name, cell, &others);
-            let order = if is_first { "It is first" } else { "That it is first does not show" };
-            sentences.push(format!("- {sentence} {order}."));
-        }
-    }
+    let sentences = EXTENSIONS.iter().flat_map(|&s| compared("mean over tasks", s, &means));
+    let numbers = means
+        .iter()
+        .map(|(name, cells)| json!({ "system": name, "means": cells.iter().map(summary).collect::<Vec<_>>() }));
     Ok(Some(Section {
         title: "The mean over tasks, in place of LongBench (DroPE paper, table 3)",
         paper: "LongBench after 20 B tokens of recalibration of SmolLM-1.7B and Llama2-7B, with DroPE ahead of the scalings of \
@@ -63,8 +55,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             TASKS.map(Task::name).join(", "),
             table(&by_length("share of values found", &EXTENSIONS), &rows)
         ),
-        verdict: format!("\n\n{}", sentences.join("\n")),
-        numbers: json!(means.iter().map(|(name, cells)| json!({ "system": name, "means": cells.iter().map(summary).collect::<Vec<_>>() })).collect::<Vec<_>>()),
+        verdict: format!("\n\n{}", sentences.collect::<Vec<_>>().join("\n")),
+        numbers: json!(numbers.collect::<Vec<_>>()),
         charts: Vec::new(),
     }))
 }
