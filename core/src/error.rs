@@ -16,7 +16,7 @@ pub enum Error {
     #[error("{0:?} is not a shard; write 3/16 for the third of sixteen")]
     Shard(String),
     /// The shards of a cell are not each there once.
-    #[error("{cell}: found the shards {found}; merge needs each of them once")]
+    #[error("{cell}: found the shards {found}; merge needs each of them once, of one number of questions")]
     Shards {
         /// Model, method, task, values and length.
         cell: String,

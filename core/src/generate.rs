@@ -105,7 +105,7 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
     if prompt.is_empty() {
         return Err(Error::Zero("the number of tokens in the prompt"));
     }
-    let needed = prompt.len() + options.max_new_tokens;
+    let needed = prompt.len().saturating_add(options.max_new_tokens);
     if needed > options.context {
         return Err(Error::TooLong { needed, context: options.context });
     }
@@ -128,7 +128,8 @@ async fn read(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u3
 /// The most likely token, or a sample of softmax(logits / temperature).
 fn choose(logits: &[f32], temperature: f64, rng: &mut ChaCha8Rng) -> Result<u32> {
     let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-    let Some((best, &highest)) = best.filter(|(_, logit)| logit.is_finite()) else {
+    let is_broken = logits.iter().any(|logit| logit.is_nan());
+    let Some((best, &highest)) = best.filter(|(_, logit)| logit.is_finite() && !is_broken) else {
         return Err(Error::NotFinite("logits".into()));
     };
     if temperature <= 0.0 {

@@ -66,7 +66,7 @@ impl Space {
         Candidate { critical, factors, score: None }
     }
 
-    /// The first generation: PI-like and NTK-like factors behind the critical pair, and random ones around it.
+    /// The first generation: every factor behind the critical pair at s, and mutants of that.
     pub fn first(&self, size: usize, seed: u64) -> Population {
         let mut rng = generator(seed, 0);
         let flat = vec![self.factor; self.pairs];
@@ -98,7 +98,7 @@ impl Space {
 
     fn mutated(&self, rng: &mut ChaCha8Rng, parent: &Candidate) -> Candidate {
         let critical = match rng.random_range(0..4) {
-            0 => parent.critical.saturating_sub(1).max(1),
+            0 => parent.critical.saturating_sub(1).max(1).min(self.pairs - 1),
             1 => (parent.critical + 1).min(self.pairs - 1),
             _ => parent.critical,
         };

@@ -95,33 +95,50 @@ impl FromStr for Shard {
 /// Joins the shards of each cell; the totals are those of a run that was not shared out.
 ///
 /// # Errors
-/// If a shard of a cell is missing or there twice.
+/// If a shard of a cell is missing, there twice, or of another number of questions.
 pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
-    let mut merged: Vec<(Cell, Vec<Shard>, f64)> = Vec::new();
+    let mut merged: Vec<Joined> = Vec::new();
     for cell in cells {
         let shard = cell.shard.unwrap_or(Shard::WHOLE);
-        let string_match = cell.string_match * cell.trials as f64;
-        match merged.iter_mut().find(|(first, shards, _)| first.is_of(&cell) && shards[0].of == shard.of) {
-            Some((sum, shards, matched)) => {
-                sum.trials += cell.trials;
-                sum.correct += cell.correct;
-                *matched += string_match;
-                shards.push(shard);
+        let (part, matched) = ((shard, cell.trials), cell.string_match * cell.trials as f64);
+        match merged.iter_mut().find(|known| known.cell.is_of(&cell) && known.parts[0].0.of == shard.of) {
+            Some(known) => {
+                known.cell.trials += cell.trials;
+                known.cell.correct += cell.correct;
+                known.matched += matched;
+                known.parts.push(part);
             }
-            None => merged.push((cell, vec![shard], string_match)),
+            None => merged.push(Joined { cell, parts: vec![part], matched }),
         }
     }
-    let whole = |(cell, mut shards, matched): (Cell, Vec<Shard>, f64)| {
-        shards.sort_unstable();
-        let of = shards[0].of;
-        if !shards.iter().copied().eq((0..of).map(|index| Shard { index, of })) {
-            let found = shards.iter().map(|shard| format!("{}/{of}", shard.index + 1)).collect::<Vec<_>>().join(", ");
-            let name = format!("{} {} {} {} {}x", cell.model, cell.method, cell.task, cell.values, cell.extension);
-            return Err(Error::Shards { cell: name, found });
+    merged.into_iter().map(Joined::whole).collect()
+}
+
+/// The shards of a cell so far.
+struct Joined {
+    /// With the counts of all of them.
+    cell: Cell,
+    /// Shards and their numbers of questions.
+    parts: Vec<(Shard, usize)>,
+    /// Sum of the string matches of all questions.
+    matched: f64,
+}
+
+impl Joined {
+    fn whole(mut self) -> Result<Cell> {
+        self.parts.sort_unstable();
+        let of = self.parts[0].0.of;
+        let shards = (0..of).map(|index| Shard { index, of });
+        if self.parts.iter().copied().eq(shards.map(|shard| (shard, shard.trials(self.cell.trials).count()))) {
+            return Ok(Cell { shard: None, ..self.cell }.scored(self.matched));
         }
-        Ok(Cell { shard: None, ..cell }.scored(matched))
-    };
-    merged.into_iter().map(whole).collect()
+        let part = |(shard, trials): &(Shard, usize)| format!("{}/{of} of {trials} questions", shard.index + 1);
+        let Cell { model, method, task, values, extension, .. } = &self.cell;
+        Err(Error::Shards {
+            cell: format!("{model} {method} {task} {values} {extension}x"),
+            found: self.parts.iter().map(part).collect::<Vec<_>>().join(", "),
+        })
+    }
 }
 
 impl Cell {
@@ -214,7 +231,9 @@ mod tests {
         let correct = [true; 9];
         let shard = |index| cell(&correct, Shard { index, of: 3 });
         let error = merge(vec![shard(0), shard(2)]).unwrap_err().to_string();
-        assert!(error.contains("1/3, 3/3"), "{error}");
+        assert!(error.contains("1/3 of 3 questions, 3/3 of 3 questions"), "{error}");
+        let longer = cell(&[true; 30], Shard { index: 1, of: 3 });
+        assert!(merge(vec![shard(0), longer, shard(2)]).is_err(), "shards of 9 and of 30 questions");
         assert!(merge(vec![shard(0), shard(1), shard(1), shard(2)]).is_err());
         for bad in ["", "3", "0/3", "4/3", "a/b", "1/0"] {
             assert!(bad.parse::<Shard>().is_err(), "{bad}");

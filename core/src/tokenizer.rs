@@ -99,12 +99,21 @@ impl Tokenizer {
         Ok(ids)
     }
 
-    /// Ids of tokens that end a sentence or the text; answers stop there.
+    /// Ids of tokens that end a sentence or the text, in order; answers stop there.
     pub fn sentence_ends(&self) -> Vec<u32> {
-        [".", "▁.", "\n", "</s>", "<|end_of_text|>", "<|im_end|>"]
-            .iter()
-            .filter_map(|token| self.0.token_to_id(token))
-            .collect()
+        let ends_text = ["</s>", "<|end_of_text|>", "<|endoftext|>", "<|eot_id|>", "<|im_end|>"];
+        // ▁ and Ġ stand for a space, Ċ for a line's end, which may come in one token with the full stop.
+        let is_line_end = |letter| ['\n', 'Ċ'].contains(&letter);
+        let ends_sentence = |token: &str| {
+            let token = token.trim_start_matches(['▁', 'Ġ', ' ']);
+            let rest = token.strip_prefix('.').unwrap_or(token);
+            !token.is_empty() && rest.chars().all(is_line_end)
+        };
+        let vocabulary = self.0.get_vocab(true);
+        let ends = vocabulary.iter().filter(|(token, _)| ends_text.contains(&token.as_str()) || ends_sentence(token));
+        let mut ids: Vec<u32> = ends.map(|(_, &id)| id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     /// Text of ids.

@@ -4,15 +4,16 @@
 
 mod parity;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
-use drope_core::config::Config;
+use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use drope_core::config::{Config, Llama3Parameters, RopeScaling, YarnParameters};
 use drope_core::error::Error;
 use drope_core::generate::{Flow, Options, generate};
-use drope_core::model::{Cache, Model, Precision};
+use drope_core::model::{Cache, Model};
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
-use parity::CASES;
+use parity::{CASES, ids_tensor, largest_difference};
 use pollster::block_on;
-use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 
 #[test]
 fn logits_match_transformers() {
@@ -36,17 +37,22 @@ fn cached_equals_uncached() {
 fn a_cache_grows_past_its_first_block_without_changing_the_answer() {
     let case = &CASES[0];
     let device = Device::flex();
-    let ids = case.ids().repeat(10); // 400 tokens: several blocks and chunks
-    let (model, config, positions) = (case.model(&device), case.config(), case.positions());
-    let mut answers = Vec::new();
-    for (prompt, new) in [(&ids[..400], 4), (&ids[..300], 104)] {
-        let options =
-            Options { max_new_tokens: new, stop: vec![], context: 500, keep: None, temperature: 0.0, seed: 0 };
-        let answer =
-            block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap();
-        answers.push(answer);
+    let ids = case.ids().repeat(10); // 400 tokens, in blocks of 128
+    let (model, positions) = (case.model(&device), case.positions());
+    let read = |ids: &[u32], cache: Option<&mut Cache>| -> Vec<f32> {
+        model.forward(ids_tensor(ids, &device), &positions, cache).into_data().iter::<f32>().collect()
+    };
+    let whole = read(&ids, None);
+    for parts in [vec![100, 100, 1, 199], vec![1; 400]] {
+        let mut cache = Cache::new(&case.config(), &positions, 1, &device);
+        let (mut found, mut at) = (Vec::new(), 0);
+        for part in parts {
+            found.extend(read(&ids[at..at + part], Some(&mut cache)));
+            at += part;
+        }
+        let difference = largest_difference(&found, &whole);
+        assert!(difference < 1e-4, "{difference}");
     }
-    assert_eq!((answers[0].len(), answers[1].len()), (4, 104));
 }
 
 #[test]
@@ -83,19 +89,47 @@ fn weights_survive_a_round_trip() {
     let case = &CASES[7];
     let device = Device::flex();
     let model = case.model(&device);
-    let bytes = block_on(model.to_safetensors(Precision::F32)).unwrap();
+    let bytes = block_on(model.to_safetensors()).unwrap();
     let again = Model::from_safetensors(&case.config(), &bytes, &device).unwrap();
-    assert_eq!(bytes, block_on(again.to_safetensors(Precision::F32)).unwrap());
-    let half = block_on(model.to_safetensors(Precision::F16)).unwrap();
-    assert!(half.len() < bytes.len() * 6 / 10);
-    assert!(Model::from_safetensors(&case.config(), &half, &device).is_ok());
+    assert_eq!(bytes, block_on(again.to_safetensors()).unwrap());
+}
+
+#[test]
+fn weights_of_16_bits_are_read_as_their_nearest_numbers() {
+    let case = &CASES[7];
+    let device = Device::flex();
+    let bytes = block_on(case.model(&device).to_safetensors()).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    for (from, to, precision) in [(Dtype::F16, DType::F16, 1e-3), (Dtype::BF16, DType::BF16, 1e-2)] {
+        let halves: Vec<_> = file
+            .tensors()
+            .into_iter()
+            .map(|(name, tensor)| {
+                let data = TensorData::from_bytes_vec(tensor.data().to_vec(), tensor.shape().to_vec(), DType::F32);
+                (name, tensor.shape().to_vec(), data.convert_dtype(to).as_bytes().to_vec())
+            })
+            .collect();
+        let views =
+            halves.iter().map(|(name, shape, data)| (name, TensorView::new(from, shape.clone(), data).unwrap()));
+        let half = safetensors::serialize(views, None).unwrap();
+        assert!(half.len() < bytes.len() * 6 / 10);
+        let again =
+            block_on(Model::from_safetensors(&case.config(), &half, &device).unwrap().to_safetensors()).unwrap();
+        let again = SafeTensors::deserialize(&again).unwrap();
+        for (name, tensor) in file.tensors() {
+            let numbers =
+                |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect() };
+            let (exact, near) = (numbers(tensor.data()), numbers(again.tensor(&name).unwrap().data()));
+            assert!(exact.iter().zip(&near).all(|(a, b)| (a - b).abs() <= precision * a.abs() + 1e-7), "{name}");
+        }
+    }
 }
 
 #[test]
 fn random_weights_have_the_sizes_that_are_documented() {
     let case = &CASES[0];
     let config = Config { hidden_size: 64, head_dim: 64 / case.config().num_attention_heads, ..case.config() };
-    let bytes = block_on(Model::random(&config, 1, &Device::flex()).to_safetensors(Precision::F32)).unwrap();
+    let bytes = block_on(Model::random(&config, 1, &Device::flex()).to_safetensors()).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
     for (name, expected) in [
         ("embed_tokens.weight", 0.5),
@@ -131,7 +165,7 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
     let model = Model::random(&scalable, 5, &device);
     for split in [1, 20, 39] {
         let found = logits(&model, &none(1.0), split);
-        let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let difference = largest_difference(&found, &expected);
         assert!(difference < 1e-4, "{difference} after {split}");
     }
 }
@@ -150,7 +184,7 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
         let expected = last(model.hidden(read(vec![1, 2, 2, 2, 3, 4, 4, 5]), &none, None));
         let copies = [1.0, 3.0, 1.0, 2.0, 1.0];
         let found = last(model.hidden_in_crowd(read(vec![1, 2, 3, 4, 5]), &copies, &none));
-        let difference = expected.iter().zip(&found).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let difference = largest_difference(&found, &expected);
         assert!(difference < 1e-5, "{difference}");
         let plain = last(model.hidden(read(vec![1, 2, 3, 4, 5]), &none, None));
         assert!(plain.iter().zip(&found).any(|(a, b)| (a - b).abs() > 1e-3), "copies change nothing");
@@ -258,9 +292,16 @@ fn a_sliding_window_bounds_the_cache() {
     }
     assert_eq!((cache.len(), cache.capacity()), (ids.len(), room));
     // One layer of five sees everything.
-    assert!(room < 2 * ids.len().next_multiple_of(128), "{room}");
+    let full = ids.len().next_multiple_of(128);
+    assert!(room < 2 * full, "{room}");
+    // In chunks a window keeps a chunk besides, however many come.
+    let mut chunked = Cache::new(&case.config(), &positions, ids.len(), &device);
+    for chunk in ids.chunks(256) {
+        model.forward(read(chunk), &positions, Some(&mut chunked));
+    }
+    assert!(chunked.capacity() <= full + 4 * (256 + 128), "{}", chunked.capacity());
     let whole = model.forward(read(&ids), &positions, None).slice_dim(1, -1).into_data();
-    let difference = whole.iter::<f32>().zip(&last).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let difference = largest_difference(&last, &whole.iter::<f32>().collect::<Vec<_>>());
     assert!(difference < 1e-4, "{difference}");
 }
 
@@ -307,7 +348,7 @@ fn without_positions_one_layer_sees_a_set_and_two_see_an_order() {
     };
     let difference = |layers| {
         let (a, b) = (last(layers, [1, 2, 3, 4, 5, 6]), last(layers, [4, 1, 5, 3, 2, 6]));
-        a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        largest_difference(&a, &b)
     };
     assert!(difference(1) < 1e-5, "{}", difference(1));
     assert!(difference(2) > 1e-3, "{}", difference(2));
@@ -338,6 +379,63 @@ fn every_scaling_is_plain_rope_at_factor_one() {
         assert_eq!((attention_factor, positions.logit_scale), (1.0, 1.0));
     }
     assert!(Method::Pi.positions(&config, 0.5).is_err() && Method::Pi.positions(&config, f64::NAN).is_err());
+}
+
+/// A checkpoint such as Llama 3.1's: its context is the extended one, and its frequencies are scaled at s = 1 already.
+#[test]
+fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
+    let original = CASES[0].config();
+    let original_max_position_embeddings = Some(original.max_position_embeddings);
+    for scaling in [
+        RopeScaling::Yarn(YarnParameters { original_max_position_embeddings, ..YarnParameters::new(4.0) }),
+        RopeScaling::Llama3(Llama3Parameters { original_max_position_embeddings, ..Llama3Parameters::new(4.0) }),
+    ] {
+        let mut extended = original.clone();
+        extended.max_position_embeddings *= 4;
+        extended.rope.scaling = scaling;
+        assert_eq!((extended.trained_factor(), extended.extension_factor()), (4.0, 1.0));
+        let method = Method::of(&extended);
+        for further in [1.0, 2.0] {
+            let expected = method.positions(&original, 4.0 * further).unwrap();
+            assert_eq!(method.positions(&extended, further).unwrap(), expected, "{}", method.name());
+        }
+        assert!(Method::Drope.positions(&extended, 2.0).is_ok());
+        let error = Method::Ntk.positions(&extended, 2.0).unwrap_err().to_string();
+        assert!(error.contains("already scaled by 4"), "{error}");
+    }
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_named() {
+    for (scaling, culprit) in [
+        (r#""rope_type": "dynamic", "factor": -4.0"#, "factor"),
+        (r#""rope_type": "linear", "factor": 0.5"#, "factor"),
+        (r#""rope_type": "yarn", "factor": 4.0, "beta_fast": 1.0, "beta_slow": 32.0"#, "beta_slow"),
+        (r#""rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0"#, "low_freq_factor"),
+        (r#""rope_type": "longrope", "short_factor": [1.0], "long_factor": [0.0]"#, "longrope"),
+    ] {
+        let error =
+            config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, \"rope_scaling\": {{{scaling}}}"));
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("config.json: ") && error.contains(culprit), "{error}");
+    }
+    let plain = CASES[0].config();
+    for (config, culprit) in [
+        (Config { rms_norm_eps: 0.0, ..plain.clone() }, "rms_norm_eps"),
+        (Config { num_hidden_layers: 1 << 30, ..plain.clone() }, "num_hidden_layers"),
+        (Config { max_position_embeddings: 1, ..plain.clone() }, "max_position_embeddings"),
+        (Config { temperature_coefficient: f64::NAN, ..plain.clone() }, "temperature_coefficient"),
+    ] {
+        let error = config.check().unwrap_err().to_string();
+        assert!(error.contains(culprit), "{error}");
+    }
+    for (field, culprit) in
+        [("\"hidden_act\": \"gelu\"", "hidden_act"), ("\"bos_token_id\": 4294967297", "bos_token_id")]
+    {
+        let error =
+            config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, {field}")).unwrap_err().to_string();
+        assert!(error.contains(culprit), "{error}");
+    }
 }
 
 #[cfg(feature = "train")]

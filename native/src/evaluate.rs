@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::dope::DopeHeads;
@@ -88,7 +88,9 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
         config,
     };
     interrupt::watch()?;
-    let cells: Vec<Cell> = results_file::read(sweep.json.as_deref())?;
+    let asks_nothing = request.shard.trials(request.trials).next().is_none();
+    ensure!(!asks_nothing, "this shard has none of the {} questions; share them out among fewer", request.trials);
+    let cells: Vec<Cell> = results_file::open(sweep.json.as_deref())?;
     let mut asked_for = Vec::new();
     println!(
         "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
@@ -256,6 +258,8 @@ async fn run_trial(reader: &Reader, question: &Question, seed: u64) -> Result<Sc
         seed: 0,
     };
     let model = &reader.model;
-    let answer = generate(model, &reader.config, positions, &prompt, &options, async |_| Flow::Continue).await?;
+    // A stopped cell is thrown away, so that its last answers need not be whole.
+    let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
+    let answer = generate(model, &reader.config, positions, &prompt, &options, observe).await?;
     Ok(sample.score(&reader.tokenizer.decode(&answer)?))
 }

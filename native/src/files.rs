@@ -35,6 +35,13 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     })
 }
 
+/// Whether [`write()`] will be able to write there, known before hours of work; makes the folder.
+pub fn check_writable(path: &Path) -> Result<()> {
+    let probe = with_suffix(path, "tmp");
+    write(&probe, &[])?;
+    fs::remove_file(&probe).with_context(|| format!("cannot remove {}; check permissions", probe.display()))
+}
+
 /// Replaces a folder as a whole; `fill` writes the new one.
 pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let (new, old) = (with_suffix(folder, "tmp"), with_suffix(folder, "old"));

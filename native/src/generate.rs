@@ -14,27 +14,30 @@ use crate::{interrupt, model_folder};
 /// How to generate.
 pub struct Request<'a> {
     pub folder: &'a Path,
+    pub config: &'a Config,
+    pub method: Method,
+    pub positions: &'a Positions,
     pub prompt: &'a str,
     pub max_new_tokens: usize,
     pub temperature: f64,
     pub seed: u64,
-    pub context: Option<usize>,
+    /// Tokens of prompt and answer that there is room for.
+    pub context: usize,
     pub device: DeviceChoice,
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
-pub fn run(request: &Request, read: impl FnOnce(&Config) -> Result<(Method, Positions, f64)>) -> Result<()> {
-    let config = model_folder::config(request.folder)?;
-    let tokenizer = model_folder::tokenizer(request.folder, &config)?;
+pub fn run(request: &Request) -> Result<()> {
+    let Request { folder, config, positions, .. } = *request;
+    let tokenizer = model_folder::tokenizer(folder, config)?;
     let device = device::open(request.device)?.device;
-    let model = model_folder::model(request.folder, &config, &device)?;
-    let (method, positions, factor) = read(&config)?;
+    let model = model_folder::model(folder, config, &device)?;
     let prompt = tokenizer.prompt(request.prompt, config.bos_token_id)?;
     let options = Options {
         max_new_tokens: request.max_new_tokens,
-        stop: tokenizer.sentence_ends(),
-        context: request.context.unwrap_or((config.max_position_embeddings as f64 * factor) as usize),
-        keep: method.keeps(&config),
+        stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },
+        context: request.context,
+        keep: request.method.keeps(config),
         temperature: request.temperature,
         seed: request.seed,
     };
@@ -51,7 +54,7 @@ pub fn run(request: &Request, read: impl FnOnce(&Config) -> Result<(Method, Posi
         }
         if interrupt::requested() { Flow::Stop } else { Flow::Continue }
     };
-    pollster::block_on(generate(&model, &config, &positions, &prompt, &options, observe))?;
+    pollster::block_on(generate(&model, config, positions, &prompt, &options, observe))?;
     println!();
     Ok(())
 }

@@ -7,18 +7,16 @@ use drope_core::config::Config;
 use drope_core::positions::{Encoding, Method, Positions};
 use safetensors::SafeTensors;
 
-use crate::{files, model_folder};
+use crate::files;
 
 /// Prints the config, the number of parameters and the effective frequencies.
-pub fn print(folder: &Path, positions: impl FnOnce(&Config) -> Result<(Positions, Method, f64)>) -> Result<()> {
-    let config = model_folder::config(folder)?;
+pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positions, factor: f64) -> Result<()> {
     let bytes = files::read(&folder.join("model.safetensors"))?;
     let weights = SafeTensors::deserialize(&bytes)
         .with_context(|| format!("{}/model.safetensors is damaged; copy it again", folder.display()))?;
     let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
     print!("{}", config.to_json());
     println!("parameters: {parameters}");
-    let (positions, method, factor) = positions(&config)?;
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
     println!("logit scale β: {}", positions.logit_scale);
     for (index, layer) in positions.layers.iter().enumerate() {

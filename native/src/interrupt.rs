@@ -22,10 +22,16 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// From here on Ctrl-C sets the flag instead of ending the process.
+/// From here on Ctrl-C sets the flag instead of ending the process; a second one ends it.
 pub fn watch() -> Result<()> {
     static LISTENING: OnceLock<Result<(), ctrlc::Error>> = OnceLock::new();
-    let listening = LISTENING.get_or_init(|| ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed)));
+    let listening = LISTENING.get_or_init(|| {
+        ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(EXIT_CODE);
+            }
+        })
+    });
     listening.as_ref().copied().context("cannot listen for Ctrl-C")
 }
 

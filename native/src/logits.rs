@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use burn::tensor::{Int, Tensor, TensorData};
+use drope_core::config::Config;
 use drope_core::positions::Positions;
 use safetensors::{Dtype, tensor::TensorView};
 
@@ -13,12 +14,12 @@ use crate::{files, model_folder};
 /// Writes the logits of `ids` as the tensor `logits`, [seq, vocab] in f32.
 pub fn write(
     folder: &Path,
+    config: &Config,
+    positions: &Positions,
     ids: &[u32],
-    positions: impl FnOnce(&drope_core::config::Config) -> Result<Positions>,
     out: &Path,
     device: DeviceChoice,
 ) -> Result<()> {
-    let config = model_folder::config(folder)?;
     if ids.is_empty() {
         bail!("--ids is empty; give at least one token id");
     }
@@ -26,11 +27,10 @@ pub fn write(
         return Err(drope_core::Error::TokenId { id, vocab_size: config.vocab_size }.into());
     }
     let device = device::open(device)?.device;
-    let model = model_folder::model(folder, &config, &device)?;
-    let positions = positions(&config)?;
+    let model = model_folder::model(folder, config, &device)?;
     let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
     let input = Tensor::<2, Int>::from_data(TensorData::new(values, [1, ids.len()]), &device);
-    let logits = model.forward(input, &positions, None).into_data();
+    let logits = model.forward(input, positions, None).into_data();
     let bytes: Vec<u8> = logits.iter::<f32>().flat_map(f32::to_le_bytes).collect();
     let view = TensorView::new(Dtype::F32, vec![ids.len(), config.vocab_size], &bytes).context("logits")?;
     files::write(out, &safetensors::serialize([("logits", view)], None).context("logits")?)

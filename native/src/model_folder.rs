@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::dope::DopeHeads;
-use drope_core::model::{Model, Precision};
+use drope_core::model::Model;
 use drope_core::tokenizer::Tokenizer;
 use serde_json::{Map, Value};
 
@@ -58,14 +58,22 @@ pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
 }
 
 /// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
-pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer, precision: Precision) -> Result<()> {
-    let weights = pollster::block_on(model.to_safetensors(precision))?;
+pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+    let weights = pollster::block_on(model.to_safetensors())?;
     save_config(folder, config)?;
     files::write(&folder.join(TOKENIZER), tokenizer.to_json()?.as_bytes())?;
     files::write(&folder.join(WEIGHTS), &weights)
 }
 
-/// Writes `config.json` alone.
+/// Writes `config.json` alone; what it held beyond our own fields stays.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
-    files::write(&folder.join(CONFIG), config.to_json().as_bytes())
+    let path = folder.join(CONFIG);
+    let mut fields: Map<String, Value> = match path.exists() {
+        true => serde_json::from_str(&files::read_text(&path)?)?,
+        false => Map::new(),
+    };
+    // We write the form of transformers 4, and a second one must not contradict it.
+    fields.remove("rope_parameters");
+    fields.extend(serde_json::from_str::<Map<String, Value>>(&config.to_json())?);
+    files::write(&path, format!("{:#}\n", Value::from(fields)).as_bytes())
 }

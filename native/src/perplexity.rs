@@ -66,7 +66,7 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
     ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
     interrupt::watch()?;
     let mut asked_for = Vec::new();
-    let cells: Vec<PerplexityCell> = results_file::read(sweep.json.as_deref())?;
+    let cells: Vec<PerplexityCell> = results_file::open(sweep.json.as_deref())?;
     println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
     for &method in &sweep.methods {
         let fingerprint = sweep.fingerprint(method, config.dope_heads.as_ref())?;

@@ -48,7 +48,7 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
     let name = sweep.model_name()?;
     let stopped = results_file::stopped(sweep.json.as_deref());
     interrupt::watch()?;
-    let cells: Vec<HeadCell> = results_file::read(sweep.json.as_deref())?;
+    let cells: Vec<HeadCell> = results_file::open(sweep.json.as_deref())?;
     let mut asked_for = Vec::new();
     for &method in &sweep.methods {
         let fingerprint = sweep.fingerprint(method, config.dope_heads.as_ref())?;

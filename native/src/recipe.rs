@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 
+/// Far fewer than there are keys, so that different ones are drawn at once.
+const MOST_NEEDLES: usize = 1000;
+
 /// A recipe for `pretrain` or `recalibrate`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -147,6 +150,21 @@ impl Recipe {
             if !(0.0..=1.0).contains(&share) {
                 bail!("{}: {name} is {share} but must be a share from 0 to 1", path.display());
             }
+        }
+        let easy = recipe.curriculum.easy.iter().map(|easy| ("curriculum.easy.max_needles", easy.max_needles));
+        for (name, needles) in std::iter::once(("documents.max_needles", recipe.documents.max_needles)).chain(easy) {
+            if !(1..=MOST_NEEDLES).contains(&needles) {
+                bail!("{}: {name} is {needles} but must be from 1 to {MOST_NEEDLES}", path.display());
+            }
+        }
+        let pe = recipe.model.as_ref().map(|shape| shape.pe);
+        if recipe.documents.max_copies > 1.0
+            && matches!(pe, Some(PositionEmbedding::Alibi | PositionEmbedding::RnopeSwa))
+        {
+            bail!(
+                "{}: documents.max_copies is above 1, but copies have no distance for alibi and rnope-swa",
+                path.display()
+            );
         }
         // The shortest document that holds a sentence that is repeated.
         if recipe.curriculum.min_length < 16 || recipe.context < recipe.curriculum.min_length {

@@ -19,6 +19,14 @@ pub fn read<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
     }
 }
 
+/// As [`read`], for a command that will write there: fails before the work if that cannot be.
+pub fn open<T: DeserializeOwned>(json: Option<&Path>) -> Result<Vec<T>> {
+    if let Some(path) = json {
+        files::check_writable(path)?;
+    }
+    read(json)
+}
+
 /// Adds cells to the file, where one was asked for. Reads it anew, as another command may have added others.
 pub fn add<T: Serialize + DeserializeOwned + Clone>(json: Option<&Path>, cells: &[T]) -> Result<()> {
     let Some(path) = json else { return Ok(()) };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{self, DeviceChoice};
 use crate::held_out::Subject;
-use crate::{files, interrupt};
+use crate::{files, interrupt, model_folder};
 
 const POPULATION: usize = 64;
 
@@ -30,6 +30,8 @@ pub struct Request {
 /// What `search.json` holds: enough to go on.
 #[derive(Serialize, Deserialize)]
 struct State {
+    /// Of the model that candidates are judged with.
+    model: String,
     space: Space,
     seed: u64,
     texts: usize,
@@ -46,7 +48,10 @@ pub fn longrope2(request: &Request) -> Result<()> {
     let texts: Vec<Document> = subject.documents(request.factor, request.texts).collect();
     interrupt::watch()?;
     let path = request.out.join("search.json");
-    let mut population = begun(&path, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+    files::check_writable(&path)?;
+    let model = model_folder::fingerprint(&request.model, None)?;
+    let mut population =
+        begun(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
     loop {
@@ -58,7 +63,8 @@ pub fn longrope2(request: &Request) -> Result<()> {
         }
         let best = best(&population);
         bar.set_message(format!("generation {}: perplexity {:.4}", population.generation, best.1));
-        let state = State { space: space.clone(), seed: request.seed, texts: request.texts, population };
+        let state =
+            State { model: model.clone(), space: space.clone(), seed: request.seed, texts: request.texts, population };
         files::write(&path, &serde_json::to_vec(&state)?)?;
         population = state.population;
         if population.generation + 1 >= request.generations {
@@ -72,21 +78,21 @@ pub fn longrope2(request: &Request) -> Result<()> {
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
         found.critical, found.factors
     );
-    for name in ["model.safetensors", "tokenizer.json"] {
+    for name in ["model.safetensors", "tokenizer.json", "config.json"] {
         files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
     }
-    files::write(&request.out.join("config.json"), scaled(config, factor, &found).to_json().as_bytes())
+    model_folder::save_config(&request.out, &scaled(config, factor, &found))
 }
 
 /// A search that was stopped.
-fn begun(path: &Path, space: &Space, request: &Request) -> Result<Option<Population>> {
+fn begun(path: &Path, model: &str, space: &Space, request: &Request) -> Result<Option<Population>> {
     if !path.exists() {
         return Ok(None);
     }
     let state: State = serde_json::from_slice(&files::read(path)?)
         .with_context(|| format!("{} is damaged; delete it to search afresh", path.display()))?;
-    if (&state.space, state.seed, state.texts) != (space, request.seed, request.texts) {
-        bail!("{} is of another search; choose another --out", path.display());
+    if (&*state.model, &state.space, state.seed, state.texts) != (model, space, request.seed, request.texts) {
+        bail!("{} is of another search or model; choose another --out", path.display());
     }
     Ok(Some(state.population))
 }

@@ -26,7 +26,7 @@ pub struct Sweep {
     #[arg(long, default_value_t = 20_000)]
     pub seed: u64,
     /// Temperature of the logits instead of the config's 1 + c·ln s.
-    #[arg(long)]
+    #[arg(long, value_parser = above_zero)]
     pub beta: Option<f64>,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]
@@ -81,7 +81,8 @@ pub fn method_names() -> String {
 
 /// A number above 0, on the command line.
 pub fn above_zero(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|&number: &f64| number > 0.0).ok_or_else(|| format!("{text} is not a number above 0"))
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("{text} is not a number above 0"))
 }
 
 /// A whole number above 0, on the command line.

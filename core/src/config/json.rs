@@ -29,6 +29,12 @@ impl Config {
                 return Err(Error::Config(format!("{bias} is true, but models with biases are not supported")));
             }
         }
+        if let Some(activation) = fields.string("hidden_act").filter(|name| !["silu", "swish"].contains(name)) {
+            return Err(Error::Config(format!("hidden_act is {activation:?}, but only silu is supported")));
+        }
+        if fields.number("partial_rotary_factor")?.is_some_and(|share| share != 1.0) {
+            return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
+        }
         let hidden_size = fields.size("hidden_size")?;
         let num_attention_heads = fields.size("num_attention_heads")?;
         let config = Self {
@@ -54,7 +60,8 @@ impl Config {
                 None | Some(Value::Null) => None,
                 Some(_) => Some(fields.size("sliding_window")?),
             },
-            bos_token_id: fields.0.get("bos_token_id").and_then(Value::as_u64).map(|id| id as u32),
+            bos_token_id: fields.ids("bos_token_id")?.first().copied(),
+            eos_token_ids: fields.ids("eos_token_id")?,
         };
         config.check()?;
         Ok(config)
@@ -95,7 +102,11 @@ impl Config {
                 scaling => json!(scaling),
             },
             "bos_token_id": self.bos_token_id,
-            "eos_token_id": null,
+            "eos_token_id": match &self.eos_token_ids[..] {
+                [] => Value::Null,
+                [id] => json!(id),
+                ids => json!(ids),
+            },
         });
         if !plain {
             value["attention_type"] = json!(self.attention);
@@ -169,6 +180,21 @@ impl Fields<'_> {
                 value.as_f64().map(Some).ok_or_else(|| Error::Config(format!("{name} is {value}, not a number")))
             }
         }
+    }
+
+    /// A token id, a list of them, or none.
+    fn ids(&self, name: &str) -> Result<Vec<u32>> {
+        let value = self.0.get(name).unwrap_or(&Value::Null);
+        let list = match value {
+            Value::Null => Vec::new(),
+            Value::Array(list) => list.clone(),
+            id => vec![id.clone()],
+        };
+        let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
+        list.iter()
+            .map(id)
+            .collect::<Option<_>>()
+            .ok_or_else(|| Error::Config(format!("{name} is {value}, not a token id")))
     }
 
     fn structure<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {

@@ -9,6 +9,9 @@ pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeS
 use crate::dope::DopeHeads;
 use crate::error::{Error, Result};
 
+/// More than any model has; a broken number must not fill the memory.
+const MOST_LAYERS: usize = 4096;
+
 /// Shape of the model and how it reads positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -54,6 +57,8 @@ pub struct Config {
     pub dope_heads: Option<DopeHeads>,
     /// First token of every text.
     pub bos_token_id: Option<u32>,
+    /// Tokens that end a text; where there are none, answers end with their sentence.
+    pub eos_token_ids: Vec<u32>,
 }
 
 /// HeadScale (Wang et al. 2024): a temperature for each head, fitted at one length.
@@ -116,12 +121,53 @@ impl Config {
         self
     }
 
-    /// Whether the sizes fit together.
+    /// How far the checkpoint was already extended when it was trained, as Llama 3.1 was from 8192 to 131072 tokens: at s = 1
+    /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C.
+    pub fn trained_factor(&self) -> f64 {
+        let context = self.max_position_embeddings;
+        match self.rope.scaling.original_context() {
+            Some(original) if original < context => {
+                self.rope.scaling.factor().unwrap_or(context as f64 / original as f64)
+            }
+            _ => 1.0,
+        }
+    }
+
+    /// The s that the config asks for beyond C: that of its scaling, unless C has it in already.
+    pub fn extension_factor(&self) -> f64 {
+        if self.trained_factor() > 1.0 { 1.0 } else { self.rope.scaling.factor().unwrap_or(1.0) }
+    }
+
+    /// Whether the sizes fit together and the parameters make sense.
     ///
     /// # Errors
     /// Names the first that does not.
     pub fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(message));
+        if self.num_hidden_layers > MOST_LAYERS {
+            return fail(format!(
+                "num_hidden_layers is {} but no more than {MOST_LAYERS} are supported",
+                self.num_hidden_layers
+            ));
+        }
+        if self.max_position_embeddings < 2 {
+            return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
+        }
+        for (name, number) in
+            [("rms_norm_eps", self.rms_norm_eps), ("softmax_scale", self.softmax_scale.unwrap_or(1.0))]
+        {
+            if !(number.is_finite() && number > 0.0) {
+                return fail(format!("{name} is {number} but must be above 0"));
+            }
+        }
+        for (name, number) in [
+            ("temperature_coefficient", self.temperature_coefficient),
+            ("rope_min_frequency", self.rope.rope_min_frequency),
+        ] {
+            if !(number.is_finite() && number >= 0.0) {
+                return fail(format!("{name} is {number} but must be at least 0"));
+            }
+        }
         if self.num_key_value_heads > self.num_attention_heads
             || !self.num_attention_heads.is_multiple_of(self.num_key_value_heads)
         {
@@ -136,9 +182,7 @@ impl Config {
         if !(self.rope.rope_theta.is_finite() && self.rope.rope_theta > 1.0) {
             return fail(format!("rope_theta is {} but must be above 1", self.rope.rope_theta));
         }
-        if self.softmax_scale.is_some_and(|scale| !(scale.is_finite() && scale > 0.0)) {
-            return fail("softmax_scale must be above 0".into());
-        }
+        self.rope.scaling.check()?;
         if let Some(HeadScales { factor, scales }) = &self.head_scales {
             let fits = scales.len() == self.num_hidden_layers
                 && scales.iter().all(|layer| layer.len() == self.num_attention_heads)
@@ -149,9 +193,6 @@ impl Config {
         }
         if let Some(dope) = &self.dope_heads {
             dope.check(self.num_hidden_layers, self.num_attention_heads)?;
-        }
-        if self.scalable_softmax && self.max_position_embeddings < 2 {
-            return fail("scalable_softmax needs max_position_embeddings of at least 2".into());
         }
         Ok(())
     }

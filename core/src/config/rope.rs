@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::{Error, Result};
+
 /// `rope_parameters`, or `rope_theta` with `rope_scaling`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RopeParameters {
@@ -40,15 +42,65 @@ pub enum RopeScaling {
 }
 
 impl RopeScaling {
-    /// The extension factor that the config asks for; 1 without one.
-    pub fn factor(&self) -> f64 {
+    /// The extension factor that the config names.
+    pub fn factor(&self) -> Option<f64> {
         match self {
-            Self::Default => 1.0,
-            Self::Linear { factor } | Self::Dynamic { factor } => *factor,
-            Self::Yarn(parameters) => parameters.factor,
-            Self::Llama3(parameters) => parameters.factor,
-            Self::Longrope(parameters) => parameters.factor.unwrap_or(1.0),
+            Self::Default => None,
+            Self::Linear { factor } | Self::Dynamic { factor } => Some(*factor),
+            Self::Yarn(parameters) => Some(parameters.factor),
+            Self::Llama3(parameters) => Some(parameters.factor),
+            Self::Longrope(parameters) => parameters.factor,
         }
+    }
+
+    /// The context before the scaling, where the config tells it from `max_position_embeddings`.
+    pub fn original_context(&self) -> Option<usize> {
+        match self {
+            Self::Default | Self::Linear { .. } | Self::Dynamic { .. } => None,
+            Self::Yarn(parameters) => parameters.original_max_position_embeddings,
+            Self::Llama3(parameters) => parameters.original_max_position_embeddings,
+            Self::Longrope(parameters) => parameters.original_max_position_embeddings,
+        }
+    }
+
+    /// Whether its numbers can scale anything.
+    ///
+    /// # Errors
+    /// Names the first that cannot.
+    pub(super) fn check(&self) -> Result<()> {
+        let fail = |message: &str| Err(Error::Config(format!("rope parameters: {message}")));
+        let is_positive = |number: f64| number.is_finite() && number > 0.0;
+        if self.factor().is_some_and(|factor| !(factor.is_finite() && factor >= 1.0)) {
+            return fail("factor must be at least 1");
+        }
+        if self.original_context().is_some_and(|context| context < 2) {
+            return fail("original_max_position_embeddings must be at least 2");
+        }
+        match self {
+            Self::Yarn(YarnParameters { beta_fast, beta_slow, attention_factor, .. }) => {
+                if !(is_positive(*beta_slow) && beta_fast.is_finite() && beta_fast > beta_slow) {
+                    return fail("beta_slow must be above 0 and beta_fast above it");
+                }
+                if attention_factor.is_some_and(|factor| !is_positive(factor)) {
+                    return fail("attention_factor must be above 0");
+                }
+            }
+            Self::Llama3(Llama3Parameters { low_freq_factor, high_freq_factor, .. }) => {
+                if !(is_positive(*low_freq_factor)
+                    && high_freq_factor.is_finite()
+                    && high_freq_factor > low_freq_factor)
+                {
+                    return fail("low_freq_factor must be above 0 and high_freq_factor above it");
+                }
+            }
+            Self::Longrope(LongRopeParameters { short_factor, long_factor, attention_factor, .. }) => {
+                if !short_factor.iter().chain(long_factor).chain(attention_factor).all(|&factor| is_positive(factor)) {
+                    return fail("every factor of longrope must be above 0");
+                }
+            }
+            Self::Default | Self::Linear { .. } | Self::Dynamic { .. } => {}
+        }
+        Ok(())
     }
 }
 

@@ -91,11 +91,11 @@ impl LayerCache {
         (part(&self.keys), part(&self.values))
     }
 
-    /// Drops what is no longer seen; if that is not half of the buffer, doubles it, so that copying costs a constant
-    /// per token.
+    /// Drops what is no longer seen, and leaves as much room again as there is left, so that copying costs a constant per
+    /// token: behind a sliding window the buffer stays bounded, elsewhere it doubles.
     fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
-        let capacity = if past + seq > capacity / 2 + 1 { (2 * capacity).max(past + seq) } else { capacity };
+        let capacity = capacity.max(2 * past).max(past + seq);
         let shape = [batch, heads, capacity.next_multiple_of(BLOCK), head_dim];
         let from = self.len - past;
         for buffer in [&mut self.keys, &mut self.values] {

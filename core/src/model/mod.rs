@@ -15,7 +15,6 @@ use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNor
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 pub use self::cache::Cache;
-pub use self::weights::Precision;
 
 pub use self::attention::Watch;
 use self::attention::{Attention, Layer, View};

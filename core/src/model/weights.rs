@@ -13,15 +13,6 @@ use super::Model;
 use crate::config::Config;
 use crate::error::{Error, Result};
 
-/// How numbers are stored in the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
-    /// 32 bits.
-    F32,
-    /// 16 bits.
-    F16,
-}
-
 impl Model {
     /// Weights for pretraining: norms at 1, matrices N(0, 1/√hidden), those back into the residual smaller by
     /// √(2·layers) as in GPT-2, the embedding N(0, 0.5).
@@ -72,33 +63,25 @@ impl Model {
         })
     }
 
-    /// The bytes of `model.safetensors`.
+    /// The bytes of `model.safetensors`, in F32.
     ///
     /// # Errors
     /// If the device fails, or a weight is NaN or infinite: a broken model must not replace a good one.
-    pub async fn to_safetensors(&self, precision: Precision) -> Result<Vec<u8>> {
+    pub async fn to_safetensors(&self) -> Result<Vec<u8>> {
         let mut collected = Collect::default();
         self.visit(&mut collected);
         let mut stored = BTreeMap::new();
         for (name, tensor) in collected.tensors {
             let shape = tensor.shape;
             let data = tensor.flat.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-            let dtype = match precision {
-                Precision::F32 => DType::F32,
-                Precision::F16 => DType::F16,
-            };
             if !data.iter::<f32>().all(f32::is_finite) {
                 return Err(Error::NotFinite(name));
             }
-            stored.insert(name, (shape, data.convert_dtype(dtype).as_bytes().to_vec()));
+            stored.insert(name, (shape, data.convert_dtype(DType::F32).as_bytes().to_vec()));
         }
-        let dtype = match precision {
-            Precision::F32 => Dtype::F32,
-            Precision::F16 => Dtype::F16,
-        };
         let views = stored
             .iter()
-            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(dtype, shape.clone(), bytes)?)))
+            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes)?)))
             .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
         let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
         views

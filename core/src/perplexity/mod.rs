@@ -8,7 +8,7 @@ use std::ops::Range;
 use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
 
 #[cfg(feature = "train")]
-pub use self::cell::{PARTS, PerplexityCell, TextLoss, merge};
+pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
@@ -18,7 +18,7 @@ use crate::positions::Positions;
 /// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean.
 ///
 /// # Errors
-/// If there are fewer than two tokens, one is outside the vocabulary, or the device fails.
+/// If there are fewer than two tokens, one is outside the vocabulary, a loss is not finite, or the device fails.
 pub async fn token_losses(model: &Model, config: &Config, positions: &Positions, ids: &[u32]) -> Result<Vec<f32>> {
     if ids.len() < 2 {
         return Err(Error::Zero("the number of tokens to predict"));
@@ -41,6 +41,9 @@ pub async fn token_losses(model: &Model, config: &Config, positions: &Positions,
         let chosen = log_probabilities.gather(1, tensor(target, [seq, 1]));
         let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
         losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
+    }
+    if !losses.iter().all(|loss| loss.is_finite()) {
+        return Err(Error::NotFinite("losses".into()));
     }
     Ok(losses)
 }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 pub enum Method {
     /// Rotary positions as trained.
     Rope,
-    /// Rotary positions as trained, of the last C tokens of the text alone.
+    /// Rotary positions as trained, of the first token and the last ones, as many as fit into C together with the answer.
     Crop,
     /// Position interpolation.
     Pi,
@@ -107,7 +107,7 @@ impl Method {
     /// Positions for reading `factor` times the training context (s; 1 is the training context itself).
     ///
     /// # Errors
-    /// If the factor is not at least 1, or the config lacks what the method needs.
+    /// If the factor is not at least 1, the config lacks what the method needs, or the model is already extended by another.
     pub fn positions(self, config: &Config, factor: f64) -> Result<Positions> {
         if !(factor.is_finite() && factor >= 1.0) {
             return Err(Error::Method {
@@ -115,6 +115,17 @@ impl Method {
                 reason: format!("the extension factor is {factor} but must be at least 1"),
             });
         }
+        // Frequencies that were scaled in training are part of the model: its own method scales them further.
+        let trained = config.trained_factor();
+        let goes_on = self == Self::of(config) && matches!(self, Self::Yarn | Self::Llama3 | Self::LongRope);
+        if trained > 1.0 && !goes_on && !matches!(self, Self::Drope | Self::Nope | Self::Alibi) {
+            let reason = format!(
+                "its frequencies are already scaled by {trained} for its context of {}; use the method of its rope_type, or drope",
+                config.max_position_embeddings
+            );
+            return Err(Error::Method { method: self.name(), reason });
+        }
+        let factor = if goes_on { factor * trained } else { factor };
         Ok(match self {
             Self::Rope | Self::Crop => rope::positions(config),
             Self::Pi => pi::positions(config, factor),
@@ -139,7 +150,7 @@ impl Method {
         matches!(self, Self::DopeParts | Self::DopeAll | Self::DopeGaussian)
     }
 
-    /// How many of a text's last tokens the model is given; `None`: all.
+    /// How many tokens of a text and its answer the model is given, the first and the last ones; `None`: all.
     pub fn keeps(self, config: &Config) -> Option<usize> {
         (self == Self::Crop).then_some(config.max_position_embeddings)
     }

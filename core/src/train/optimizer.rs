@@ -12,7 +12,7 @@ use crate::model::Model;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
-    /// AdamW (.9, .95) for everything; decay 0.1 on matrices.
+    /// AdamW (.9, .95) for everything; decay on matrices.
     AdamW,
     /// Muon (Jordan 2024) for the matrices inside the blocks, with steps of AdamW's size
     /// (Moonshot, arXiv 2502.16982); AdamW for the embedding and the norms.

@@ -118,17 +118,15 @@ impl Case {
     }
 }
 
-fn ids_tensor(ids: &[u32], device: &Device) -> Tensor<2, Int> {
+/// `[1, seq]`
+pub fn ids_tensor(ids: &[u32], device: &Device) -> Tensor<2, Int> {
     let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
     Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)
 }
 
-fn largest_difference(found: &[f32], expected: &[f32]) -> f32 {
+/// Largest difference of two lists of equal length; infinite where either holds NaN, which must not pass as small.
+pub fn largest_difference(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    // NaN must not pass as small.
-    found
-        .iter()
-        .zip(expected)
-        .map(|(a, b)| if a.is_finite() { (a - b).abs() } else { f32::INFINITY })
-        .fold(0.0, f32::max)
+    let differences = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
+    differences.map(|difference| if difference.is_nan() { f32::INFINITY } else { difference }).fold(0.0, f32::max)
 }

@@ -73,7 +73,7 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Continue a prompt.
+    /// Continue a prompt, to the model's end-of-text token; where its config names none, to the end of the sentence.
     Generate {
         #[command(flatten)]
         reading: Reading,
@@ -84,7 +84,7 @@ enum Command {
         #[arg(long, default_value_t = 64)]
         max_new_tokens: usize,
         /// 0 takes the most likely token, above 0 samples.
-        #[arg(long, default_value_t = 0.0)]
+        #[arg(long, default_value_t = 0.0, value_parser = at_least_zero)]
         temperature: f64,
         /// Seed of the sampling.
         #[arg(long, default_value_t = 0)]
@@ -138,7 +138,7 @@ enum Command {
         /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
         #[arg(long)]
         data: Option<PathBuf>,
-        /// Folder of the models to begin with; those that are missing are trained into models in --out.
+        /// Folder of the shipped models; what other models a section needs is trained into models in --out.
         #[arg(long, default_value = "models")]
         models: PathBuf,
         /// Folder of the recipes.
@@ -201,6 +201,12 @@ enum Search {
     },
 }
 
+/// A number that is not below 0, on the command line.
+fn at_least_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("{text} is not a number of at least 0"))
+}
+
 /// Runs a command.
 pub fn run(cli: Cli) -> Result<()> {
     match cli.command {
@@ -210,25 +216,30 @@ pub fn run(cli: Cli) -> Result<()> {
             fit_scale::run(&model, kind, documents as usize, seed, device)
         }
         Command::Logits { reading, ids, out } => {
-            logits::write(&reading.model, &ids, |config| reading.positions(config), &out, reading.device)
+            let config = reading.config()?;
+            logits::write(&reading.model, &config, &reading.positions(&config)?, &ids, &out, reading.device)
         }
         Command::Generate { reading, prompt, max_new_tokens, temperature, seed, context } => {
-            let request = generate::Request {
+            let config = reading.config()?;
+            let reach = config.max_position_embeddings as f64 * reading.factor(&config);
+            generate::run(&generate::Request {
                 folder: &reading.model,
+                config: &config,
+                method: reading.method(&config),
+                positions: &reading.positions(&config)?,
                 prompt: &prompt,
                 max_new_tokens,
                 temperature,
                 seed,
-                context,
+                context: context.unwrap_or(reach as usize),
                 device: reading.device,
-            };
-            generate::run(&request, |config| {
-                Ok((reading.method(config), reading.positions(config)?, reading.factor(config)))
             })
         }
-        Command::Inspect { reading } => inspect::print(&reading.model, |config| {
-            Ok((reading.positions(config)?, reading.method(config), reading.factor(config)))
-        }),
+        Command::Inspect { reading } => {
+            let config = reading.config()?;
+            let (method, factor) = (reading.method(&config), reading.factor(&config));
+            inspect::print(&reading.model, &config, method, &reading.positions(&config)?, factor)
+        }
         Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
         Command::Eval(Eval::Niah(request)) => evaluate::niah(&request).map(|_| ()),
         Command::Eval(Eval::Ppl(request)) => perplexity::run(&request).map(|_| ()),

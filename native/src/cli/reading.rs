@@ -8,6 +8,7 @@ use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;
+use crate::model_folder;
 use crate::sweep::{above_zero, method_names, positions};
 
 /// A model and how to read it.
@@ -22,7 +23,7 @@ pub struct Reading {
     #[arg(long)]
     factor: Option<f64>,
     /// Temperature of the logits instead of the config's 1 + c·ln s.
-    #[arg(long)]
+    #[arg(long, value_parser = above_zero)]
     beta: Option<f64>,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]
@@ -37,14 +38,18 @@ impl Reading {
         self.method.unwrap_or_else(|| Method::of(config))
     }
 
+    /// The model's config, with the cut that is asked for.
+    pub fn config(&self) -> Result<Config> {
+        Ok(model_folder::config(&self.model)?.with_cut(self.cut))
+    }
+
     /// A config's scaling is part of the model as long as its own method reads it.
     pub fn factor(&self, config: &Config) -> f64 {
-        let own = if self.method(config) == Method::of(config) { config.rope.scaling.factor() } else { 1.0 };
+        let own = if self.method(config) == Method::of(config) { config.extension_factor() } else { 1.0 };
         self.factor.unwrap_or(own)
     }
 
     pub fn positions(&self, config: &Config) -> Result<Positions> {
-        let config = &config.clone().with_cut(self.cut);
         positions(config, self.method(config), self.factor(config), self.beta)
     }
 }

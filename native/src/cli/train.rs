@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::device::DeviceChoice;
 use crate::recipe::Recipe;
+use crate::sweep::at_least_one;
 use crate::train;
 
 #[derive(Args)]
@@ -30,7 +31,7 @@ pub struct Train {
     #[arg(long, default_value_t = 200)]
     save_every: usize,
     /// Pause after this update: the model so far is in the folder `checkpoint` in --out, and --resume goes on.
-    #[arg(long)]
+    #[arg(long, value_parser = at_least_one)]
     until: Option<usize>,
 }
 
@@ -45,6 +46,7 @@ impl Train {
             threads: self.threads,
             save_every: self.save_every.max(1),
             until: self.until,
+            how_to_go_on: "go on with --resume",
         })
     }
 }

@@ -216,6 +216,7 @@ impl<'a> Lab<'a> {
             threads: 1,
             save_every: 200,
             until,
+            how_to_go_on: "the same command goes on",
         })?;
         Ok(out)
     }

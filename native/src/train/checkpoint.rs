@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::model::{Model, Precision};
+use drope_core::model::Model;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::Optimizer;
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub fn save(
 ) -> Result<()> {
     let state = State { recipe: toml::to_string(recipe)?, ..state.clone() };
     files::replace_folder(&folder(out), |new| {
-        model_folder::save(new, config, model, tokenizer, Precision::F32)?;
+        model_folder::save(new, config, model, tokenizer)?;
         files::write(&new.join("optimizer.bin"), &optimizer.to_bytes()?)?;
         files::write(&new.join("state.json"), serde_json::to_string(&state)?.as_bytes())
     })

@@ -9,7 +9,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail, ensure};
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
-use drope_core::model::{Model, Precision};
+use drope_core::model::Model;
 use drope_core::positions::{Method, partial_drop_cutoff, rnope_swa_window};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, Optimizer, batch};
@@ -32,6 +32,8 @@ pub struct Options<'a> {
     pub save_every: usize,
     /// Updates after which to pause: the checkpoint is a model's folder, of a run cut short.
     pub until: Option<usize>,
+    /// What a stopped run tells its user to do.
+    pub how_to_go_on: &'a str,
 }
 
 /// Steps done of the unfinished run in `out`; `None` where there is none.
@@ -70,6 +72,12 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
         );
     }
     let tokenizer = model_folder::tokenizer(from, &config)?;
+    if let Some(word) = tokenizer.unknown_word("special magic number")? {
+        bail!(
+            "the tokenizer in {} does not know {word:?}, but the documents of recalibration are in English",
+            from.display()
+        );
+    }
     match drop.positions {
         Dropped::All => config.attention = drop.attention_type,
         Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
@@ -104,6 +112,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
+        eos_token_ids: Vec::new(),
     }
 }
 
@@ -114,6 +123,7 @@ fn run(
     tokenizer: &Tokenizer,
     initial: impl FnOnce(&Config, &burn::tensor::Device) -> Result<Model>,
 ) -> Result<()> {
+    files::check_writable(&options.out.join("model.safetensors"))?;
     let Chosen { device, is_cpu } = device::open(options.device)?;
     // One kernel at a time in each thread: at this size more threads inside a kernel only wait for each other.
     if is_cpu {
@@ -128,16 +138,23 @@ fn run(
         Some(_) => {
             bail!("{} holds an unfinished run; go on with --resume, or choose another --out", options.out.display())
         }
+        None if options.out.join("model.safetensors").exists() => {
+            bail!("{} holds a finished model; choose another --out", options.out.display())
+        }
         None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
         None => (checkpoint::State::default(), initial(config, &device)?, fresh),
     };
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
     }
+    if options.until == Some(state.step) {
+        return Ok(());
+    }
     let mut model = Some(model);
     interrupt::watch()?;
     let mut progress = Progress::start(options.out, &state, recipe)?;
-    let batches = batches_ahead(recipe, tokenizer, state.step);
+    let bos = config.bos_token_id.or(tokenizer.bos()).unwrap_or_default();
+    let batches = batches_ahead(recipe, tokenizer, bos, state.step);
     for batch in batches {
         let current = model.take().context("the model is always put back")?;
         let learning_rate = recipe.schedule.at(state.step, recipe.steps);
@@ -145,7 +162,7 @@ fn run(
         let (updated, norm) =
             optimizer.step(current, step.gradients, learning_rate, recipe.max_gradient_norm).with_context(|| {
                 format!(
-                    "training broke at step {}; go on from the last checkpoint with a lower schedule.peak",
+                    "training broke at step {}; start again in another --out with a lower schedule.peak",
                     state.step
                 )
             })?;
@@ -158,7 +175,7 @@ fn run(
             checkpoint::save(options.out, &state, recipe, config, &updated, tokenizer, &optimizer)?;
         }
         if stopped {
-            let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
+            let message = format!("stopped at step {} of {}; {}", state.step, recipe.steps, options.how_to_go_on);
             return Err(interrupt::Stopped(message).into());
         }
         if paused {
@@ -170,23 +187,22 @@ fn run(
     }
     ensure!(
         state.step == recipe.steps,
-        "no document can be made for step {}; mend the recipe's [documents] and [curriculum], and go on with --resume",
+        "no document can be made for step {}; mend the recipe's [documents] and [curriculum], and start again in another --out",
         state.step
     );
     let model = model.context("the model is always put back")?;
-    model_folder::save(options.out, config, &model, tokenizer, Precision::F32)?;
+    model_folder::save(options.out, config, &model, tokenizer)?;
     files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
     progress.finish(&state)?;
     checkpoint::remove(options.out)
 }
 
 /// Batches made by a thread of its own, a few ahead of the step that needs them.
-fn batches_ahead(recipe: &Recipe, tokenizer: &Tokenizer, from: usize) -> mpsc::IntoIter<Batch> {
+fn batches_ahead(recipe: &Recipe, tokenizer: &Tokenizer, bos: u32, from: usize) -> mpsc::IntoIter<Batch> {
     let (send, receive) = mpsc::sync_channel(4);
     let (recipe, tokenizer) = (recipe.clone(), tokenizer.clone());
     std::thread::spawn(move || {
         let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-        let bos = tokenizer.bos().unwrap_or_default();
         for step in from..recipe.steps {
             let batch = batch(
                 recipe.seed,
