@@ -4,6 +4,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -38,6 +40,11 @@ fn keep(name: &str, value: &Value) -> Result<()> {
 
 /// Serves `dist/` on a free port of this machine until the test ends.
 fn serve() -> Result<u16> {
+    serve_but_for(Arc::default())
+}
+
+/// The same, without the worker's wasm while `is_broken`.
+fn serve_but_for(is_broken: Arc<AtomicBool>) -> Result<u16> {
     let dist = root().join("dist");
     ensure!(dist.join("index.html").exists(), "dist/index.html is missing: `trunk build --release` first");
     let server = tiny_http::Server::http("127.0.0.1:0").map_err(|error| anyhow::anyhow!(error))?;
@@ -54,9 +61,10 @@ fn serve() -> Result<u16> {
                 _ => "application/octet-stream",
             };
             let header = tiny_http::Header::from_bytes("content-type", kind).expect("a valid header");
+            let is_missing = path == "worker_bg.wasm" && is_broken.load(Ordering::Relaxed);
             let _ = match std::fs::read(dist.join(path)) {
-                Ok(bytes) => request.respond(tiny_http::Response::from_data(bytes).with_header(header)),
-                Err(_) => request.respond(tiny_http::Response::empty(404)),
+                Ok(bytes) if !is_missing => request.respond(tiny_http::Response::from_data(bytes).with_header(header)),
+                _ => request.respond(tiny_http::Response::empty(404)),
             };
         }
     });
@@ -190,7 +198,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
     let share = 100.0 * best.needle_of_question;
     // WebDriver gives the sign's unbreakable space as a plain one.
-    let best = format!("layer {}, head {} gives the needle most, {share:.0} %", best.layer + 1, best.head + 1);
+    let best = format!("layer {}, head {} gives the needle most, {share:.0} %", best.layer, best.head);
     let options = Options {
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: tokenizer.sentence_ends(),
@@ -249,6 +257,26 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     browser.click("run").await?;
     browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_could_not_start_is_started_anew() -> Result<()> {
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let address = format!("http://127.0.0.1:{}/", serve_but_for(is_broken.clone())?);
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{address}?extension=8")).await?;
+    browser.wait("#error", 60, |text| text.contains("The worker stopped") && text.contains("Press Run")).await?;
+    is_broken.store(false, Ordering::Relaxed);
+    browser.click("run").await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    // Another method is chosen while the first one answers: its column stays empty, whatever still arrives.
+    browser.wait("#left .question", 60, |text| text.contains("magic")).await?;
+    browser.client.find(Locator::Id("left-method")).await?.select_by_value("rope").await?;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!((browser.text("left-answer").await?, browser.text("right-answer").await?), Default::default());
+    browser.click("run").await?;
+    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
     Ok(())
 }
 

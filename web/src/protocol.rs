@@ -35,6 +35,18 @@ pub enum Request {
     Stop,
 }
 
+impl Request {
+    /// Number of the run that it begins.
+    pub fn run(&self) -> Option<u32> {
+        match self {
+            Self::Answer(Comparison { run, .. }) | Self::Look(Comparison { run, .. }) | Self::Measure { run, .. } => {
+                Some(*run)
+            }
+            Self::Start { .. } | Self::Stop => None,
+        }
+    }
+}
+
 /// One question to both methods.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -76,6 +88,8 @@ pub enum BackendChoice {
 /// From the worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Reply {
+    /// The worker is there.
+    Awake,
     /// The backend is chosen.
     Ready {
         /// `WebGPU` or `CPU`.
@@ -102,6 +116,8 @@ pub enum Reply {
         question: String,
         /// Right values.
         references: Vec<String>,
+        /// Whether their order counts.
+        ordered: bool,
         /// Tokens of the prompt.
         tokens: usize,
         /// Training context.
@@ -167,6 +183,8 @@ pub enum Reply {
     },
     /// Something went wrong.
     Failed {
+        /// Number of the run; none while the backend was chosen.
+        run: Option<u32>,
         /// What, and what to do, in a sentence.
         message: String,
     },

@@ -3,8 +3,9 @@
 use drope_core::positions::Method;
 use leptos::prelude::*;
 
+use super::client;
 use super::controls::{Choice, explain, title};
-use super::state::{Answer, State};
+use super::state::{Answer, Asked, Running, State};
 
 /// Both methods, side by side.
 #[component]
@@ -38,33 +39,36 @@ fn Column(state: State, column: usize) -> impl IntoView {
     };
     view! {
         <article id=side class=move || format!("column {}", verdict())>
-            <Choice id=["left-method", "right-method"][column] label=["Left", "Right"][column]
+            <Choice id=["left-method", "right-method"][column] label=["First method", "Second method"][column]
                 value=Signal::derive(move || method.get().name()) options=methods
                 on_choose=move |name: String| if let Ok(chosen) = name.parse() {
-                    // What another method answered is not this one's.
+                    // What another method answers or answered is not this one's.
+                    if state.running.get_untracked() == Some(Running::Answer) {
+                        client::stop(state);
+                    }
                     answer.set(Answer::default());
                     method.set(chosen);
                 } />
             <p class="explain">{move || explain(method.get())}</p>
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
-            <p class="answer" id=["left-answer", "right-answer"][column] aria-live="polite">
-                {move || answer.with(|answer| marked(answer, &references(state)))}
+            <p class="answer" id=["left-answer", "right-answer"][column]>
+                {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
             </p>
-            <p class="verdict">{move || answer.with(|answer| sentence(answer, &references(state)))}</p>
+            <p class="verdict" aria-live="polite">
+                {move || state.asked.with(|asked| answer.with(|answer| sentence(answer, asked.as_ref())))}
+            </p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
     }
 }
 
-fn references(state: State) -> Vec<String> {
-    state.asked.with(|asked| asked.as_ref().map(|asked| asked.references.clone()).unwrap_or_default())
-}
-
 /// The answer with right, wrong and missing characters marked against the references, value by value.
-fn marked(answer: &Answer, references: &[String]) -> Vec<AnyView> {
+fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
+    let mut references: Vec<&str> =
+        asked.map_or(Vec::new(), |asked| asked.references.iter().map(String::as_str).collect());
+    let ordered = asked.is_none_or(|asked| asked.ordered);
     let letters: Vec<char> = answer.text.chars().collect();
     let mut runs = letters.chunk_by(|a, b| a.is_alphanumeric() == b.is_alphanumeric()).peekable();
-    let mut references = references.iter();
     let mut views = Vec::new();
     while let Some(run) = runs.next() {
         let text: String = run.iter().collect();
@@ -73,7 +77,11 @@ fn marked(answer: &Answer, references: &[String]) -> Vec<AnyView> {
             views.push(view! { <span>{text}</span> }.into_any());
             continue;
         }
-        let wanted: Vec<char> = references.next().map(|reference| reference.chars().collect()).unwrap_or_default();
+        // In a list without order a value is compared with the one that it begins like, if there is one.
+        let like = |reference: &&str| !ordered && reference.starts_with(&text);
+        let at = references.iter().position(like).unwrap_or(0);
+        let wanted: Vec<char> =
+            if references.is_empty() { Vec::new() } else { references.remove(at).chars().collect() };
         for (at, letter) in run.iter().enumerate() {
             let class = if wanted.get(at) == Some(letter) { "hit" } else { "miss" };
             views.push(view! { <span class=class>{letter.to_string()}</span> }.into_any());
@@ -89,9 +97,11 @@ fn marked(answer: &Answer, references: &[String]) -> Vec<AnyView> {
 }
 
 /// The outcome and the speed in words: colours alone do not reach every reader.
-fn sentence(answer: &Answer, references: &[String]) -> Option<String> {
+fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
     let done = answer.done?;
-    let outcome =
-        if done.exact { "Found.".to_owned() } else { format!("Wrong; the text says {}.", references.join(", ")) };
+    let outcome = match asked {
+        Some(asked) if !done.exact => format!("Wrong; the text says {}.", asked.references.join(", ")),
+        _ => "Found.".to_owned(),
+    };
     Some(format!("{outcome} Read {:.0} tokens/s, wrote {:.0} tokens/s.", done.prefill, done.decode))
 }

@@ -5,9 +5,9 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{ErrorEvent, MessageEvent, Worker};
 
-use super::state::{Answer, Asked, CellKey, Done, Live, Loading, Look, Running, State};
+use super::state::{Answer, Asked, CellKey, Done, Engine, Live, Loading, Look, Running, State};
 use crate::BUILD;
-use crate::protocol::{Comparison, MethodName, Question, Reply, Request};
+use crate::protocol::{BackendChoice, Comparison, MethodName, Question, Reply, Request};
 
 thread_local! {
     static WORKER: std::cell::RefCell<Option<Worker>> = const { std::cell::RefCell::new(None) };
@@ -18,6 +18,7 @@ pub const TRIALS: usize = 50;
 
 /// Starts the worker and lets it choose a backend.
 pub fn connect(state: State) {
+    state.engine.set(Engine::Loading);
     match spawn(state) {
         Ok(worker) => {
             WORKER.replace(Some(worker));
@@ -34,10 +35,15 @@ fn spawn(state: State) -> Result<Worker, wasm_bindgen::JsValue> {
     // The worker's own script is made here, since its parts need the build's name against stale caches.
     let base = document().base_uri()?.unwrap_or_default();
     let at = |file: &str| web_sys::Url::new_with_base(&format!("{file}?v={BUILD}"), &base).map(|url| url.href());
+    // Messages that arrive before the wasm does wait; a failure to load it must reach `onerror`, which rejections do not.
     let script = format!(
-        "self.addEventListener('message', function hold(e) {{ (self.held ||= []).push(e.data); }});\
+        "const held = [], hold = (event) => held.push(event.data);\
+         self.addEventListener('message', hold);\
          importScripts('{}');\
-         wasm_bindgen({{ module_or_path: '{}' }}).then(() => (self.held || []).splice(0).forEach((data) => self.onmessage({{ data }})));",
+         wasm_bindgen({{ module_or_path: '{}' }}).then(() => {{\
+           self.removeEventListener('message', hold);\
+           held.forEach((data) => self.onmessage({{ data }}));\
+         }}).catch((error) => setTimeout(() => {{ throw error; }}));",
         at("worker.js")?,
         at("worker_bg.wasm")?
     );
@@ -55,8 +61,13 @@ fn spawn(state: State) -> Result<Worker, wasm_bindgen::JsValue> {
     worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
     let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
-        let reason = event.message();
-        fail(state, format!("The worker stopped ({reason}); reload the page, or add ?backend=cpu to its address."));
+        // What is left of it answers nothing more; the next run starts another.
+        if let Some(worker) = WORKER.take() {
+            worker.terminate();
+        }
+        state.backend_choice.set(BackendChoice::Cpu);
+        state.engine.set(Engine::Stopped);
+        fail(state, format!("The worker stopped ({}). Press Run to start it anew, on the CPU.", event.message()));
     });
     worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
     on_error.forget();
@@ -76,6 +87,12 @@ fn send(request: &Request) {
 /// Asks both methods.
 pub fn ask(state: State) {
     let run = begin(state, Running::Answer);
+    // On a phone they lie below the form.
+    if let Ok(Some(answers)) = document().query_selector(".answers") {
+        let options = web_sys::ScrollIntoViewOptions::new();
+        options.set_block(web_sys::ScrollLogicalPosition::Nearest);
+        answers.scroll_into_view_with_scroll_into_view_options(&options);
+    }
     state.asked.set(None);
     for answer in state.answers {
         answer.set(Answer::default());
@@ -121,6 +138,7 @@ pub fn measure(state: State, cell: CellKey) {
 pub fn stop(state: State) {
     state.run.update(|run| *run += 1);
     state.running.set(None);
+    state.loading.set(None);
     send(&Request::Stop);
 }
 
@@ -128,6 +146,9 @@ fn begin(state: State, what: Running) -> u32 {
     state.run.update(|run| *run += 1);
     state.running.set(Some(what));
     state.error.set(None);
+    if state.engine.get_untracked() == Engine::Stopped {
+        connect(state);
+    }
     state.run.get_untracked()
 }
 
@@ -141,21 +162,23 @@ fn fail(state: State, message: String) {
 fn take(state: State, reply: Reply) {
     let is_current = |run| run == state.run.get_untracked();
     match reply {
+        Reply::Awake => state.engine.set(Engine::Choosing),
         Reply::Ready { backend, note } => {
             state.loading.set(None);
-            state.backend.set(Some((backend, note)));
+            state.engine.set(Engine::Chosen { backend, note });
         }
         Reply::Loading { model, received, total } => {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Loading { model, received, total }));
         }
-        Reply::Asked { run, haystack, question, references, tokens, context } if is_current(run) => {
+        Reply::Asked { run, haystack, question, references, ordered, tokens, context } if is_current(run) => {
             state.loading.set(None);
-            let asked = Some(Asked { haystack, question, references, tokens, context });
-            // Answers to another question do not stay beside this one.
+            let asked = Some(Asked { haystack, question, references, ordered, tokens, context });
+            // What was seen with another question does not stay beside this one.
             if state.asked.get_untracked() != asked {
-                for answer in state.answers {
-                    answer.set(Answer::default());
+                for column in 0..2 {
+                    state.answers[column].set(Answer::default());
+                    state.looks[column].set(None);
                 }
                 state.asked.set(asked);
             }
@@ -174,14 +197,18 @@ fn take(state: State, reply: Reply) {
             state.looks[column].set(Some(Look { method: method.0, extension, heads }));
         }
         Reply::Trial { run, correct, done } if is_current(run) => {
+            state.loading.set(None);
             if let Some(Running::Cell(cell)) = state.running.get_untracked() {
                 state.live.update(|live| {
                     live.insert(cell, Live { correct, done });
                 });
             }
         }
-        Reply::Finished { run } if is_current(run) => state.running.set(None),
-        Reply::Failed { message } => fail(state, message),
+        Reply::Finished { run } if is_current(run) => {
+            state.running.set(None);
+            state.loading.set(None);
+        }
+        Reply::Failed { run, message } if run.is_none_or(is_current) => fail(state, message),
         // Of a run that was stopped.
         _ => {}
     }

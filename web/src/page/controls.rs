@@ -6,12 +6,12 @@ use drope_core::positions::Method;
 use leptos::prelude::*;
 
 use super::client;
-use super::state::{EXTENSIONS, Running, State};
+use super::state::{EXTENSIONS, State};
 
 /// Form of the question.
 #[component]
 pub fn Controls(state: State) -> impl IntoView {
-    let is_running = move || matches!(state.running.get(), Some(Running::Answer | Running::Look));
+    let is_running = move || state.running.get().is_some();
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         client::ask(state);
@@ -61,8 +61,29 @@ pub fn Controls(state: State) -> impl IntoView {
                 <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| client::stop(state)>"Stop"</button>
             </div>
         </form>
+        <p class="examples">
+            "For example: "
+            {EXAMPLES.map(|(name, task, extension, methods)| view! {
+                <button type="button" on:click=move |_| {
+                    state.task.set(task);
+                    state.values.set(Values::Numbers);
+                    state.extension.set(extension);
+                    for (signal, method) in state.methods.into_iter().zip(methods) {
+                        signal.set(method);
+                    }
+                    client::ask(state);
+                }>{name}</button>
+            }).collect_view()}
+        </p>
     }
 }
+
+/// Comparisons that show something whatever the seed: the second is close, and the third is not won by DroPE.
+const EXAMPLES: [(&str, Task, usize, [Method; 2]); 3] = [
+    ("RoPE as trained breaks", Task::MultiKey, 4, [Method::Drope, Method::Rope]),
+    ("YaRN keeps up", Task::MultiKey, 8, [Method::Drope, Method::Yarn]),
+    ("two keys at once", Task::MultiQuery, 8, [Method::Drope, Method::PDrope]),
+];
 
 /// A labelled list to choose from.
 #[component]
@@ -95,7 +116,7 @@ pub fn title(method: Method) -> &'static str {
         Method::DynamicNtk => "Dynamic NTK",
         Method::Yarn => "YaRN",
         Method::YarnAsPrinted => "YaRN as printed",
-        Method::Llama3 => "Llama 3",
+        Method::Llama3 => "Llama 3's scaling",
         Method::LongRope => "LongRoPE",
         Method::DopeParts => "DoPE by parts",
         Method::DopeAll => "DoPE by all",
@@ -131,7 +152,7 @@ pub fn explain(method: Method) -> &'static str {
         }
         Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
         Method::Drope => {
-            "No positions at all: removed after training, then recalibrated within the training context, where filler counts as many copies of itself."
+            "No positions at all: removed after training, then recalibrated within the training context, where filler counts as many copies of itself and logits grow with the length (both are ours)."
         }
         Method::PDrope => {
             "Only the frequencies that never turn once in the context are removed; then recalibrated as DroPE."

@@ -43,7 +43,7 @@ fn Text(asked: Asked) -> impl IntoView {
     }
     let trained = format!("width:{:.1}%", 100.0 * asked.context as f64 / asked.tokens.max(asked.context) as f64);
     let caption = format!(
-        "{} tokens, {:.1} times the training context of {}. The shaded part of the strip is as much as the models ever saw at once in training; the strong mark is the needle that is asked for.",
+        "{} tokens, {:.1} times the training context of {}. The shaded part of the strip is as much as the models ever saw at once in training; strong marks are what is asked for.",
         asked.tokens,
         asked.tokens as f64 / asked.context as f64,
         asked.context
@@ -54,6 +54,6 @@ fn Text(asked: Asked) -> impl IntoView {
             {marks}
         </div>
         <p class="hint">{caption}</p>
-        <div class="text" tabindex="0">{text}<span class="asked">{asked.question}</span></div>
+        <div class="text" tabindex="0" role="region" aria-label="Text of the haystack">{text}<span class="asked">{asked.question}</span></div>
     }
 }

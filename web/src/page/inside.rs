@@ -19,8 +19,8 @@ pub fn Inside(state: State) -> impl IntoView {
         <section class="inside" aria-label="Inside">
             <h2>"Inside the models"</h2>
             <p class="hint">
-                "A model that finds the needle has a head that looks at it while reading the question. The longer the text, the thinner \
-                 attention spreads: its entropy grows towards the bound, where every token gets the same."
+                "A model that finds the needle has a head that looks at it while reading the question. In other heads attention \
+                 spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same."
             </p>
             <button id="look" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
             <div class="answers">
@@ -46,8 +46,8 @@ fn Heads(look: Look) -> impl IntoView {
          {:.1} of at most {:.1} nats.",
         title(look.method),
         look.extension,
-        best.layer + 1,
-        best.head + 1,
+        best.layer,
+        best.head,
         percent(best.needle_of_question),
         best.entropy,
         best.entropy_bound
@@ -59,10 +59,10 @@ fn Heads(look: Look) -> impl IntoView {
                 <caption class="hint">"Attention on the needle, of the token of the question that looks at it most"</caption>
                 <thead><tr>
                     <td></td>
-                    {(1..=heads).map(|head| view! { <th scope="col">{format!("head {head}")}</th> }).collect_view()}
+                    {(0..heads).map(|head| view! { <th scope="col">{format!("head {head}")}</th> }).collect_view()}
                 </tr></thead>
                 <tbody>
-                    {(1..).zip(layers).map(|(number, heads): (usize, Vec<HeadLook>)| view! {
+                    {(0..).zip(layers).map(|(number, heads): (usize, Vec<HeadLook>)| view! {
                         <tr>
                             <th scope="row">{format!("layer {number}")}</th>
                             {heads.iter().map(|head| view! {

@@ -1,4 +1,4 @@
-//! The page. Everything on it can be used before the weights are there.
+//! The page below its heading, which index.html has. Everything on it can be used before the weights are there.
 
 mod answers;
 mod client;
@@ -10,12 +10,15 @@ mod state;
 
 use leptos::prelude::*;
 
-use self::state::State;
+use self::state::{Engine, State};
 
 /// Entry point of the page's wasm.
 pub fn start() {
     console_error_panic_hook::set_once();
     mount_to_body(App);
+    if let Some(notice) = document().get_element_by_id("starting") {
+        notice.remove();
+    }
 }
 
 /// The whole page.
@@ -25,15 +28,6 @@ fn App() -> impl IntoView {
     client::connect(state);
     state.keep_address();
     view! {
-        <header>
-            <h1>"Reading past the training context"</h1>
-            <p>
-                "These small language models were trained on texts of at most 256 tokens. Plain rotary positions break beyond that. "
-                <strong>"DroPE"</strong>
-                " removes the position embeddings after training and recalibrates at the same length. "
-                "Ask both sides for a number hidden in a text up to sixteen times longer, and see which one still finds it."
-            </p>
-        </header>
         <main>
             <controls::Controls state />
             <Status state />
@@ -68,13 +62,17 @@ fn Status(state: State) -> impl IntoView {
             }
         })
     };
-    let backend = move || match state.backend.get() {
-        Some((name, note)) => format!("Computing on {name}: {note}."),
-        None => "Choosing where to compute: comparing WebGPU with the CPU…".to_owned(),
+    let backend = move || match state.engine.get() {
+        Engine::Loading => "Loading the program that runs the models…".to_owned(),
+        Engine::Choosing => "Choosing where to compute: comparing WebGPU with the CPU…".to_owned(),
+        Engine::Chosen { backend, note } => format!("Computing on {backend}: {note}."),
+        Engine::Stopped => "Not computing.".to_owned(),
     };
+    let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
     view! {
         <section class="status" aria-label="Status">
             <p id="backend" role="status">{backend}</p>
+            <progress hidden=move || !is_loading() aria-label="Loading the program"></progress>
             {loading}
             <p id="error" role="alert" hidden=move || state.error.get().is_none()>{move || state.error.get()}</p>
         </section>

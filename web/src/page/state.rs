@@ -33,8 +33,8 @@ pub struct State {
     pub methods: [RwSignal<Method>; 2],
     /// Which backend was asked for.
     pub backend_choice: RwSignal<BackendChoice>,
-    /// Backend and why, once chosen.
-    pub backend: RwSignal<Option<(String, String)>>,
+    /// Where the models compute.
+    pub engine: RwSignal<Engine>,
     /// Weights on their way.
     pub loading: RwSignal<Option<Loading>>,
     /// What went wrong.
@@ -51,6 +51,24 @@ pub struct State {
     pub looks: [RwSignal<Option<Look>>; 2],
     /// Cells of the grid that were run here.
     pub live: RwSignal<HashMap<CellKey, Live>>,
+}
+
+/// The worker, from the page's first moment on.
+#[derive(Clone, PartialEq)]
+pub enum Engine {
+    /// Its wasm is on its way.
+    Loading,
+    /// It compares WebGPU with the CPU.
+    Choosing,
+    /// It computes.
+    Chosen {
+        /// `WebGPU` or `CPU`.
+        backend: String,
+        /// Why, in a sentence.
+        note: String,
+    },
+    /// It failed, and is started anew by the next run.
+    Stopped,
 }
 
 /// Bytes of a model so far and in all.
@@ -106,6 +124,8 @@ pub struct Asked {
     pub question: String,
     /// Right values.
     pub references: Vec<String>,
+    /// Whether their order counts.
+    pub ordered: bool,
     /// Tokens of the prompt.
     pub tokens: usize,
     /// Training context.
@@ -158,7 +178,8 @@ impl State {
             _ => BackendChoice::Auto,
         };
         Self {
-            task: RwSignal::new(read(get("task")).unwrap_or(Task::MultiKey)),
+            // The models of the page were not taught the words of pass keys.
+            task: RwSignal::new(read(get("task")).filter(|&task| task != Task::Passkey).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
@@ -168,7 +189,7 @@ impl State {
                 RwSignal::new(read(get("right")).unwrap_or(Method::Yarn)),
             ],
             backend_choice: RwSignal::new(backend),
-            backend: RwSignal::new(None),
+            engine: RwSignal::new(Engine::Loading),
             loading: RwSignal::new(None),
             error: RwSignal::new(None),
             run: RwSignal::new(0),

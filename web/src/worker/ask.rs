@@ -147,6 +147,7 @@ fn asked(run: u32, book: &Book, sample: &Sample, tokens: usize) -> Reply {
         haystack: sample.haystack.iter().map(|sentence| (sentence.text.clone(), sentence.kind)).collect(),
         question: sample.question.clone(),
         references: sample.references.clone(),
+        ordered: sample.ordered,
         tokens,
         context: book.config.max_position_embeddings,
     }

@@ -30,7 +30,8 @@ pub async fn choose(choice: BackendChoice) -> Result<(Library, Reply), String> {
 async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
     let gpu = Device::wgpu_options().init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
-    let files = files("nano-rope").await?;
+    let files = files("nano-rope").await;
+    let files = files.map_err(|error| format!("WebGPU was not compared, because {}", error.trim_end_matches('.')))?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
     // NaN must not pass as small.

@@ -53,6 +53,9 @@ async fn fetch(path: &str, progress: &dyn Fn(f64, f64)) -> Result<Vec<u8>, JsVal
 
 /// The cache of this build; those of other builds are deleted.
 async fn open_cache() -> Result<Cache, JsValue> {
+    if !scope().is_secure_context() {
+        return Err("no cache without a secure context".into());
+    }
     let name = format!("drope-{BUILD}");
     let caches = scope().caches()?;
     let names: js_sys::Array = JsFuture::from(caches.keys()).await?.dyn_into()?;

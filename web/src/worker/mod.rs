@@ -14,7 +14,7 @@ use wasm_bindgen::prelude::Closure;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
 use self::library::Library;
-use crate::protocol::{Comparison, Reply, Request};
+use crate::protocol::{Reply, Request};
 
 /// What the worker holds between two messages.
 struct Worker {
@@ -32,12 +32,7 @@ pub fn start() {
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
-        worker.current.set(match &request {
-            Request::Answer(Comparison { run, .. })
-            | Request::Look(Comparison { run, .. })
-            | Request::Measure { run, .. } => Some(*run),
-            Request::Start { .. } | Request::Stop => None,
-        });
+        worker.current.set(request.run());
         worker.queue.borrow_mut().push_back(request);
         if !worker.busy.replace(true) {
             wasm_bindgen_futures::spawn_local(drain(worker.clone(), library.clone()));
@@ -46,16 +41,18 @@ pub fn start() {
     scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     // The handler lives as long as the worker.
     on_message.forget();
+    reply(&Reply::Awake);
 }
 
 /// Carries out requests until there are none.
 async fn drain(worker: Rc<Worker>, library: Rc<RefCell<Option<Library>>>) {
     loop {
         let Some(request) = worker.queue.borrow_mut().pop_front() else { break };
+        let run = request.run();
         // Requests come one at a time, so the library is never borrowed twice.
         let mut held = library.take();
         if let Err(message) = carry_out(&worker, &mut held, request).await {
-            reply(&Reply::Failed { message });
+            reply(&Reply::Failed { run, message });
         }
         library.replace(held);
     }
