@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, at, by_length, percent, perplexity, picture, standing, summaries, table};
+use super::report::{Section, at, by_length, percent, perplexity, picture, summaries, table};
+use super::standing::standing;
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -61,8 +62,13 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let twice = |name: &str| at(&scores.iter().find(|(known, _)| *known == name)?.1, 2);
     let verdict = match (twice("YaRN"), twice("cropped RoPE")) {
         (Some(yarn), Some(crop)) => {
-            let (sentence, is_above) = standing("YaRN", yarn, &[("cropping", crop)]);
-            let holds = if is_above { "does not hold here: YaRN finds far needles" } else { "holds here" };
+            let place = standing(yarn, &[("cropping", crop)]);
+            let sentence = place.sentence("YaRN", yarn);
+            let holds = if place.is_first() {
+                "does not hold here: YaRN finds far needles"
+            } else {
+                "is not contradicted here"
+            };
             format!("{sentence} The paper's finding, that YaRN retrieves no more than a cropped text, {holds}.")
         }
         _ => "Not measured.".to_owned(),

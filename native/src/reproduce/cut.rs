@@ -52,7 +52,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
                     .chain(extensions.iter().map(cell))
                     .collect(),
             );
-            if cells.first().is_some_and(|cell| cell.accuracy >= 0.9) {
+            if at(&cells, 1).is_some_and(|cell| cell.accuracy >= 0.9) {
                 free = Some(kept);
             }
             numbers.push(

@@ -8,7 +8,8 @@ use drope_core::results::Cell;
 use serde_json::json;
 
 use super::lab::{Ask, Lab};
-use super::report::{Section, percent, standing, table};
+use super::report::{Section, percent, table};
+use super::standing::standing;
 use crate::dope;
 
 /// Queries or keys, r, number of heads, stage, order: rows of the paper's table that did best in some column.
@@ -79,8 +80,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             .max_by(|a, b| a.1.accuracy.total_cmp(&b.1.accuracy));
         if let (Some((name, best)), Some(ntk)) = (best, find(&rows[0].1, extension, sinks)) {
             let noisy = if sinks > 0 { ", noisy" } else { "" };
-            let (sentence, is_above) = standing(name, &best, &[("NTK", &ntk)]);
-            let holds = if is_above { "holds" } else { "does not show here" };
+            let place = standing(&best, &[("NTK", &ntk)]);
+            let sentence = place.sentence(name, &best);
+            let holds = if place.is_first() { "holds" } else { "does not show here" };
             sentences.push(format!("- The best of DoPE{noisy}: {sentence} That DoPE gains {holds}."));
         }
     }

@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result};
 use drope_core::niah::Task;
+use drope_core::perplexity::{PerplexityCell, excess};
 use drope_core::positions::Method;
 use drope_core::train::Schedule;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, at, percent, summaries, table};
+use super::report::{Section, apart, at, percent, summaries, table};
 use crate::recipe::{PositionEmbedding, Recipe};
 
 const PAPER: &str = "500 M parameters, 16 B tokens, perplexity at the end by the step of the drop: 0 K (NoPE) 23.77, 8 K 22.42, \
@@ -29,12 +30,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     // At the rate that RoPE's schedule has there, in place of a fresh rise to its peak.
     let on_from = |step| Schedule { peak: rope.schedule.at(step, BUDGET), ..partial.schedule.clone() };
     let gentle = |step| Recipe { schedule: on_from(step), ..partial.clone() };
+    // The trunk goes on from drop to drop, so the early ones come first.
     for (name, steps, recipe) in [
         ("drop-time-50", 4000, &paper),
+        ("drop-time-gentle-50", 4000, &gentle(4000)),
+        ("drop-time-gentle-75", 6000, &gentle(6000)),
         ("drop-time-87", 7000, &paper),
         ("drop-time-partial-87", 7000, &partial),
         ("drop-time-gentle-87", 7000, &gentle(7000)),
-        ("drop-time-gentle-50", 4000, &gentle(4000)),
     ] {
         if lab.is_measured(FILE, name)? {
             continue;
@@ -53,6 +56,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ("100 % (RoPE, never dropped)", "nano-rope", Method::Rope),
         ("87.5 %, frequencies below 2π/C alone, with copies and SSMax", "drop-time-partial-87", Method::PDrope),
         ("the same, at the learning rate of RoPE's schedule", "drop-time-gentle-87", Method::PDrope),
+        ("the same, after 75 %", "drop-time-gentle-75", Method::PDrope),
         ("the same, after 50 %", "drop-time-gentle-50", Method::PDrope),
         ("100 %, dropped without recalibration", "nano-rope", Method::Drope),
     ];
@@ -63,17 +67,18 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         let cells = lab.niah(FILE, model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
         let scores = EXTENSIONS.map(|s| percent(at(&cells, s)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
-        ends.push((name, loss.perplexity));
         numbers.push(json!({ "dropped after": name, "perplexity": summaries([&loss]), "multi-key": cells }));
+        ends.push(loss);
     }
     let header = EXTENSIONS.into_iter().map(|s| format!("multi-key {s}×"));
     let header: Vec<String> =
         ["dropped after", "perplexity at 1×"].map(str::to_owned).into_iter().chain(header).collect();
-    let [nope, half, most, rope, partial, gentle, early, _] = ends[..] else {
+    let [nope, half, most, rope, partial, gentle, middle, early, _] = &ends[..] else {
         anyhow::bail!("the systems are not those of the table")
     };
-    let holds = nope.1 > half.1 && half.1 > most.1;
-    let beside_rope = |end: (&str, f64)| format!("{:.2} ({:+.1} %)", end.1, 100.0 * (end.1 / rope.1 - 1.0));
+    let is_better = |one, other| excess(one, other).is_some_and(|(_, [_, high])| high < 0.0);
+    let holds = is_better(half, nope) && is_better(most, half);
+    let beside_rope = |end: &PerplexityCell| format!("{:.2} ({})", end.perplexity, apart(end, rope));
     Ok(Some(Section {
         title: "When to drop (DroPE paper, table 6; 7 in another version)",
         paper: PAPER.into(),
@@ -85,14 +90,16 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ),
         verdict: format!(
             "Perplexity at 1x after 0, 50 and 87.5 %, beside RoPE's {:.2}: {}, {}, {}; that the later drop is the better one {}. \
-             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there; so after 50 %: {}.",
-            rope.1,
+             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there; so after 75 %: {}, \
+             and after 50 %: {}.",
+            rope.perplexity,
             beside_rope(nope),
             beside_rope(half),
             beside_rope(most),
             if holds { "holds here" } else { "does not hold here" },
             beside_rope(partial),
             beside_rope(gentle),
+            beside_rope(middle),
             beside_rope(early)
         ),
         numbers: json!(numbers),

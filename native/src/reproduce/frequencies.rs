@@ -56,9 +56,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             .into(),
         body,
         verdict: format!(
-            "The paper's picture {}: the lowest frequency is halved at s = 2 by PI, NTK, YaRN and Llama 3. Its printed formula \
-             of YaRN equals PI.",
-            if holds { "holds" } else { "does not hold" }
+            "The paper's picture {} by PI, NTK, YaRN and Llama 3. Its printed formula of YaRN equals PI.",
+            if holds { "holds: at s = 2 the lowest frequency is halved" } else { "does not hold: the lowest frequency is not halved" }
         ),
         numbers: json!(numbers),
         charts,

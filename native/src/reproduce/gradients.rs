@@ -72,7 +72,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         body,
         verdict: format!(
             "RoPE's gradient is the higher one in {} of {layers} layers (diagonal) and {} of {layers} (token before): the \
-             paper's ordering {}, by factors of {least:.2} to {most:.2} (the paper's gap is far wider and grows with depth). Means of {runs} random models and texts of {} tokens.",
+             paper's ordering {}, by factors of {least:.2} to {most:.2}. Means of {runs} random models and texts of {} tokens.",
             higher(0),
             higher(1),
             if all { "holds in all of them" } else { "does not hold in all of them" },

@@ -1,13 +1,13 @@
 //! Figure 2 of the DroPE paper: the loss of RoPE, NoPE and DroPE.
 
-use anyhow::Result;
-use drope_core::perplexity::PerplexityCell;
+use anyhow::{Context, Result};
+use drope_core::perplexity::{PerplexityCell, excess};
 use drope_core::positions::Method;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{EXTENSIONS, Lab, Step};
-use super::report::{Section, perplexity, picture, summaries, table};
+use super::report::{Section, apart, perplexity, picture, summaries, table};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
 const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
@@ -38,13 +38,13 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         let measured = lab.perplexity(model, method, None, &EXTENSIONS)?;
         cells.extend(measured.into_iter().filter(|cell| cell.extension == 1).map(|cell| (name, cell)));
     }
-    let rope = cells.iter().find(|(name, _)| *name == "RoPE").map_or(f64::NAN, |(_, cell)| cell.perplexity);
+    let rope = &cells.iter().find(|(name, _)| *name == "RoPE").context("nano-rope is not measured")?.1;
     let row = |(name, cell): &(&str, PerplexityCell)| {
         vec![
             (*name).to_owned(),
             format!("{:.3}", cell.loss),
             perplexity(Some(cell)),
-            format!("{:+.1} %", 100.0 * (cell.perplexity / rope - 1.0)),
+            apart(cell, rope),
             cell.answer_perplexity.map_or("–".into(), |answers| format!("{answers:.3}")),
         ]
     };
@@ -53,13 +53,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         .iter()
         .filter(|(name, _)| name.contains("DroPE"))
         .map(|(name, cell)| {
-            let apart = 100.0 * (cell.perplexity / rope - 1.0);
-            let within = if apart.abs() <= 2.0 || apart < 0.0 {
-                "within 2 % of RoPE or better"
-            } else {
-                "not within 2 % of RoPE"
-            };
-            format!("{name} ends {apart:+.1} % from RoPE at 1x: {within}.")
+            format!("{name} ends {} from RoPE at 1x: {}.", apart(cell, rope), within_two_percent(cell, rope))
         })
         .collect();
     let tokens = |model: &str| lab.curve(model).last().map_or(f64::NAN, |step| step.tokens);
@@ -87,6 +81,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         numbers: json!(summaries(cells.iter().map(|(_, cell)| cell))),
         charts: vec![("loss.svg".into(), svg)],
     }))
+}
+
+/// By the upper end of the interval: to be better is to be within.
+fn within_two_percent(ours: &PerplexityCell, rope: &PerplexityCell) -> &'static str {
+    match excess(ours, rope) {
+        Some((_, [_, high])) if high <= 0.02 => "within 2 % of RoPE or better",
+        Some((_, [low, _])) if low > 0.02 => "not within 2 % of RoPE",
+        _ => "whether that is within 2 % does not show",
+    }
 }
 
 fn smoothed(curve: &[Step], before: f64) -> Vec<(f64, f64)> {

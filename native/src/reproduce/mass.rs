@@ -68,7 +68,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             table(&header, &rows),
             picture("entropy.svg", &format!("Entropy of attention along texts of {longest}×, below its bound."))
         ),
-        verdict: format!("Of its attention at 1x, the head keeps on the needle at {longest}x: {}.", kept.join(", ")),
+        verdict: format!(
+            "At {longest}x the head still gives the needle this share of what it gave at 1x: {}.",
+            kept.join(", ")
+        ),
         numbers: json!(numbers),
         charts: vec![("entropy.svg".into(), svg)],
     }))

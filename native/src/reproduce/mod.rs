@@ -15,6 +15,7 @@ mod passkey;
 mod qk_norm;
 mod report;
 mod retrieval;
+mod standing;
 mod tasks;
 
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use anyhow::{Result, bail};
 use self::lab::Lab;
 use self::report::Section;
 use crate::device::DeviceChoice;
-use crate::interrupt;
+use crate::{files, interrupt};
 
 /// What `core reproduce` is told.
 pub struct Request {
@@ -77,6 +78,11 @@ pub fn section_names() -> String {
 pub fn run(request: &Request) -> Result<()> {
     if let Some(name) = request.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
         bail!("there is no section {name:?}; use {}", section_names());
+    }
+    // Sections of one kind beside a heading of the other would mislead.
+    let report = files::read_text(&request.out.join("README.md")).unwrap_or_default();
+    if !report.is_empty() && report::is_quick(&report) != request.quick {
+        bail!("{} holds a report of the other kind, full or --quick; choose another --out", request.out.display());
     }
     interrupt::watch()?;
     let lab = Lab::new(request)?;

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, by_length, percent, picture, standing, table};
+use super::report::{Section, by_length, percent, picture, table};
+use super::standing::standing;
 use crate::fit_scale::{self, Kind};
 use crate::recipe::PositionEmbedding;
 use crate::{files, model_folder};
@@ -73,10 +74,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     // What the paper says is better, and than what, by rows of the table.
     let claims = [(2, 0, 2), (3, 2, longest), (4, 3, longest)].map(|(better, worse, extension)| {
         let [ours, other] = [better, worse].map(|row: usize| whole(&rows[row].1, extension));
-        let (sentence, is_above) = standing(rows[better].0, &ours, &[(rows[worse].0, &other)]);
+        let place = standing(&ours, &[(rows[worse].0, &other)]);
         format!(
-            "{sentence} That {}.",
-            if is_above { "is the paper's order" } else { "the first is better, as in the paper, does not show" }
+            "{} That {}.",
+            place.sentence(rows[better].0, &ours),
+            if place.is_first() {
+                "is the paper's order"
+            } else {
+                "the first is better, as in the paper, does not show"
+            }
         )
     });
     Ok(Some(Section {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use drope_core::perplexity::PerplexityCell;
+use drope_core::perplexity::{PerplexityCell, excess};
 use drope_core::results::Cell;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ pub fn save(out: &Path, name: &str, section: &Section) -> Result<()> {
     let numbers = json!({ "title": section.title, "verdict": section.verdict, "numbers": section.numbers });
     files::write(&out.join(format!("{name}.json")), format!("{numbers:#}\n").as_bytes())?;
     let text = format!(
-        "## {}\n\n**The paper:** {}\n\n**Here:**\n\n{}\n\n**In a sentence:** {}\n",
+        "## {}\n\n**The paper:** {}\n\n**Here:**\n\n{}\n\n**Verdict:** {}\n",
         section.title,
         section.paper.trim(),
         section.body.trim(),
@@ -68,6 +68,11 @@ pub fn join(out: &Path, names: &[&str], quick: bool) -> Result<()> {
     }
     report.push_str(&there);
     files::write(&out.join("README.md"), report.as_bytes())
+}
+
+/// Whether a report is that of a quick run.
+pub fn is_quick(report: &str) -> bool {
+    report.contains("`core reproduce --quick`")
 }
 
 /// A Markdown table.
@@ -126,29 +131,14 @@ pub fn perplexity(cell: Option<&PerplexityCell>) -> String {
     })
 }
 
-/// Whether the intervals of two cells have a number in common.
-pub fn touch(one: &Cell, other: &Cell) -> bool {
-    one.ci95[1] >= other.ci95[0] && one.ci95[0] <= other.ci95[1]
-}
-
-/// How one method stands among others by their intervals: a sentence, and whether it is above all of them.
-pub fn standing(name: &str, ours: &Cell, others: &[(&str, &Cell)]) -> (String, bool) {
-    let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&str> {
-        others.iter().filter(|(_, cell)| test(cell)).map(|(name, _)| *name).collect()
-    };
-    let below = names(&|cell| cell.ci95[1] < ours.ci95[0]);
-    let above = names(&|cell| cell.ci95[0] > ours.ci95[1]);
-    let level = names(&|cell| touch(cell, ours));
-    let list = |names: &[&str]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let sentence = format!(
-        "At {}x {name} ({}) is above {}; not separable from {}; below {}.",
-        ours.extension,
-        percent(Some(ours)),
-        list(&below),
-        list(&level),
-        list(&above)
-    );
-    (sentence, !below.is_empty() && above.is_empty() && level.is_empty())
+/// `+5.3 % [4.6, 6.1]`: how far one perplexity lies above another's, on the same texts.
+pub fn apart(ours: &PerplexityCell, other: &PerplexityCell) -> String {
+    match excess(ours, other) {
+        Some((share, [low, high])) => {
+            format!("{:+.1} % [{:+.1}, {:+.1}]", 100.0 * share, 100.0 * low, 100.0 * high)
+        }
+        None => format!("{:+.1} %", 100.0 * (ours.perplexity / other.perplexity - 1.0)),
+    }
 }
 
 /// A picture in Markdown.

@@ -10,7 +10,8 @@ use drope_core::stats::wilson_of_mean;
 use serde_json::json;
 
 use super::lab::{Ask, EXTENSIONS, Lab};
-use super::report::{Section, at, by_length, row, standing, table, touch};
+use super::report::{Section, at, by_length, row, table};
+use super::standing::{ORDERING, Rows, judge, touch};
 
 /// Every system: its name, the model it reads with, and how.
 const SYSTEMS: [(&str, &str, Method); 14] = [
@@ -34,16 +35,13 @@ const SYSTEMS: [(&str, &str, Method); 14] = [
 const MORE: [(usize, usize); 2] = [(2, 4000), (4, 2000)];
 
 /// What is compared with all others: the paper's method, and ours.
-const JUDGED: [&str; 3] = [PAPERS, "DroPE", "partial DroPE"];
+pub const JUDGED: [&str; 3] = [PAPERS, "DroPE", "partial DroPE"];
 const PAPERS: &str = "DroPE as in the paper";
 
 const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 trials): RoPE 0.0 / 0.0 / 0.0, PI 0.0 / 0.0 / 0.0, \
     NTK 21.1 / 19.4 / 16.5, YaRN 17.8 / 0.5 / 14.6, ALiBi 5.2 / 0.0 / 1.1, NoPE 9.2 / 36.2 / 21.4, RNoPE-SWA 5.2 / 25.6 / 20.6, \
     DroPE 28.0 / 41.6 / 23.3. Table 10, at 2x / 4x / 8x: NTK 29.8 / 14.4 / 7.2, YaRN 48.3 / 25.6 / 12.2, \
     LongRoPE2 44.2 / 26.2 / 16.5, DroPE 74.9 / 55.0 / 52.2.";
-
-/// Systems and their scores.
-pub type Rows = Vec<(&'static str, Vec<Cell>)>;
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let tasks =
@@ -60,21 +58,27 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         if task != Task::MultiKey {
             // Several values are asked for: RULER counts those that are found.
             let shares = rows.into_iter().map(|(system, cells)| (system, shares(&cells))).collect();
-            parts.push((format!("{name}, share of values found (RULER's score)"), shares));
+            parts.push((format!("{name}, share of values found"), shares));
         } else if !lab.is_quick() {
             let rows = asked_again(lab, &rows)?;
-            let name = format!("{name}, asked again where DroPE's interval and another touch");
+            let name = format!("{name}, asked again");
             keep(&name, &rows);
             parts.push((name, rows));
         }
     }
-    let longer = || EXTENSIONS.into_iter().filter(|&s| s > 1);
-    let sentences = parts.iter().flat_map(|(name, rows)| longer().flat_map(move |s| compared(name, s, rows)));
+    let longer: Vec<usize> = EXTENSIONS.into_iter().filter(|&s| s > 1).collect();
+    let (places, sentences): (Vec<_>, Vec<_>) =
+        parts.iter().map(|(name, rows)| judge(name, &JUDGED, &longer, rows)).unzip();
+    let tables: String = parts.iter().map(|(name, rows)| scores(name, rows)).collect();
     Ok(Some(Section {
         title: "Retrieval beyond the training context (DroPE paper, tables 1 and 10)",
         paper: PAPER.into(),
-        body: parts.iter().map(|(name, rows)| scores(name, rows)).collect(),
-        verdict: format!("\n\n{}", sentences.collect::<Vec<_>>().join("\n")),
+        body: format!(
+            "*Asked again* has more questions where DroPE's interval and another's touched. *Share of values found* is RULER's \
+             score.\n\n{tables}Where DroPE stands among the others: first, or those that it is not above.\n\n{}",
+            table(&by_length("by their intervals", &longer), &places.concat())
+        ),
+        verdict: format!("{ORDERING}{}", sentences.join("\n")),
         numbers: json!(numbers),
         charts: Vec::new(),
     }))
@@ -92,34 +96,40 @@ fn every_system(lab: &Lab, task: Task) -> Result<Rows> {
             (false, ..) => 100,
         };
         // Its folder is not kept: what is measured stands in the ablation's file.
-        if model == "drope-plain" && task != Task::MultiKey {
-            continue;
+        let file = if name == PAPERS { "ablation.json" } else { "niah.json" };
+        if name == PAPERS {
+            if task != Task::MultiKey {
+                continue;
+            }
+            if !lab.is_quick() {
+                lab.ablated(file, model)?;
+            }
         }
-        let file = if model == "drope-plain" { "ablation.json" } else { "niah.json" };
         rows.push((name, lab.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
     }
     Ok(rows)
 }
 
-/// DroPE and those whose intervals touch its own, with more questions; without dynamic NTK, which reads token by token.
+/// DroPE and those whose intervals touch its own, with more questions; the other rivals as they were, and dynamic NTK too,
+/// which reads token by token.
 fn asked_again(lab: &Lab, rows: &Rows) -> Result<Rows> {
     let known = |name: &str, s: usize| at(&rows.iter().find(|(known, _)| *known == name)?.1, s);
     let mut again = Vec::new();
     for (name, model, method) in SYSTEMS {
-        let is_asked = name == "DroPE" || !(JUDGED.contains(&name) || method == Method::DynamicNtk);
+        if name != "DroPE" && JUDGED.contains(&name) {
+            continue;
+        }
         let mut cells = Vec::new();
-        for (extension, trials) in MORE.into_iter().filter(|_| is_asked) {
+        for (extension, trials) in MORE {
             let (Some(ours), Some(other)) = (known("DroPE", extension), known(name, extension)) else { continue };
-            if touch(ours, other) {
-                let ask = Ask::new(method, Task::MultiKey, vec![extension], trials);
-                let asked = lab.niah("niah-more.json", model, &ask)?;
-                // Who is not asked again yet still counts, as before.
-                cells.extend(if asked.is_empty() { vec![other.clone()] } else { asked });
-            }
+            let asked = if touch(ours, other) && method != Method::DynamicNtk {
+                lab.niah("niah-more.json", model, &Ask::new(method, Task::MultiKey, vec![extension], trials))?
+            } else {
+                Vec::new()
+            };
+            cells.extend(if asked.is_empty() { vec![other.clone()] } else { asked });
         }
-        if !cells.is_empty() {
-            again.push((name, cells));
-        }
+        again.push((name, cells));
     }
     Ok(again)
 }
@@ -143,26 +153,4 @@ fn shares(cells: &[Cell]) -> Vec<Cell> {
         Cell { accuracy: cell.string_match, ci95, ..cell.clone() }
     };
     cells.iter().map(share).collect()
-}
-
-/// A sentence for each that is judged: how it stands among the systems that are not.
-pub fn compared(task: &str, extension: usize, rows: &Rows) -> Vec<String> {
-    let others: Vec<(&str, &Cell)> = rows
-        .iter()
-        .filter(|(name, _)| !JUDGED.contains(name))
-        .filter_map(|(name, cells)| Some((*name, at(cells, extension)?)))
-        .collect();
-    let judged = rows.iter().filter(|(name, _)| JUDGED.contains(name));
-    judged
-        .filter_map(|(name, cells)| {
-            let (sentence, is_first) = standing(name, at(cells, extension)?, &others);
-            let order = match (*name == PAPERS, is_first) {
-                (true, true) => "The paper's ordering, DroPE first, holds",
-                (true, false) => "The paper's ordering, DroPE first, does not hold",
-                (false, true) => "It is first",
-                (false, false) => "That it is first does not show",
-            };
-            Some(format!("- {task}: {sentence} {order}."))
-        })
-        .collect()
 }

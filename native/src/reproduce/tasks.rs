@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::lab::{Ask, EXTENSIONS, Lab};
 use super::report::{Section, by_length, row, table};
-use super::retrieval::{Rows, compared};
+use super::retrieval::JUDGED;
+use super::standing::{ORDERING, Rows, judge};
 
 const SYSTEMS: [(&str, &str, Method); 7] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -40,7 +41,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         means.push((name, EXTENSIONS.into_iter().filter_map(|s| mean(&cells, s)).collect()));
     }
     let rows: Vec<_> = means.iter().map(|(name, cells)| row(name, cells, &EXTENSIONS)).collect();
-    let sentences = EXTENSIONS.iter().flat_map(|&s| compared("mean over tasks", s, &means));
+    let (places, sentence) = judge("mean over tasks", &JUDGED, &EXTENSIONS, &means);
     let numbers = means
         .iter()
         .map(|(name, cells)| json!({ "system": name, "means": cells.iter().map(summary).collect::<Vec<_>>() }));
@@ -51,11 +52,12 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             .into(),
         body: format!(
             "In its place the mean of RULER's score over {}, with numbers and words, each with the same weight. The interval \
-             is Wilson's for 100 questions of each of the eight.\n\n{}",
+             is Wilson's for 100 questions of each of the eight.\n\n{}{}",
             TASKS.map(Task::name).join(", "),
-            table(&by_length("share of values found", &EXTENSIONS), &rows)
+            table(&by_length("share of values found", &EXTENSIONS), &rows),
+            table(&by_length("not above", &EXTENSIONS), &places)
         ),
-        verdict: format!("\n\n{}", sentences.collect::<Vec<_>>().join("\n")),
+        verdict: format!("{ORDERING}{sentence}"),
         numbers: json!(numbers.collect::<Vec<_>>()),
         charts: Vec::new(),
     }))
