@@ -133,11 +133,11 @@ def entropies(model, ids):
 
 
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
-         drop_below=None, chosen=(), extra=None):
+         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR):
     torch.manual_seed(sum(map(ord, case)))
     config = LlamaConfig(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
-        num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=CONTEXT, tie_word_embeddings=tied,
+        num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=context, tie_word_embeddings=tied,
         rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
         attn_implementation="eager",
     )
@@ -191,7 +191,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     written = {
         "model_type": "llama_drope" if extra and "attention_type" in extra else "llama", "vocab_size": 48, "hidden_size": hidden_size,
         "intermediate_size": 56, "num_hidden_layers": layers, "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads, "head_dim": 16, "max_position_embeddings": CONTEXT,
+        "num_key_value_heads": kv_heads, "head_dim": 16, "max_position_embeddings": context,
         "tie_word_embeddings": tied, "rms_norm_eps": 1e-5, "rope_theta": theta, **(extra or {}),
     }
     folder = OUT / case
@@ -199,7 +199,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     (folder / "config.json").write_text(json.dumps(written, indent=2) + "\n")
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     save_file({"ids": ids[0], "logits": logits.contiguous(), **more}, folder / "expected.safetensors",
-              metadata={"method": method, "factor": str(FACTOR)})
+              metadata={"method": method, "factor": str(factor)})
     print(case, tuple(logits.shape))
 
 
@@ -223,6 +223,11 @@ if __name__ == "__main__":
     factors = {"short_factor": [1.0 + 0.1 * m for m in range(8)], "long_factor": [1.0 + 0.5 * m for m in range(8)]}
     make("longrope", "longrope", {"rope_type": "longrope", **scaled, **factors},
          extra={"rope_scaling": {"rope_type": "longrope", **factors}})
+    # Checkpoints that were extended before: their context is the extended one, and they are read as they are.
+    extended = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **scaled}
+    make("llama3-extended", "llama3", extended, context=4 * CONTEXT, factor=1.0, extra={"rope_scaling": extended})
+    extended = {"rope_type": "longrope", "original_max_position_embeddings": CONTEXT, **factors}
+    make("longrope-extended", "longrope", extended, context=4 * CONTEXT, factor=1.0, extra={"rope_scaling": extended})
     # Two query heads of one key head, of which one is chosen, and a layer with none.
     make("dope-parts", "dope-parts", layers=3, chosen=[(0, 1), (2, 0), (2, 3)])
     make("dope-all", "dope-all", layers=3, chosen=[(0, 1), (2, 0), (2, 3)])

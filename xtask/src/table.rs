@@ -1,4 +1,5 @@
-//! The results table of the README, written from the results file so that the two never differ.
+//! The results tables, written from the results files so that the two never differ: the README has the one that matters
+//! most, docs/results/README.md has all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,6 +9,11 @@ use serde_json::Value;
 use crate::Workplace;
 
 const RESULTS: &str = "docs/results/niah.json";
+/// Has DroPE as in the paper, whose model is not shipped.
+const ABLATION: (&str, &str) = ("docs/results/ablation.json", "drope-plain");
+/// Documents with tables, and the tasks and values of theirs; empty: all.
+const DOCUMENTS: [(&str, &[(&str, &str)]); 2] =
+    [("README.md", &[("multi-key", "numbers")]), ("docs/results/README.md", &[])];
 const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
 const END: &str = "<!-- end of results -->";
 /// Rows stand in the order in which they are compared, whatever the order in which they were measured.
@@ -31,35 +37,53 @@ const METHODS: [&str; 17] = [
     "p-drope",
 ];
 
-/// Writes the table into the README.
+/// Writes the tables into their documents.
 pub fn write(place: &Workplace) -> Result<()> {
-    let readme = place.root.join("README.md");
-    let new = updated(place)?;
-    std::fs::write(&readme, new).with_context(|| format!("cannot write {}", readme.display()))
-}
-
-/// Whether the README holds the table of the results file.
-pub fn check(place: &Workplace) -> Result<()> {
-    if std::fs::read_to_string(place.root.join("README.md"))? != updated(place)? {
-        bail!("the README's table is not that of {RESULTS}: run `cargo xtask table`");
+    for (document, wanted) in DOCUMENTS {
+        let path = place.root.join(document);
+        let new = updated(place, document, wanted)?;
+        std::fs::write(&path, new).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
 
-fn updated(place: &Workplace) -> Result<String> {
-    let readme = std::fs::read_to_string(place.root.join("README.md")).context("README.md is missing")?;
-    let results = std::fs::read_to_string(place.root.join(RESULTS)).with_context(|| format!("{RESULTS} is missing"))?;
-    let cells: Vec<Value> = serde_json::from_str(&results).with_context(|| format!("{RESULTS} is not a list"))?;
-    let start = readme.find(BEGIN).context("README.md has lost the mark before its table")? + BEGIN.len();
-    let end = readme.find(END).context("README.md has lost the mark behind its table")?;
-    Ok(format!("{}{}{}", &readme[..start], tables(&cells), &readme[end..]))
+/// Whether the documents hold the tables of the results files.
+pub fn check(place: &Workplace) -> Result<()> {
+    for (document, wanted) in DOCUMENTS {
+        if std::fs::read_to_string(place.root.join(document))? != updated(place, document, wanted)? {
+            bail!("{document} has not the tables of {RESULTS}: run `cargo xtask table`");
+        }
+    }
+    Ok(())
+}
+
+fn updated(place: &Workplace, document: &str, wanted: &[(&str, &str)]) -> Result<String> {
+    let text = std::fs::read_to_string(place.root.join(document)).with_context(|| format!("{document} is missing"))?;
+    let mut cells = read(place, RESULTS)?;
+    let (file, model) = ABLATION;
+    cells.extend(read(place, file)?.into_iter().filter(|cell| cell["model"] == model));
+    if !wanted.is_empty() {
+        cells.retain(|cell| wanted.iter().any(|&(task, values)| cell["task"] == task && cell["values"] == values));
+    }
+    let start =
+        text.find(BEGIN).with_context(|| format!("{document} has lost the mark before its tables"))? + BEGIN.len();
+    let end = text.find(END).with_context(|| format!("{document} has lost the mark behind its tables"))?;
+    Ok(format!("{}{}{}", &text[..start], tables(&cells), &text[end..]))
+}
+
+fn read(place: &Workplace, file: &str) -> Result<Vec<Value>> {
+    let text = std::fs::read_to_string(place.root.join(file)).with_context(|| format!("{file} is missing"))?;
+    serde_json::from_str(&text).with_context(|| format!("{file} is not a list"))
 }
 
 /// One table for each task and kind of values, a row a method, a column a length.
 fn tables(cells: &[Value]) -> String {
     let text = |cell: &Value, field: &str| cell[field].as_str().unwrap_or_default().to_owned();
     let mut groups: BTreeMap<(String, String), Vec<&Value>> = BTreeMap::new();
-    for cell in cells {
+    // Only questions as everybody is asked them; what was measured later comes later.
+    let is_special =
+        |cell: &&Value| ["depth", "sinks", "cut", "filler", "shard"].iter().any(|field| !cell[field].is_null());
+    for cell in cells.iter().filter(|cell| !is_special(cell)) {
         groups.entry((text(cell, "task"), text(cell, "values"))).or_default().push(cell);
     }
     let mut out = String::new();
@@ -76,7 +100,7 @@ fn tables(cells: &[Value]) -> String {
         for (model, method) in rows {
             out.push_str(&format!("| {model}, {method} |"));
             for extension in [1, 2, 4, 8] {
-                let cell = group.iter().find(|cell| {
+                let cell = group.iter().rfind(|cell| {
                     text(cell, "model") == model && text(cell, "method") == method && cell["extension"] == extension
                 });
                 let percent = |value: &Value| 100.0 * value.as_f64().unwrap_or_default();

@@ -160,13 +160,11 @@ impl Config {
                 return fail(format!("{name} is {number} but must be above 0"));
             }
         }
-        for (name, number) in [
-            ("temperature_coefficient", self.temperature_coefficient),
-            ("rope_min_frequency", self.rope.rope_min_frequency),
-        ] {
-            if !(number.is_finite() && number >= 0.0) {
-                return fail(format!("{name} is {number} but must be at least 0"));
-            }
+        if !(self.rope.rope_min_frequency.is_finite() && self.rope.rope_min_frequency >= 0.0) {
+            return fail(format!("rope_min_frequency is {} but must be at least 0", self.rope.rope_min_frequency));
+        }
+        if !self.temperature_coefficient.is_finite() {
+            return fail(format!("temperature_coefficient is {}, not a number", self.temperature_coefficient));
         }
         if self.num_key_value_heads > self.num_attention_heads
             || !self.num_attention_heads.is_multiple_of(self.num_key_value_heads)

@@ -28,7 +28,7 @@ macro_rules! case {
     };
 }
 
-pub const CASES: [Case; 18] = [
+pub const CASES: [Case; 20] = [
     case!("rope"),
     case!("rope-mha-tied"),
     case!("pi"),
@@ -43,6 +43,8 @@ pub const CASES: [Case; 18] = [
     case!("llama3"),
     case!("yarn-mscale"),
     case!("longrope"),
+    case!("llama3-extended"),
+    case!("longrope-extended"),
     case!("dope-parts"),
     case!("dope-all"),
     case!("alibi"),

@@ -17,6 +17,9 @@ const PAPER: &str = "500 M parameters, 16 B tokens, perplexity at the end by the
 /// Steps of every model here, before and after its drop.
 const BUDGET: usize = 8000;
 
+/// Steps before the late drop: 87.5 %.
+const LATE: usize = 7000;
+
 /// Results file of the scores.
 const FILE: &str = "drop-time.json";
 
@@ -28,16 +31,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let rope = lab.recipe("nano-rope.toml")?;
     let (paper, partial) = (lab.recipe("ablation/drope-plain.toml")?, lab.recipe("nano-p-drope.toml")?);
     // At the rate that RoPE's schedule has there, in place of a fresh rise to its peak.
-    let on_from = |step| Schedule { peak: rope.schedule.at(step, BUDGET), ..partial.schedule.clone() };
-    let gentle = |step| Recipe { schedule: on_from(step), ..partial.clone() };
+    let schedule = Schedule { peak: rope.schedule.at(LATE, BUDGET), ..partial.schedule.clone() };
+    let gentle = Recipe { schedule, ..partial.clone() };
     // The trunk goes on from drop to drop, so the early ones come first.
     for (name, steps, recipe) in [
         ("drop-time-50", 4000, &paper),
-        ("drop-time-gentle-50", 4000, &gentle(4000)),
-        ("drop-time-gentle-75", 6000, &gentle(6000)),
-        ("drop-time-87", 7000, &paper),
-        ("drop-time-partial-87", 7000, &partial),
-        ("drop-time-gentle-87", 7000, &gentle(7000)),
+        ("drop-time-87", LATE, &paper),
+        ("drop-time-partial-87", LATE, &partial),
+        ("drop-time-gentle-87", LATE, &gentle),
     ] {
         if lab.is_measured(FILE, name)? {
             continue;
@@ -56,8 +57,6 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ("100 % (RoPE, never dropped)", "nano-rope", Method::Rope),
         ("87.5 %, frequencies below 2π/C alone, with copies and SSMax", "drop-time-partial-87", Method::PDrope),
         ("the same, at the learning rate of RoPE's schedule", "drop-time-gentle-87", Method::PDrope),
-        ("the same, after 75 %", "drop-time-gentle-75", Method::PDrope),
-        ("the same, after 50 %", "drop-time-gentle-50", Method::PDrope),
         ("100 %, dropped without recalibration", "nano-rope", Method::Drope),
     ];
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
@@ -73,7 +72,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let header = EXTENSIONS.into_iter().map(|s| format!("multi-key {s}×"));
     let header: Vec<String> =
         ["dropped after", "perplexity at 1×"].map(str::to_owned).into_iter().chain(header).collect();
-    let [nope, half, most, rope, partial, gentle, middle, early, _] = &ends[..] else {
+    let [nope, half, most, rope, partial, gentle, _] = &ends[..] else {
         anyhow::bail!("the systems are not those of the table")
     };
     let is_better = |one, other| excess(one, other).is_some_and(|(_, [_, high])| high < 0.0);
@@ -90,17 +89,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ),
         verdict: format!(
             "Perplexity at 1x after 0, 50 and 87.5 %, beside RoPE's {:.2}: {}, {}, {}; that the later drop is the better one {}. \
-             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there; so after 75 %: {}, \
-             and after 50 %: {}.",
+             The partial drop after 87.5 %: {}, and {} at the learning rate that RoPE's schedule has there.",
             rope.perplexity,
             beside_rope(nope),
             beside_rope(half),
             beside_rope(most),
             if holds { "holds here" } else { "does not hold here" },
             beside_rope(partial),
-            beside_rope(gentle),
-            beside_rope(middle),
-            beside_rope(early)
+            beside_rope(gentle)
         ),
         numbers: json!(numbers),
         charts: Vec::new(),

@@ -43,11 +43,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         all.extend(cells);
     }
     let last = |name: &str| all.iter().find(|cell| cell.model == name && cell.extension == 16);
-    let verdict = match (last("nano-drope"), last("drope-plain")) {
-        (Some(ours), Some(plain)) => format!(
-            "At 16x, with no fit for the length, nano-drope answers {} and DroPE as in the paper at the same budget {}.",
-            percent(Some(ours)),
-            percent(Some(plain))
+    let verdict = match ["nano-drope", "drope-plain", "drope-copies", "drope-ssmax"].map(last) {
+        [ours @ Some(_), plain @ Some(_), copies, ssmax] => format!(
+            "At 16x, with no fit for the length, nano-drope answers {} and DroPE as in the paper at the same budget {}; with copies \
+             alone it is {}, with SSMax alone {}.",
+            percent(ours),
+            percent(plain),
+            percent(copies),
+            percent(ssmax)
         ),
         _ => "Not all of it is measured yet.".to_owned(),
     };
