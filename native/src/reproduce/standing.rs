@@ -95,3 +95,39 @@ pub fn judge(task: &str, judged: &[&str], extensions: &[usize], rows: &Rows) -> 
     }
     (lines, format!("- {task}: {}.", verdicts.join("; ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use drope_core::results::Cell;
+    use serde_json::json;
+
+    use super::judge;
+
+    /// A cell of one length whose interval reaches 0.05 to both sides.
+    fn cell(extension: usize, accuracy: f64) -> Cell {
+        let name = "";
+        serde_json::from_value(json!({
+            "model": name, "method": name, "task": name, "values": name, "extension": extension, "context": 0, "trials": 100,
+            "correct": 0, "accuracy": accuracy, "string_match": 0.0, "ci95": [accuracy - 0.05, accuracy + 0.05], "seed": 1,
+            "beta": 1.0,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn only_intervals_that_are_apart_make_a_first() {
+        let at = |accuracies: &[f64]| accuracies.iter().zip(1..).map(|(&share, s)| cell(s, share)).collect();
+        let rows = vec![
+            ("YaRN", at(&[0.5, 0.5, 0.5, 0.0])),
+            ("NTK", at(&[0.2, 0.85, 0.5, 0.0])),
+            // Never measured beyond the first length; judged ones are not each other's rivals.
+            ("PI", at(&[0.1])),
+            ("DroPE", at(&[0.7, 0.7, 0.55, 0.0])),
+            ("partial DroPE", at(&[0.7])),
+        ];
+        let (lines, verdict) = judge("single", &["DroPE", "partial DroPE"], &[1, 2, 3, 4], &rows);
+        assert_eq!(lines[0], ["single: DroPE", "**first**", "below NTK", "level with YaRN, NTK", "nobody answers"]);
+        assert_eq!(lines[1], ["single: partial DroPE", "**first**", "–", "–", "–"]);
+        assert_eq!(verdict, "- single: DroPE at 1x; partial DroPE at 1x.");
+    }
+}
