@@ -20,7 +20,7 @@ const METHODS: [(&str, &str, Method); 5] = [
 ];
 
 pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let trials = if lab.is_quick() { 60 } else { 500 };
+    let trials = if lab.is_quick() { 40 } else { 500 };
     let (mut perplexities, mut scores) = (Vec::new(), Vec::new());
     for (name, model, method) in METHODS {
         perplexities.push((name, lab.perplexity(model, method, None, &EXTENSIONS)?));

@@ -91,7 +91,7 @@ fn every_system(lab: &Lab, task: Task) -> Result<Rows> {
         let is_slow = method == Method::DynamicNtk;
         let trials = match (lab.is_quick(), task, is_slow) {
             (true, _, true) => continue,
-            (true, ..) => 60,
+            (true, ..) => 40,
             (false, Task::MultiKey, false) => 500,
             (false, ..) => 100,
         };
