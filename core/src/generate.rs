@@ -1,12 +1,11 @@
 //! Generation: the prompt in chunks, then one token at a time. The CLI, the page and the evaluation all read this way.
 
-use burn::tensor::{Int, Tensor, TensorData};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::{Cache, Model};
+use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
@@ -109,16 +108,12 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
     if needed > options.context {
         return Err(Error::TooLong { needed, context: options.context });
     }
-    match prompt.iter().find(|&&id| id as usize >= config.vocab_size) {
-        Some(&id) => Err(Error::TokenId { id, vocab_size: config.vocab_size }),
-        None => Ok(()),
-    }
+    config.check_ids(prompt)
 }
 
 /// Takes tokens into the cache; logits after the last, `[vocab]`.
 async fn read(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u32]) -> Result<Vec<f32>> {
-    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-    let ids = Tensor::<2, Int>::from_data(TensorData::new(values, [1, ids.len()]), &model.device());
+    let ids = token_ids(ids, [1, ids.len()], &model.device());
     let hidden = model.hidden(ids, positions, Some(cache)); // [1, seq, hidden]
     let last = hidden.slice_dim(1, -1); // [1, 1, hidden]
     let data = model.logits(last).into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;

@@ -10,6 +10,7 @@ pub mod generate;
 pub mod language;
 pub mod longrope2;
 pub mod model;
+mod names;
 pub mod niah;
 pub mod perplexity;
 pub mod positions;

@@ -3,12 +3,12 @@
 
 mod parity;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::dope::{Criterion, From, Noise, Order, Parts, Removal, Stage, scores};
 use drope_core::model::{Cache, Model};
 use drope_core::positions::{Method, Positions};
-use parity::{CASES, Case, largest_difference};
+use parity::{CASES, Case, ids_tensor, largest_difference};
 
 fn case() -> &'static Case {
     CASES.iter().find(|case| case.name == "dope-all").unwrap()
@@ -42,9 +42,8 @@ fn logits(model: &Model, config: &Config, positions: &Positions, ids: &[u32], pa
     let mut found = Vec::new();
     let mut at = 0;
     for &part in parts {
-        let values: Vec<i32> = ids[at..at + part].iter().map(|&id| id as i32).collect();
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(values, [1, part]), &device);
-        found.extend(model.forward(ids, positions, Some(&mut cache)).into_data().iter::<f32>());
+        let part_ids = ids_tensor(&ids[at..at + part], &device);
+        found.extend(model.forward(part_ids, positions, Some(&mut cache)).into_data().iter::<f32>());
         at += part;
     }
     found

@@ -4,7 +4,7 @@
 
 mod parity;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::generate::{Flow, Options, generate};
@@ -109,9 +109,9 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
     let scalable = Config { scalable_softmax: true, ..plain.clone() };
     assert_eq!(Config::from_json(&scalable.to_json()).unwrap(), scalable);
     let none = |logit_scale| Positions::none().with_logit_scale(logit_scale);
-    let ids: Vec<i32> = (1..=40).collect();
+    let ids: Vec<u32> = (1..=40).collect();
     let logits = |model: &Model, positions: &Positions, split: usize| -> Vec<f32> {
-        let read = |ids: &[i32]| Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), &device);
+        let read = |ids: &[u32]| ids_tensor(ids, &device);
         let mut cache = Cache::new(&plain, positions, ids.len(), &device);
         model.forward(read(&ids[..split]), positions, Some(&mut cache));
         let last = model.forward(read(&ids[split..]), positions, Some(&mut cache));
@@ -131,7 +131,7 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
 #[test]
 fn a_token_that_counts_often_weighs_what_its_copies_would() {
     let device = Device::flex();
-    let read = |ids: Vec<i32>| Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+    let read = |ids: Vec<u32>| ids_tensor(&ids, &device);
     let last = |hidden: Tensor<3>| -> Vec<f32> {
         let seq = hidden.dims()[1];
         hidden.narrow(1, seq - 1, 1).into_data().iter::<f32>().collect()
@@ -170,10 +170,7 @@ fn a_sliding_window_bounds_the_cache() {
     let case = CASES.iter().find(|case| case.name == "rnope-swa").unwrap();
     let (model, positions) = (case.model(&device), case.positions());
     let ids = case.ids().repeat(30); // 1200 tokens; the window is 4
-    let read = |ids: &[u32]| {
-        let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-        Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device)
-    };
+    let read = |ids: &[u32]| ids_tensor(ids, &device);
     let mut cache = Cache::new(&case.config(), &positions, ids.len(), &device);
     let room = cache.capacity();
     let mut last = Vec::new();
@@ -201,10 +198,7 @@ fn frequencies_that_follow_the_length_leave_no_trace() {
     let case = &CASES[0]; // two layers, context 16
     let (model, config) = (case.model(&device), case.config());
     let positions = Method::DynamicNtk.positions(&config, 4.0).unwrap();
-    let read = |ids: &[u32]| {
-        let ids: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-        Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device)
-    };
+    let read = |ids: &[u32]| ids_tensor(ids, &device);
     let all = |logits: Tensor<3>| -> Vec<f32> { logits.into_data().iter::<f32>().collect() };
     let ids = case.ids();
     let whole = all(model.forward(read(&ids), &positions, None));
@@ -230,9 +224,9 @@ fn frequencies_that_follow_the_length_leave_no_trace() {
 #[test]
 fn without_positions_one_layer_sees_a_set_and_two_see_an_order() {
     let device = Device::flex();
-    let last = |layers: usize, ids: [i32; 6]| -> Vec<f32> {
+    let last = |layers: usize, ids: [u32; 6]| -> Vec<f32> {
         let config = Config { num_hidden_layers: layers, ..CASES[0].config() };
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, 6]), &device);
+        let ids = ids_tensor(&ids, &device);
         let logits = Model::random(&config, 5, &device).forward(ids, &Positions::none(), None);
         logits.slice_dim(1, -1).into_data().iter::<f32>().collect()
     };

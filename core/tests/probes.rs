@@ -4,7 +4,7 @@
 
 mod parity;
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use drope_core::generate::Flow;
 use drope_core::language::{Values, tokenizer_corpus};
 use drope_core::model::Model;
@@ -12,17 +12,13 @@ use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Positions;
 use drope_core::probe::{Marked, attention, bias_gradients, entropy, positional_bias, prefix_spread};
 use drope_core::tokenizer::Tokenizer;
-use parity::CASES;
+use parity::{CASES, ids_tensor};
 use pollster::block_on;
 
-fn read(ids: &[i32], device: &Device) -> Tensor<2, Int> {
-    Tensor::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), device)
-}
-
 /// Largest distance of an attention weight from 1/(i + 1), for the query at position i.
-fn distance_from_uniform(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f32 {
+fn distance_from_uniform(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f32 {
     let mut largest = 0.0f32;
-    for weights in model.watch(read(ids, device), positions, None).attention {
+    for weights in model.watch(ids_tensor(ids, device), positions, None).attention {
         let [_, heads, seq, keys] = weights.dims();
         let values: Vec<f32> = weights.into_data().iter::<f32>().collect();
         for row in 0..heads * seq {
@@ -37,8 +33,8 @@ fn distance_from_uniform(model: &Model, ids: &[i32], positions: &Positions, devi
 }
 
 /// Of the bias towards the token before, all layers together.
-fn gradient_of_queries_and_keys(model: &Model, ids: &[i32], positions: &Positions, device: &Device) -> f64 {
-    let norms = bias_gradients(model, 2, &read(ids, device), positions, 1);
+fn gradient_of_queries_and_keys(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f64 {
+    let norms = bias_gradients(model, 2, &ids_tensor(ids, device), positions, 1);
     norms.iter().map(|norm| norm * norm).sum::<f64>().sqrt()
 }
 
@@ -51,7 +47,7 @@ fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_pos
     assert!(distance_from_uniform(&model, &constant, &Positions::none(), &device) < 1e-6);
     assert!(distance_from_uniform(&model, &constant, &rope, &device) > 1e-2);
     let bias = |positions: &Positions, back: usize| -> f32 {
-        let attention = model.watch(read(&constant, &device), positions, None).attention;
+        let attention = model.watch(ids_tensor(&constant, &device), positions, None).attention;
         positional_bias(attention[0].clone(), back).into_scalar::<f32>()
     };
     for back in [0, 1] {
@@ -61,7 +57,7 @@ fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_pos
     let with = gradient_of_queries_and_keys(&model, &constant, &rope, &device);
     assert!(without < 1e-4 * with, "{without} without positions, {with} with");
     // It is the constant text, not the model: any other one shows the way.
-    let varied: Vec<i32> = (0..24).map(|i| (i * 7) % 48).collect();
+    let varied: Vec<u32> = (0..24).map(|i| (i * 7) % 48).collect();
     assert!(gradient_of_queries_and_keys(&model, &varied, &Positions::none(), &device) > 1e-2 * with);
 }
 
@@ -80,8 +76,7 @@ fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
         // Longer than a chunk of the prompt.
         let ids: Vec<u32> = case.ids().into_iter().cycle().take(300).collect();
         let seen = block_on(attention(&model, &config, &positions, &ids, 3, go_on)).unwrap().unwrap();
-        let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-        let whole = model.watch(read(&values, &device), &positions, None);
+        let whole = model.watch(ids_tensor(&ids, &device), &positions, None);
         let layers = config.num_hidden_layers;
         assert_eq!((seen.last.len(), seen.spread.len(), whole.hidden.len()), (layers, layers, layers));
         for (layer, (weights, hidden)) in whole.attention.into_iter().zip(whole.hidden).enumerate() {
@@ -146,11 +141,11 @@ fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
     assert!((prefix_spread(hidden).into_scalar::<f32>() - largest).abs() < 1e-5);
     // Without positions a constant text stays constant.
     let model = CASES[0].model(&device);
-    for hidden in model.watch(read(&[7; 24], &device), &Positions::none(), None).hidden {
+    for hidden in model.watch(ids_tensor(&[7; 24], &device), &Positions::none(), None).hidden {
         assert!(prefix_spread(hidden).into_scalar::<f32>() < 1e-3);
     }
-    let varied: Vec<i32> = (0..24).map(|i| (i * 7) % 48).collect();
-    let varied = model.watch(read(&varied, &device), &Positions::none(), None).hidden;
+    let varied: Vec<u32> = (0..24).map(|i| (i * 7) % 48).collect();
+    let varied = model.watch(ids_tensor(&varied, &device), &Positions::none(), None).hidden;
     assert!(prefix_spread(varied[0].clone()).into_scalar::<f32>() > 0.1);
 }
 

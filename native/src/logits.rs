@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use burn::tensor::{Int, Tensor, TensorData};
 use drope_core::config::Config;
+use drope_core::model::token_ids;
 use drope_core::positions::Positions;
 use safetensors::{Dtype, tensor::TensorView};
 
@@ -23,14 +23,10 @@ pub fn write(
     if ids.is_empty() {
         bail!("--ids is empty; give at least one token id");
     }
-    if let Some(&id) = ids.iter().find(|&&id| id as usize >= config.vocab_size) {
-        return Err(drope_core::Error::TokenId { id, vocab_size: config.vocab_size }.into());
-    }
+    config.check_ids(ids)?;
     let device = device::open(device)?.device;
     let model = model_folder::model(folder, config, &device)?;
-    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-    let input = Tensor::<2, Int>::from_data(TensorData::new(values, [1, ids.len()]), &device);
-    let logits = model.forward(input, positions, None).into_data();
+    let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, None).into_data();
     let bytes: Vec<u8> = logits.iter::<f32>().flat_map(f32::to_le_bytes).collect();
     let view = TensorView::new(Dtype::F32, vec![ids.len(), config.vocab_size], &bytes).context("logits")?;
     files::write(out, &safetensors::serialize([("logits", view)], None).context("logits")?)

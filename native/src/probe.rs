@@ -1,12 +1,11 @@
 //! `core probe`: what each head looks at when a question has been read, and how far it leans on positions.
 
 use anyhow::Result;
-use burn::tensor::{Int, Tensor, TensorData};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::Flow;
 use drope_core::language::{DocumentMix, Values, training_document};
-use drope_core::model::Model;
+use drope_core::model::{Model, token_ids};
 use drope_core::niah::{self, Spec, Task};
 use drope_core::positions::Positions;
 use drope_core::probe::{HeadCell, HeadLook, Marked, bias_gradients, look, mean};
@@ -135,7 +134,7 @@ pub fn gradients(
         interrupt::check("stopped while it took gradients; the same command takes them anew")?;
         let model = Model::random(config, run, &device);
         let ids = document(config, tokenizer, seed.wrapping_add(run));
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+        let ids = token_ids(&ids, [1, ids.len()], &device);
         for back in [0, 1] {
             let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
             for (mean, norm) in means.iter_mut().zip(norms) {
@@ -147,10 +146,9 @@ pub fn gradients(
 }
 
 /// A document of the synthetic language that training does not see.
-pub fn document(config: &Config, tokenizer: &Tokenizer, seed: u64) -> Vec<i32> {
+pub fn document(config: &Config, tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let bos = config.bos_token_id.unwrap_or_default();
-    let document = training_document(&mut rng, GRADIENT_TOKENS, &DocumentMix::default(), bos, &encode);
-    document.ids.iter().map(|&id| id as i32).collect()
+    training_document(&mut rng, GRADIENT_TOKENS, &DocumentMix::default(), bos, &encode).ids
 }

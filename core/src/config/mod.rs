@@ -114,6 +114,17 @@ impl Config {
         self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
     }
 
+    /// Whether all ids are in the vocabulary.
+    ///
+    /// # Errors
+    /// With the first that is not.
+    pub fn check_ids(&self, ids: &[u32]) -> Result<()> {
+        match ids.iter().find(|&&id| id as usize >= self.vocab_size) {
+            Some(&id) => Err(Error::TokenId { id, vocab_size: self.vocab_size }),
+            None => Ok(()),
+        }
+    }
+
     /// The same with another cut of a partial drop, where one is given.
     #[must_use]
     pub fn with_cut(mut self, rope_min_frequency: Option<f64>) -> Self {

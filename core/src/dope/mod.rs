@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 #[cfg(feature = "train")]
 pub use self::select::scores;
 use crate::error::{Error, Result};
+use crate::names::named;
 
 /// Heads that DoPE treats, and how: what `core dope select` writes, and the field `dope_heads` of a config.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,53 +68,9 @@ pub struct Criterion {
     pub order: Order,
 }
 
-macro_rules! choice {
-    ($(#[$about:meta])* $name:ident: $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// Name on the command line and in files.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-
-        impl std::str::FromStr for $name {
-            type Err = crate::Error;
-
-            fn from_str(name: &str) -> crate::Result<Self> {
-                match name {
-                    $($text => Ok(Self::$variant),)*
-                    _ => Err(crate::Error::UnknownName {
-                        what: $what,
-                        name: name.to_owned(),
-                        choices: [$($text),*].join(", "),
-                    }),
-                }
-            }
-        }
-
-        impl TryFrom<String> for $name {
-            type Error = crate::Error;
-
-            fn try_from(name: String) -> crate::Result<Self> {
-                name.parse()
-            }
-        }
-
-        impl std::convert::From<$name> for String {
-            fn from(choice: $name) -> Self {
-                choice.name().to_owned()
-            }
-        }
-    };
-}
-
-choice! {
+named! {
     /// What the Gram matrix is of.
+    #[derive(Default)]
     From: "projection" {
         /// Queries: they tell heads apart better, says the paper.
         #[default]
@@ -123,8 +80,9 @@ choice! {
     }
 }
 
-choice! {
+named! {
     /// Where in the forward pass queries and keys are taken.
+    #[derive(Default)]
     Stage: "stage" {
         /// As projected.
         PreNtk = "pre_ntk",
@@ -136,8 +94,9 @@ choice! {
     }
 }
 
-choice! {
+named! {
     /// Which heads of the ranking are treated.
+    #[derive(Default)]
     Order: "order" {
         /// The lowest scores: nearly all energy in few directions.
         #[default]
@@ -147,8 +106,9 @@ choice! {
     }
 }
 
-choice! {
+named! {
     /// What removing a position encoding means.
+    #[derive(Default)]
     Removal: "removal" {
         /// Queries and keys are not turned.
         #[default]
@@ -158,8 +118,9 @@ choice! {
     }
 }
 
-choice! {
+named! {
     /// Which frequencies are removed by parts.
+    #[derive(Default)]
     Parts: "part" {
         /// Those below 2π/C.
         #[default]
@@ -169,8 +130,9 @@ choice! {
     }
 }
 
-choice! {
+named! {
     /// Variance of the noise.
+    #[derive(Default)]
     Noise: "noise" {
         /// That of the queries and keys that it replaces.
         #[default]

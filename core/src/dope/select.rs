@@ -1,13 +1,12 @@
 //! The scores that heads are chosen by.
 
-use burn::tensor::{Int, Tensor, TensorData};
 use nalgebra::DMatrix;
 
 use super::{Criterion, DopeHead, From, Stage, truncated_entropy};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
-use crate::model::{Cache, Model};
+use crate::model::{Cache, Model, token_ids};
 use crate::positions::{Method, ntk_frequencies, rope_frequencies};
 
 /// What is summed up of the queries or keys of one head.
@@ -67,16 +66,12 @@ async fn read(
     queries: &mut [Vec<Sums>],
     keys: &mut [Vec<Sums>],
 ) -> Result<()> {
-    if let Some(&id) = text.iter().find(|&&id| id as usize >= config.vocab_size) {
-        return Err(Error::TokenId { id, vocab_size: config.vocab_size });
-    }
+    config.check_ids(text)?;
     let device = model.device();
     let positions = Method::Ntk.positions(config, factor)?;
     let mut cache = Cache::new(config, &positions, text.len(), &device);
     for (index, chunk) in text.chunks(CHUNK).enumerate() {
-        let ids: Vec<i32> = chunk.iter().map(|&id| id as i32).collect();
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(ids, [1, chunk.len()]), &device);
-        let watch = model.watch(ids, &positions, Some(&mut cache));
+        let watch = model.watch(token_ids(chunk, [1, chunk.len()], &device), &positions, Some(&mut cache));
         for (sums, seen) in queries.iter_mut().chain(&mut *keys).zip(watch.queries.into_iter().chain(watch.keys)) {
             let [_, _, seq, width] = seen.dims(); // [1, heads, seq, head_dim]
             let data = seen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;

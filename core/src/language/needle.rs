@@ -1,33 +1,24 @@
 //! Needles and the questions about them, in the words of RULER and of the paper (appendix C.2).
 
 use rand::{Rng, RngExt, seq::IndexedRandom};
-use serde::{Deserialize, Serialize};
 
 use super::key::Key;
 use super::words::VALUE_WORDS;
-use crate::error::Error;
+use crate::names::named;
 
-/// What the values of needles are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Values {
-    /// Numbers of [`Values::DIGITS`] digits, one token a digit.
-    Numbers,
-    /// One word, one token.
-    Words,
+named! {
+    /// What the values of needles are.
+    Values: "kind of values" {
+        /// Numbers of [`Values::DIGITS`] digits, one token a digit.
+        Numbers = "numbers",
+        /// One word, one token.
+        Words = "words",
+    }
 }
 
 impl Values {
     /// Digits of a number in evaluation.
     pub const DIGITS: usize = 4;
-
-    /// Name for the command line and the results files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Numbers => "numbers",
-            Self::Words => "words",
-        }
-    }
 
     /// A random value; `digits` is its length if it is a number.
     pub fn random(self, rng: &mut impl Rng, digits: usize) -> String {
@@ -35,16 +26,6 @@ impl Values {
             Self::Numbers => (0..digits).map(|_| char::from(b'0' + rng.random_range(0..10u8))).collect(),
             Self::Words => VALUE_WORDS.choose(rng).copied().unwrap_or_default().to_owned(),
         }
-    }
-}
-
-impl std::str::FromStr for Values {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self, Error> {
-        [Self::Numbers, Self::Words].into_iter().find(|values| values.name() == name).ok_or_else(|| {
-            Error::UnknownName { what: "kind of values", name: name.to_owned(), choices: "numbers, words".to_owned() }
-        })
     }
 }
 

@@ -207,6 +207,12 @@ impl Block {
     }
 }
 
+/// Ids as a model takes them in.
+pub fn token_ids(ids: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {
+    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
+    Tensor::from_data(TensorData::new(values, shape), device)
+}
+
 const ZEROS: burn::nn::Initializer = burn::nn::Initializer::Zeros;
 
 /// A projection without bias.

@@ -83,8 +83,9 @@ impl Tables {
     fn new(inv_freq: &[f64], attention_factor: f64, at: &[Vec<usize>], device: &Device) -> Self {
         let rows = at.iter().flatten();
         let values = |function: fn(f64) -> f64| {
-            let of_row = |&position: &usize| angles(inv_freq, position).map(function);
-            rows.clone().flat_map(of_row).map(|value| (value * attention_factor) as f32).collect()
+            let of_row =
+                |&position: &usize| both_halves(inv_freq, position, |angle, _| function(angle) * attention_factor);
+            rows.clone().flat_map(of_row).collect()
         };
         let shape = [at.len(), 1, at[0].len(), 2 * inv_freq.len()];
         Self::of_values(values(f64::cos), values(f64::sin), None, shape, device)
@@ -100,11 +101,8 @@ impl Tables {
         let width = 2 * heads.first().map_or(0, |head| head.inv_freq.len());
         let values = |function: fn(f64) -> f64| {
             let of_head = |head: &HeadRotation| -> Vec<f32> {
-                let gains = || head.gain.iter().cycle();
                 let of_row = |&position: &usize| {
-                    angles(&head.inv_freq, position)
-                        .zip(gains())
-                        .map(move |(angle, gain)| (function(angle) * gain) as f32)
+                    both_halves(&head.inv_freq, position, |angle, pair| function(angle) * head.gain[pair])
                 };
                 at.iter().flat_map(of_row).collect()
             };
@@ -140,10 +138,11 @@ impl Tables {
     }
 }
 
-/// Angles of a position, one a component of a head. In f64: they grow to thousands of radians, where f32 has lost four
-/// digits.
-fn angles(inv_freq: &[f64], position: usize) -> impl Iterator<Item = f64> {
-    inv_freq.iter().chain(inv_freq).map(move |omega| position as f64 * omega)
+/// A value of each pair's angle at a position, once for each of its two components. Angles are f64: they grow to thousands
+/// of radians, where f32 has lost four digits.
+fn both_halves(inv_freq: &[f64], position: usize, value: impl Fn(f64, usize) -> f64) -> Vec<f32> {
+    let half = inv_freq.iter().enumerate().map(|(pair, omega)| value(position as f64 * omega, pair) as f32);
+    half.collect::<Vec<_>>().repeat(2)
 }
 
 /// Noise of one position of one head; `which` is 0 for queries and 1 for keys.

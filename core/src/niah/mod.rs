@@ -6,43 +6,29 @@ mod draw;
 use serde::{Deserialize, Serialize};
 
 pub use self::draw::{Sinks, Spec, sample};
-use crate::error::{Error, Result};
 use crate::language::{Values, list, passkey};
+use crate::names::named;
 
 /// Needles in every task of RULER's but `single`.
 const PAIRS: usize = 4;
 
-/// Kinds of retrieval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Task {
-    /// One needle.
-    Single,
-    /// Four needles with different keys, one asked for.
-    MultiKey,
-    /// Four needles with different keys, two asked for.
-    MultiQuery,
-    /// Four needles with one key, all asked for.
-    MultiValue,
-    /// Wang's pass key, a number of five digits.
-    Passkey,
+named! {
+    /// Kinds of retrieval.
+    Task: "task" {
+        /// One needle.
+        Single = "single",
+        /// Four needles with different keys, one asked for.
+        MultiKey = "multi-key",
+        /// Four needles with different keys, two asked for.
+        MultiQuery = "multi-query",
+        /// Four needles with one key, all asked for.
+        MultiValue = "multi-value",
+        /// Wang's pass key, a number of five digits.
+        Passkey = "passkey",
+    }
 }
 
 impl Task {
-    /// Every task.
-    pub const ALL: [Self; 5] = [Self::Single, Self::MultiKey, Self::MultiQuery, Self::MultiValue, Self::Passkey];
-
-    /// Name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Single => "single",
-            Self::MultiKey => "multi-key",
-            Self::MultiQuery => "multi-query",
-            Self::MultiValue => "multi-value",
-            Self::Passkey => "passkey",
-        }
-    }
-
     /// The filler that the task's authors use.
     pub fn filler(self) -> Filler {
         if self == Self::Passkey { Filler::Grass } else { Filler::Prose }
@@ -61,48 +47,14 @@ impl Task {
     }
 }
 
-impl std::str::FromStr for Task {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|task| task.name() == name).ok_or_else(|| Error::UnknownName {
-            what: "task",
-            name: name.to_owned(),
-            choices: Self::ALL.map(Self::name).join(", "),
-        })
-    }
-}
-
-/// What needles are hidden in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Filler {
-    /// Sentences that are all different.
-    Prose,
-    /// Wang's five sentences over and over. Hostile to models without positions: to them equal tokens in equal surroundings
-    /// are nearly one (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
-    Grass,
-}
-
-impl Filler {
-    /// Name on the command line and in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Prose => "prose",
-            Self::Grass => "grass",
-        }
-    }
-}
-
-impl std::str::FromStr for Filler {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        [Self::Prose, Self::Grass].into_iter().find(|filler| filler.name() == name).ok_or_else(|| Error::UnknownName {
-            what: "filler",
-            name: name.to_owned(),
-            choices: "prose, grass".to_owned(),
-        })
+named! {
+    /// What needles are hidden in.
+    Filler: "filler" {
+        /// Sentences that are all different.
+        Prose = "prose",
+        /// Wang's five sentences over and over. Hostile to models without positions: to them equal tokens in equal
+        /// surroundings are nearly one (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
+        Grass = "grass",
     }
 }
 

@@ -3,91 +3,49 @@
 use super::{Positions, alibi, dope, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn};
 use crate::config::{Config, RopeScaling};
 use crate::error::{Error, Result};
+use crate::names::named;
 
-/// Names of the methods on the command line and in results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Rotary positions as trained.
-    Rope,
-    /// Rotary positions as trained, of the first token and the last ones, as many as fit into C together with the answer.
-    Crop,
-    /// Position interpolation.
-    Pi,
-    /// NTK-aware scaling.
-    Ntk,
-    /// NTK-aware scaling that follows the length.
-    DynamicNtk,
-    /// YaRN.
-    Yarn,
-    /// YaRN as the DroPE paper prints it, which is PI.
-    YarnAsPrinted,
-    /// Llama 3.1's scaling.
-    Llama3,
-    /// LongRoPE, with the factors of the config.
-    LongRope,
-    /// NTK-aware scaling, without low frequencies in a few heads.
-    DopeParts,
-    /// NTK-aware scaling, without positions in a few heads.
-    DopeAll,
-    /// NTK-aware scaling, with noise in place of a few heads' queries and keys.
-    DopeGaussian,
-    /// Positions dropped after pretraining.
-    Drope,
-    /// Low frequencies dropped after pretraining.
-    PDrope,
-    /// Trained without positions.
-    Nope,
-    /// Trained with linear biases.
-    Alibi,
-    /// Trained with three layers of windowed RoPE to one of NoPE.
-    RnopeSwa,
+named! {
+    /// Names of the methods on the command line and in results.
+    Method: "method" {
+        /// Rotary positions as trained.
+        Rope = "rope",
+        /// Rotary positions as trained, of the first token and the last ones, as many as fit into C together with the answer.
+        Crop = "crop",
+        /// Position interpolation.
+        Pi = "pi",
+        /// NTK-aware scaling.
+        Ntk = "ntk",
+        /// NTK-aware scaling that follows the length.
+        DynamicNtk = "dynamic-ntk",
+        /// YaRN.
+        Yarn = "yarn",
+        /// YaRN as the DroPE paper prints it, which is PI.
+        YarnAsPrinted = "yarn-as-printed",
+        /// Llama 3.1's scaling.
+        Llama3 = "llama3",
+        /// LongRoPE, with the factors of the config.
+        LongRope = "longrope",
+        /// NTK-aware scaling, without low frequencies in a few heads.
+        DopeParts = "dope-parts",
+        /// NTK-aware scaling, without positions in a few heads.
+        DopeAll = "dope-all",
+        /// NTK-aware scaling, with noise in place of a few heads' queries and keys.
+        DopeGaussian = "dope-gaussian",
+        /// Positions dropped after pretraining.
+        Drope = "drope",
+        /// Low frequencies dropped after pretraining.
+        PDrope = "p-drope",
+        /// Trained without positions.
+        Nope = "nope",
+        /// Trained with linear biases.
+        Alibi = "alibi",
+        /// Trained with three layers of windowed RoPE to one of NoPE.
+        RnopeSwa = "rnope-swa",
+    }
 }
 
 impl Method {
-    /// Every method.
-    pub const ALL: [Self; 17] = [
-        Self::Rope,
-        Self::Crop,
-        Self::Pi,
-        Self::Ntk,
-        Self::DynamicNtk,
-        Self::Yarn,
-        Self::YarnAsPrinted,
-        Self::Llama3,
-        Self::LongRope,
-        Self::DopeParts,
-        Self::DopeAll,
-        Self::DopeGaussian,
-        Self::Drope,
-        Self::PDrope,
-        Self::Nope,
-        Self::Alibi,
-        Self::RnopeSwa,
-    ];
-
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rope => "rope",
-            Self::Crop => "crop",
-            Self::Pi => "pi",
-            Self::Ntk => "ntk",
-            Self::DynamicNtk => "dynamic-ntk",
-            Self::Yarn => "yarn",
-            Self::YarnAsPrinted => "yarn-as-printed",
-            Self::Llama3 => "llama3",
-            Self::LongRope => "longrope",
-            Self::DopeParts => "dope-parts",
-            Self::DopeAll => "dope-all",
-            Self::DopeGaussian => "dope-gaussian",
-            Self::Drope => "drope",
-            Self::PDrope => "p-drope",
-            Self::Nope => "nope",
-            Self::Alibi => "alibi",
-            Self::RnopeSwa => "rnope-swa",
-        }
-    }
-
     /// The method that the config asks for.
     pub fn of(config: &Config) -> Self {
         match &config.rope.scaling {
@@ -153,17 +111,5 @@ impl Method {
     /// How many tokens of a text and its answer the model is given, the first and the last ones; `None`: all.
     pub fn keeps(self, config: &Config) -> Option<usize> {
         (self == Self::Crop).then_some(config.max_position_embeddings)
-    }
-}
-
-impl std::str::FromStr for Method {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name).ok_or_else(|| Error::UnknownName {
-            what: "method",
-            name: name.to_owned(),
-            choices: Self::ALL.map(Self::name).join(", "),
-        })
     }
 }

@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::Tensor;
 
 use super::bias::band;
 use super::spread::prefix_spread;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::{CHUNK, Flow};
-use crate::model::{Cache, Model};
+use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
 /// Attention weights of one head: for each query, one a key.
@@ -45,9 +45,7 @@ pub async fn attention(
     if queries == 0 || ids.len() < queries {
         return Err(Error::Zero("the number of tokens to look at"));
     }
-    if let Some(&id) = ids.iter().find(|&&id| id as usize >= config.vocab_size) {
-        return Err(Error::TokenId { id, vocab_size: config.vocab_size });
-    }
+    config.check_ids(ids)?;
     let device = model.device();
     let (layers, heads) = (config.num_hidden_layers, config.num_attention_heads);
     let mut seen = Attention {
@@ -59,9 +57,7 @@ pub async fn attention(
     let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
     let mut cache = Cache::new(config, positions, ids.len(), &device);
     for read in chunks(ids.len(), queries, positions.constant_within()) {
-        let values: Vec<i32> = ids[read.clone()].iter().map(|&id| id as i32).collect();
-        let tensor = Tensor::<2, Int>::from_data(TensorData::new(values, [1, read.len()]), &device);
-        let watch = model.watch(tensor, positions, Some(&mut cache));
+        let watch = model.watch(token_ids(&ids[read.clone()], [1, read.len()], &device), positions, Some(&mut cache));
         for (layer, (weights, hidden)) in watch.attention.into_iter().zip(watch.hidden).enumerate() {
             streams[layer].push(hidden);
             let window = positions.layer(layer).window.unwrap_or(usize::MAX);

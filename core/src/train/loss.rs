@@ -3,7 +3,7 @@
 use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
 
 use super::batch::Batch;
-use crate::model::Model;
+use crate::model::{Model, token_ids};
 use crate::positions::Positions;
 
 /// Sums over a batch's predicted tokens; divide by [`Batch::total_weight`] for a mean.
@@ -36,17 +36,12 @@ pub(super) fn cross_entropy(
 ) -> Losses {
     let (rows, length) = (batch.rows, batch.length);
     let predicted = length - 1;
-    let cut = |from: usize| {
-        batch
-            .ids
-            .chunks(length)
-            .flat_map(move |row| &row[from..from + predicted])
-            .map(|&id| id as i32)
-            .collect::<Vec<_>>()
+    let cut = |from: usize| -> Vec<u32> {
+        batch.ids.chunks(length).flat_map(|row| row[from..from + predicted].to_vec()).collect()
     };
     let weights: Vec<f32> = batch.weights.chunks(length).flat_map(|row| row[1..].iter().copied()).collect();
-    let inputs = Tensor::<2, Int>::from_data(TensorData::new(cut(0), [rows, predicted]), device);
-    let targets = Tensor::<2, Int>::from_data(TensorData::new(cut(1), [rows * predicted, 1]), device);
+    let inputs = token_ids(&cut(0), [rows, predicted], device);
+    let targets = token_ids(&cut(1), [rows * predicted, 1], device);
     let weights = Tensor::<1>::from_data(TensorData::new(weights, [rows * predicted]), device);
     let logits = model.logits(hidden(inputs)); // [rows, predicted, vocab]
     let vocab = logits.dims()[2];

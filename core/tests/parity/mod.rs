@@ -1,11 +1,11 @@
 //! Checkpoints and logits that transformers made (tests/fixtures.py), compared with ours. Used natively and in the browser.
 #![allow(dead_code, reason = "each test program uses a part")]
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
 #[cfg(target_arch = "wasm32")]
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{Cache, Model};
+use drope_core::model::{Cache, Model, token_ids};
 use drope_core::positions::{Method, Positions};
 use safetensors::SafeTensors;
 
@@ -122,8 +122,7 @@ impl Case {
 
 /// `[1, seq]`
 pub fn ids_tensor(ids: &[u32], device: &Device) -> Tensor<2, Int> {
-    let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
-    Tensor::from_data(TensorData::new(values, [1, ids.len()]), device)
+    token_ids(ids, [1, ids.len()], device)
 }
 
 /// Largest difference of two lists of equal length; infinite where either holds NaN, which must not pass as small.

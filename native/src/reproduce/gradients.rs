@@ -1,9 +1,8 @@
 //! Figure 4 of the DroPE paper: gradients of the positional bias at initialisation; and the prefix spread of theorem 3.4.
 
 use anyhow::{Context, Result};
-use burn::tensor::{Int, Tensor, TensorData};
 use drope_core::config::Config;
-use drope_core::model::Model;
+use drope_core::model::{Model, token_ids};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::prefix_spread;
 use serde_json::json;
@@ -33,7 +32,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         for run in 0..runs as u64 {
             let model = Model::random(&config, run, &device);
             let ids = probe::document(&config, &tokenizer, SEED + run);
-            let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.clone(), [1, ids.len()]), &device);
+            let ids = token_ids(&ids, [1, ids.len()], &device);
             for (sum, hidden) in sums[2].iter_mut().zip(model.watch(ids, positions, None).hidden) {
                 *sum += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / runs as f64;
             }

@@ -1,7 +1,8 @@
 //! Choosing between WebGPU and the CPU, by trying both on a real prompt.
 
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::Device;
 use drope_core::language::Values;
+use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
 
@@ -61,16 +62,15 @@ async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), 
     Ok((logits, time))
 }
 
-fn prompt(book: &Book) -> Result<Vec<i32>, String> {
+fn prompt(book: &Book) -> Result<Vec<u32>, String> {
     let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
     let text = sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
     let ids = book.tokenizer.prompt(&text, book.config.bos_token_id).map_err(|error| error.to_string())?;
-    Ok(ids.into_iter().take(PROMPT).map(|id| id as i32).collect())
+    Ok(ids.into_iter().take(PROMPT).collect())
 }
 
-async fn read(book: &Book, ids: &[i32], device: &Device) -> Result<Vec<f32>, String> {
+async fn read(book: &Book, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
     let positions = Method::Rope.positions(&book.config, 1.0).map_err(|error| error.to_string())?;
-    let ids = Tensor::<2, Int>::from_data(TensorData::new(ids.to_vec(), [1, ids.len()]), device);
-    let logits = book.model.forward(ids, &positions, None).into_data_async().await;
+    let logits = book.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
     Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())
 }
