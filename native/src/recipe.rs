@@ -78,8 +78,10 @@ pub enum PositionEmbedding {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Drop {
-    /// All positions, or the frequencies below 2π/C.
+    /// All positions, the low frequencies, or none.
     pub positions: Dropped,
+    /// Frequencies below this, in radians a token, are the low ones; 2π/C where it is not given.
+    pub cut: Option<f64>,
     /// `nope`, or with norms that start at 1: `qk_norm_nope`, `q_norm_nope`, `k_norm_nope`.
     #[serde(default = "Drop::no_norm")]
     pub attention_type: AttentionType,
@@ -100,8 +102,10 @@ impl Drop {
 pub enum Dropped {
     /// Every one: DroPE.
     All,
-    /// Those below 2π/C: partial DroPE.
+    /// Those below a cut: partial DroPE.
     Low,
+    /// None: the model is trained on as it is, the control of equal budget.
+    None,
 }
 
 impl Recipe {
@@ -165,6 +169,17 @@ impl Recipe {
                 "{}: documents.max_copies is above 1, but copies have no distance for alibi and rnope-swa",
                 path.display()
             );
+        }
+        if let Some(drop) = &recipe.drop {
+            if drop.attention_type != AttentionType::Nope && drop.positions != Dropped::All {
+                bail!("{}: drop.attention_type is for positions = \"all\" alone", path.display());
+            }
+            if drop.cut.is_some() && drop.positions != Dropped::Low {
+                bail!("{}: drop.cut is for positions = \"low\" alone", path.display());
+            }
+            if drop.cut.is_some_and(|cut| !(cut.is_finite() && cut > 0.0)) {
+                bail!("{}: drop.cut must be a frequency above 0, in radians a token", path.display());
+            }
         }
         // The shortest document that holds a sentence that is repeated.
         if recipe.curriculum.min_length < 16 || recipe.context < recipe.curriculum.min_length {

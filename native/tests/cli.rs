@@ -292,7 +292,9 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
     for (drop, kind) in [
         ("drop = { positions = \"all\" }", "\"attention_type\": \"nope\""),
         ("drop = { positions = \"low\" }", "\"rope_min_frequency\": 0.09817477042468103"),
+        ("drop = { positions = \"low\", cut = 0.01 }", "\"rope_min_frequency\": 0.01,"),
         ("drop = { positions = \"all\", attention_type = \"qk_norm_nope\" }", "\"attention_type\": \"qk_norm_nope\""),
+        ("drop = { positions = \"none\" }", "\"architectures\": [\n    \"LlamaForCausalLM\""),
     ] {
         let recipe = folder.write("drop.toml", short.replace(model_table, drop));
         let out = folder.path("dropped");
@@ -311,6 +313,20 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let config = std::fs::read_to_string(out.join("config.json")).unwrap();
         assert!(config.contains(kind), "{config}");
+    }
+    for (drop, reason) in [
+        ("positions = \"low\", cut = -1", "drop.cut must be a frequency above 0"),
+        ("positions = \"all\", cut = 0.1", "drop.cut is for positions = \"low\" alone"),
+        (
+            "positions = \"none\", attention_type = \"q_norm_nope\"",
+            "drop.attention_type is for positions = \"all\" alone",
+        ),
+    ] {
+        let recipe = folder.write("wrong.toml", short.replace(model_table, &format!("drop = {{ {drop} }}")));
+        refused(
+            &["recalibrate", "--from", text(&base), "--recipe", text(&recipe), "--out", text(&folder.path("no"))],
+            reason,
+        );
     }
     let longer = folder.write(
         "longer.toml",

@@ -80,7 +80,11 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
     }
     match drop.positions {
         Dropped::All => config.attention = drop.attention_type,
-        Dropped::Low => config.rope.rope_min_frequency = partial_drop_cutoff(config.max_position_embeddings),
+        Dropped::Low => {
+            config.rope.rope_min_frequency =
+                drop.cut.unwrap_or_else(|| partial_drop_cutoff(config.max_position_embeddings));
+        }
+        Dropped::None => {}
     }
     config.scalable_softmax = drop.scalable_softmax;
     run(options, recipe, &config, &tokenizer, |config, device| {
