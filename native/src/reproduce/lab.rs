@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::Request;
 use crate::fit_scale::{self, Kind};
-use crate::recipe::{PositionEmbedding, Recipe};
+use crate::recipe::{Dropped, PositionEmbedding, Recipe};
 use crate::sweep::Sweep;
 use crate::{device, evaluate, files, model_folder, perplexity, results_file, train};
 
@@ -175,13 +175,17 @@ impl<'a> Lab<'a> {
         Ok(self.request.render || known.iter().any(|cell| cell.model == name))
     }
 
-    /// Recalibrates nano-rope by one of the ablation's recipes, with a temperature, unless it is measured.
-    pub fn ablated(&self, file: &str, name: &str) -> Result<()> {
+    /// Recalibrates nano-rope by a recipe, with a temperature, unless the model is measured.
+    pub fn recalibrated_once(&self, file: &str, name: &str, recipe: &Recipe) -> Result<()> {
         if self.is_measured(file, name)? {
             return Ok(());
         }
         let from = self.model("nano-rope").context("nano-rope is missing")?;
-        self.recalibrated(name, &self.recipe(&format!("ablation/{name}.toml"))?, &from)?;
+        self.recalibrated(name, recipe, &from)?;
+        // Where nothing is dropped there is no temperature to fit.
+        if recipe.drop.as_ref().is_none_or(|drop| drop.positions == Dropped::None) {
+            return Ok(());
+        }
         self.fit_temperature(name)
     }
 

@@ -30,7 +30,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     for (name, model, method) in systems {
         let ask = |extensions, trials| Ask::new(method, Task::MultiKey, extensions, trials);
         let cells = if model.starts_with("drope-") {
-            lab.ablated("ablation.json", model)?;
+            lab.recalibrated_once("ablation.json", model, &lab.recipe(&format!("ablation/{model}.toml"))?)?;
             lab.niah("ablation.json", model, &ask(EXTENSIONS.to_vec(), 100))?
         } else {
             let mut cells = lab.niah("niah.json", model, &ask(vec![1, 2, 4, 8], 500))?;

@@ -1,13 +1,13 @@
 //! Figure 2 of the DroPE paper: the loss of RoPE, NoPE and DroPE.
 
 use anyhow::{Context, Result};
-use drope_core::perplexity::{PerplexityCell, excess};
+use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
 
 use super::chart::{self, Axes, Line};
 use super::lab::{EXTENSIONS, Lab, Step};
-use super::report::{Section, apart, perplexity, picture, summaries, table};
+use super::report::{Section, apart, perplexity, picture, summaries, table, within_two_percent};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
 const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
@@ -74,22 +74,13 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ),
         verdict: format!(
             "{} Recalibration took {} of pretraining's tokens on top of it, so this is not the paper's equal budget; the \
-             section on when to drop is.",
+             sections on when to drop and on equal budget are.",
             close.join(" "),
             budgets.join(" and ")
         ),
         numbers: json!(summaries(cells.iter().map(|(_, cell)| cell))),
         charts: vec![("loss.svg".into(), svg)],
     }))
-}
-
-/// By the upper end of the interval: to be better is to be within.
-fn within_two_percent(ours: &PerplexityCell, rope: &PerplexityCell) -> &'static str {
-    match excess(ours, rope) {
-        Some((_, [_, high])) if high <= 0.02 => "within 2 % of RoPE or better",
-        Some((_, [low, _])) if low > 0.02 => "not within 2 % of RoPE",
-        _ => "whether that is within 2 % does not show",
-    }
 }
 
 fn smoothed(curve: &[Step], before: f64) -> Vec<(f64, f64)> {

@@ -1,5 +1,6 @@
 //! `core reproduce`: the papers' tables and figures at nano size, each beside what the paper found.
 
+mod budget;
 mod chart;
 mod crop;
 mod cut;
@@ -50,7 +51,7 @@ pub struct Request {
 /// A table or figure: its name, and what makes it. `None` where a quick run leaves it out.
 type Maker = fn(&Lab) -> Result<Option<Section>>;
 
-const SECTIONS: [(&str, Maker); 13] = [
+const SECTIONS: [(&str, Maker); 14] = [
     ("retrieval", retrieval::section),
     ("tasks", tasks::section),
     ("loss", loss::section),
@@ -62,12 +63,13 @@ const SECTIONS: [(&str, Maker); 13] = [
     ("cut", cut::section),
     ("passkey", passkey::section),
     ("drop-time", drop_time::section),
+    ("budget", budget::section),
     ("qk-norm", qk_norm::section),
     ("long", long::section),
 ];
 
 /// Sections that can be made from results files alone.
-const RENDERED: [&str; 7] = ["retrieval", "tasks", "loss", "crop", "frequencies", "cut", "long"];
+const RENDERED: [&str; 8] = ["retrieval", "tasks", "loss", "crop", "frequencies", "cut", "budget", "long"];
 
 /// For help texts.
 pub fn section_names() -> String {

@@ -141,6 +141,15 @@ pub fn apart(ours: &PerplexityCell, other: &PerplexityCell) -> String {
     }
 }
 
+/// Whether the paper's promise holds, by the upper end of the interval: to be better is to be within.
+pub fn within_two_percent(ours: &PerplexityCell, rope: &PerplexityCell) -> &'static str {
+    match excess(ours, rope) {
+        Some((_, [_, high])) if high <= 0.02 => "within 2 % of RoPE or better",
+        Some((_, [low, _])) if low > 0.02 => "not within 2 % of RoPE",
+        _ => "whether that is within 2 % does not show",
+    }
+}
+
 /// A picture in Markdown.
 pub fn picture(file: &str, caption: &str) -> String {
     format!("![{caption}]({file})\n\n*{caption}*\n\n")
