@@ -13,9 +13,10 @@ use super::state::{CellKey, EXTENSIONS, Running, State};
 use crate::protocol::model_of;
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
-const RESULTS: [&str; 3] = [
+const RESULTS: [&str; 4] = [
     include_str!("../../../docs/results/niah.json"),
     include_str!("../../../docs/results/niah-more.json"),
+    include_str!("../../../docs/results/niah-most.json"),
     include_str!("../../../docs/results/niah-16x.json"),
 ];
 
