@@ -313,6 +313,9 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let config = std::fs::read_to_string(out.join("config.json")).unwrap();
         assert!(config.contains(kind), "{config}");
+        let json: serde_json::Value = serde_json::from_str(&config).unwrap();
+        let cut = json["rope_min_frequency"].as_f64().unwrap_or_default();
+        assert_eq!(cut > 0.0, drop.contains("low"), "{config}");
     }
     for (drop, reason) in [
         ("positions = \"low\", cut = -1", "drop.cut must be a frequency above 0"),
