@@ -21,11 +21,11 @@ pub struct Options {
     pub stop: Vec<u32>,
     /// Tokens that there is room for: prompt and answer.
     pub context: usize,
-    /// Most tokens that the model is given, prompt and answer ([`Method::keeps`]): of a longer prompt its first token,
+    /// Most tokens that the model is given, prompt and answer ([`Method::crop_length`]): of a longer prompt its first token,
     /// the beginning of text, and its last ones.
     ///
-    /// [`Method::keeps`]: crate::positions::Method::keeps
-    pub keep: Option<usize>,
+    /// [`Method::crop_length`]: crate::positions::Method::crop_length
+    pub crop_length: Option<usize>,
     /// 0 is greedy.
     pub temperature: f64,
     /// Seed of the sampling.
@@ -86,13 +86,13 @@ pub async fn generate(
     Ok(answer)
 }
 
-/// Tokens of a prompt that a model is given where prompt and answer have no more than `keep`.
-pub(crate) fn prompt_room(keep: Option<usize>, max_new_tokens: usize) -> usize {
-    keep.map_or(usize::MAX, |keep| keep.saturating_sub(max_new_tokens).max(2))
+/// Tokens of a prompt that a model is given where prompt and answer have no more than `crop_length`.
+pub(crate) fn prompt_room(crop_length: Option<usize>, max_new_tokens: usize) -> usize {
+    crop_length.map_or(usize::MAX, |length| length.saturating_sub(max_new_tokens).max(2))
 }
 
 fn cropped(prompt: &[u32], options: &Options) -> Vec<u32> {
-    let dropped = prompt.len().saturating_sub(prompt_room(options.keep, options.max_new_tokens));
+    let dropped = prompt.len().saturating_sub(prompt_room(options.crop_length, options.max_new_tokens));
     let first = if dropped > 0 { &prompt[..1] } else { &[] };
     [first, &prompt[dropped + first.len()..]].concat()
 }

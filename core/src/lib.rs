@@ -4,10 +4,12 @@
 #![warn(missing_docs)]
 
 pub mod config;
+#[cfg(feature = "statistics")]
 pub mod dope;
 pub mod error;
 pub mod generate;
 pub mod language;
+pub mod loaded_model;
 pub mod longrope2;
 pub mod model;
 mod names;

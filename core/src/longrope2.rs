@@ -16,7 +16,7 @@ pub struct Space {
     pub factor: f64,
     /// Pairs of a head.
     pub pairs: usize,
-    /// The first pair that does not turn once within the training context: where the search begins.
+    /// The first pair that does not rotate once within the training context: where the search begins.
     pub critical: usize,
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     fn searched(seed: u64, generations: usize) -> Population {
         let space = Space::new(4.0, 10_000.0, 32, 256);
-        // Seven of sixteen pairs turn at least once in 256 tokens.
+        // Seven of sixteen pairs rotate at least once in 256 tokens.
         assert_eq!((space.pairs, space.critical), (16, 7));
         // An optimum that the space holds: everything beyond the critical pair stretched by 6.
         let score = |candidate: &mut Candidate| {

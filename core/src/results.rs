@@ -5,7 +5,9 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::niah::Filler;
+use crate::language::Values;
+use crate::niah::{Filler, Task};
+use crate::positions::Method;
 use crate::stats::wilson;
 
 /// One cell of a table: a model read with a method, on a task, at a length.
@@ -13,12 +15,12 @@ use crate::stats::wilson;
 pub struct Cell {
     /// Name of the model's folder.
     pub model: String,
-    /// Name of the position method.
-    pub method: String,
-    /// Name of the task.
-    pub task: String,
+    /// Position method.
+    pub method: Method,
+    /// Task.
+    pub task: Task,
     /// Kind of values.
-    pub values: String,
+    pub values: Values,
     /// s.
     pub extension: usize,
     /// s·C tokens: prompt and answer.
@@ -135,7 +137,7 @@ impl Joined {
         let part = |(shard, trials): &(Shard, usize)| format!("{}/{of} of {trials} questions", shard.index + 1);
         let Cell { model, method, task, values, extension, .. } = &self.cell;
         Err(Error::Shards {
-            cell: format!("{model} {method} {task} {values} {extension}x"),
+            cell: format!("{model} {} {} {} {extension}x", method.name(), task.name(), values.name()),
             found: self.parts.iter().map(part).collect::<Vec<_>>().join(", "),
         })
     }
@@ -179,15 +181,18 @@ fn is_zero(count: &usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{Cell, Shard, merge};
+    use crate::language::Values;
+    use crate::niah::Task;
+    use crate::positions::Method;
 
     fn cell(correct: &[bool], shard: Shard) -> Cell {
         let asked: Vec<bool> = shard.trials(correct.len()).map(|trial| correct[trial]).collect();
         let right = asked.iter().filter(|&&right| right).count();
         let cell = Cell {
             model: "m".into(),
-            method: "drope".into(),
-            task: "single".into(),
-            values: "words".into(),
+            method: Method::Drope,
+            task: Task::Single,
+            values: Values::Words,
             extension: 2,
             context: 512,
             trials: asked.len(),

@@ -5,7 +5,8 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::dope::{Criterion, From, Noise, Order, Parts, Removal, Stage, scores};
+use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
+use drope_core::dope::scores;
 use drope_core::model::{Cache, Model};
 use drope_core::positions::{Method, Positions};
 use parity::{CASES, Case, ids_tensor, largest_difference};
@@ -20,10 +21,10 @@ fn scores_are_those_of_pytorch() {
     let (config, model) = (case().config(), case().model(&Device::flex()));
     let expected = case().scores();
     let criteria = [
-        (From::Query, Stage::PostNtk, Some(4)),
-        (From::Key, Stage::PreNtk, None),
-        (From::Query, Stage::PostRope, Some(1)),
-        (From::Key, Stage::PostNtk, Some(8)),
+        (Projection::Query, Stage::PostNtk, Some(4)),
+        (Projection::Key, Stage::PreNtk, None),
+        (Projection::Query, Stage::PostRope, Some(1)),
+        (Projection::Key, Stage::PostNtk, Some(8)),
     ];
     let heads = config.num_hidden_layers * config.num_attention_heads;
     for ((from, stage, rank), expected) in criteria.into_iter().zip(expected.chunks(heads)) {

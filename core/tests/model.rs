@@ -60,7 +60,7 @@ fn sampling_is_seeded_and_differs_from_greedy() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let sample = |temperature, seed| {
-        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, keep: None, temperature, seed };
+        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, crop_length: None, temperature, seed };
         block_on(generate(&model, &config, &positions, &case.ids(), &options, async |_| Flow::Continue)).unwrap()
     };
     assert_eq!(sample(5.0, 1), sample(5.0, 1));
@@ -72,7 +72,8 @@ fn sampling_is_seeded_and_differs_from_greedy() {
 fn stopping_keeps_what_there_is() {
     let case = &CASES[0];
     let device = Device::flex();
-    let options = Options { max_new_tokens: 20, stop: vec![], context: 100, keep: None, temperature: 0.0, seed: 0 };
+    let options =
+        Options { max_new_tokens: 20, stop: vec![], context: 100, crop_length: None, temperature: 0.0, seed: 0 };
     let mut events = 0;
     let observe = async |_| {
         events += 1;
@@ -141,7 +142,7 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
         let (model, none) = (Model::random(&config, 5, &device), Positions::none());
         let expected = last(model.hidden(read(vec![1, 2, 2, 2, 3, 4, 4, 5]), &none, None));
         let copies = [1.0, 3.0, 1.0, 2.0, 1.0];
-        let found = last(model.hidden_in_crowd(read(vec![1, 2, 3, 4, 5]), &copies, &none));
+        let found = last(model.hidden_with_multiplicity(read(vec![1, 2, 3, 4, 5]), &copies, &none));
         let difference = largest_difference(&found, &expected);
         assert!(difference < 1e-5, "{difference}");
         let plain = last(model.hidden(read(vec![1, 2, 3, 4, 5]), &none, None));
@@ -155,7 +156,8 @@ fn prompts_that_cannot_be_read_are_refused() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let refuse = |prompt: &[u32], context| {
-        let options = Options { max_new_tokens: 5, stop: vec![], context, keep: None, temperature: 0.0, seed: 0 };
+        let options =
+            Options { max_new_tokens: 5, stop: vec![], context, crop_length: None, temperature: 0.0, seed: 0 };
         block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap_err()
     };
     assert!(matches!(refuse(&[1, 2], 0), Error::Zero(_)));

@@ -10,7 +10,7 @@ use drope_core::language::{Values, tokenizer_corpus};
 use drope_core::model::Model;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Positions;
-use drope_core::probe::{Marked, attention, bias_gradients, entropy, positional_bias, prefix_spread};
+use drope_core::probe::{TokenizedSample, attention, bias_gradients, entropy, positional_bias, prefix_spread};
 use drope_core::tokenizer::Tokenizer;
 use parity::{CASES, ids_tensor};
 use pollster::block_on;
@@ -18,7 +18,7 @@ use pollster::block_on;
 /// Largest distance of an attention weight from 1/(i + 1), for the query at position i.
 fn distance_from_uniform(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f32 {
     let mut largest = 0.0f32;
-    for weights in model.watch(ids_tensor(ids, device), positions, None).attention {
+    for weights in model.capture(ids_tensor(ids, device), positions, None).attention {
         let [_, heads, seq, keys] = weights.dims();
         let values: Vec<f32> = weights.into_data().iter::<f32>().collect();
         for row in 0..heads * seq {
@@ -47,7 +47,7 @@ fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_pos
     assert!(distance_from_uniform(&model, &constant, &Positions::none(), &device) < 1e-6);
     assert!(distance_from_uniform(&model, &constant, &rope, &device) > 1e-2);
     let bias = |positions: &Positions, back: usize| -> f32 {
-        let attention = model.watch(ids_tensor(&constant, &device), positions, None).attention;
+        let attention = model.capture(ids_tensor(&constant, &device), positions, None).attention;
         positional_bias(attention[0].clone(), back).into_scalar::<f32>()
     };
     for back in [0, 1] {
@@ -76,7 +76,7 @@ fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
         // Longer than a chunk of the prompt.
         let ids: Vec<u32> = case.ids().into_iter().cycle().take(300).collect();
         let seen = block_on(attention(&model, &config, &positions, &ids, 3, go_on)).unwrap().unwrap();
-        let whole = model.watch(ids_tensor(&ids, &device), &positions, None);
+        let whole = model.capture(ids_tensor(&ids, &device), &positions, None);
         let layers = config.num_hidden_layers;
         assert_eq!((seen.last.len(), seen.spread.len(), whole.hidden.len()), (layers, layers, layers));
         for (layer, (weights, hidden)) in whole.attention.into_iter().zip(whole.hidden).enumerate() {
@@ -141,11 +141,11 @@ fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
     assert!((prefix_spread(hidden).into_scalar::<f32>() - largest).abs() < 1e-5);
     // Without positions a constant text stays constant.
     let model = CASES[0].model(&device);
-    for hidden in model.watch(ids_tensor(&[7; 24], &device), &Positions::none(), None).hidden {
+    for hidden in model.capture(ids_tensor(&[7; 24], &device), &Positions::none(), None).hidden {
         assert!(prefix_spread(hidden).into_scalar::<f32>() < 1e-3);
     }
     let varied: Vec<u32> = (0..24).map(|i| (i * 7) % 48).collect();
-    let varied = model.watch(ids_tensor(&varied, &device), &Positions::none(), None).hidden;
+    let varied = model.capture(ids_tensor(&varied, &device), &Positions::none(), None).hidden;
     assert!(prefix_spread(varied[0].clone()).into_scalar::<f32>() > 0.1);
 }
 
@@ -155,7 +155,7 @@ fn sentences_stand_where_the_tokens_say_so() {
     for (task, crop) in [(Task::MultiKey, None), (Task::MultiQuery, None), (Task::MultiKey, Some(128))] {
         let spec = Spec::new(task, Values::Numbers, 256, 3);
         let sample = sample(&spec, &|text| tokenizer.count(text)).unwrap();
-        let marked = Marked::new(&sample, &tokenizer, tokenizer.bos()).unwrap().cropped(crop, 8);
+        let marked = TokenizedSample::new(&sample, &tokenizer, tokenizer.bos()).unwrap().cropped(crop, 8);
         let text = |at: std::ops::Range<usize>| tokenizer.decode(&marked.ids[at]).unwrap().trim().to_owned();
         assert!(crop.is_none_or(|crop| marked.ids.len() == crop - 8));
         assert_eq!(text(marked.ids.len() - marked.question..marked.ids.len()), sample.question);

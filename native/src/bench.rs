@@ -65,8 +65,14 @@ fn read_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -
     let [prompt, new] = PROMPT;
     let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
-    let options =
-        Options { max_new_tokens: new + 1, stop: vec![], context: 2 * prompt, keep: None, temperature: 0.0, seed: 0 };
+    let options = Options {
+        max_new_tokens: new + 1,
+        stop: vec![],
+        context: 2 * prompt,
+        crop_length: None,
+        temperature: 0.0,
+        seed: 0,
+    };
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     for repeat in 0..=repeats {
         let start = Instant::now();

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use drope_core::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, scores};
+use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal};
+use drope_core::dope::scores;
 
 use crate::device::{self, DeviceChoice};
 use crate::held_out::Subject;
 use crate::{files, model_folder};
 
 /// What `core dope select` is told.
-pub struct Request {
+pub struct SelectOptions {
     pub model: PathBuf,
     /// Heads to choose.
     pub heads: usize,
@@ -32,7 +33,7 @@ pub struct Request {
 const NOISE_SEED: u64 = 42;
 
 /// Scores every head, chooses, and writes the choice.
-pub fn select(request: &Request) -> Result<DopeHeads> {
+pub fn select(request: &SelectOptions) -> Result<DopeHeads> {
     let device = device::open(request.device)?.device;
     let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
     let total = subject.config.num_hidden_layers * subject.config.num_attention_heads;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::dope::DopeHeads;
+use drope_core::config::dope::DopeHeads;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::language::Values;
 use drope_core::model::Model;
@@ -22,7 +22,7 @@ use crate::{device, interrupt, model_folder, results_file};
 
 /// What `core eval niah` is told.
 #[derive(Args)]
-pub struct Request {
+pub struct NiahArgs {
     #[command(flatten)]
     pub sweep: Sweep,
     /// Tasks: single, multi-key, multi-query, multi-value, passkey.
@@ -69,7 +69,7 @@ struct Reader {
 }
 
 /// Runs every cell and writes the file after each, so that a stopped run resumes where it was. Returns the cells asked for.
-pub fn niah(request: &Request) -> Result<Vec<Cell>> {
+pub fn niah(request: &NiahArgs) -> Result<Vec<Cell>> {
     let sweep = &request.sweep;
     let chosen = device::open(sweep.device)?;
     if chosen.is_cpu && request.threads > 1 {
@@ -112,9 +112,9 @@ pub fn niah(request: &Request) -> Result<Vec<Cell>> {
         println!(
             "{:12} {:8} {:12} {:8} {:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}%",
             cell.model,
-            cell.method,
-            cell.task,
-            cell.values,
+            cell.method.name(),
+            cell.task.name(),
+            cell.values.name(),
             cell.extension,
             100.0 * cell.accuracy,
             100.0 * cell.string_match
@@ -135,7 +135,7 @@ struct Question {
     blank: Cell,
 }
 
-fn every_cell(reader: &Reader, request: &Request) -> Result<Vec<Question>> {
+fn every_cell(reader: &Reader, request: &NiahArgs) -> Result<Vec<Question>> {
     let mut cells = Vec::new();
     let at_random = [None];
     let depths: Vec<Option<f64>> = request.depths.iter().copied().map(Some).collect();
@@ -157,7 +157,7 @@ fn every_cell(reader: &Reader, request: &Request) -> Result<Vec<Question>> {
 
 fn cell(
     reader: &Reader,
-    request: &Request,
+    request: &NiahArgs,
     method: Method,
     fingerprint: &str,
     (task, values, extension, depth): (Task, Values, usize, Option<f64>),
@@ -169,9 +169,9 @@ fn cell(
     let heads = reader.config.dope_heads.as_ref().filter(|_| method.is_dope()).map(DopeHeads::label);
     let blank = Cell {
         model: reader.name.clone(),
-        method: method.name().to_owned(),
-        task: task.name().to_owned(),
-        values: values.name().to_owned(),
+        method,
+        task,
+        values,
         extension,
         context,
         trials: 0,
@@ -197,7 +197,13 @@ fn run_cell(reader: &Reader, question: Question, threads: usize, json: Option<&P
     let Question { blank, trials, .. } = &question;
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(trials.len() as u64).with_style(style);
-    bar.set_message(format!("{} {} {} {}x", blank.method, blank.task, blank.values, blank.extension));
+    bar.set_message(format!(
+        "{} {} {} {}x",
+        blank.method.name(),
+        blank.task.name(),
+        blank.values.name(),
+        blank.extension
+    ));
     let next = AtomicUsize::new(0);
     let scores: Mutex<Vec<Result<Score>>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -253,7 +259,7 @@ async fn run_trial(reader: &Reader, question: &Question, seed: u64) -> Result<Sc
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: reader.tokenizer.sentence_ends(),
         context: spec.context + spec.task.max_answer_tokens(),
-        keep: method.keeps(&reader.config),
+        crop_length: method.crop_length(&reader.config),
         temperature: 0.0,
         seed: 0,
     };

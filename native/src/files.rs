@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use sha2::{Digest, Sha256};
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
@@ -71,13 +70,4 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{suffix}"));
     path.with_file_name(name)
-}
-
-/// Enough of a hash to tell contents apart.
-pub fn fingerprint(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    hasher.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,7 +12,7 @@ use crate::device::{self, DeviceChoice};
 use crate::{interrupt, model_folder};
 
 /// How to generate.
-pub struct Request<'a> {
+pub struct GenerateOptions<'a> {
     pub folder: &'a Path,
     pub config: &'a Config,
     pub method: Method,
@@ -27,8 +27,8 @@ pub struct Request<'a> {
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
-pub fn run(request: &Request) -> Result<()> {
-    let Request { folder, config, positions, .. } = *request;
+pub fn run(request: &GenerateOptions) -> Result<()> {
+    let GenerateOptions { folder, config, positions, .. } = *request;
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let device = device::open(request.device)?.device;
     let model = model_folder::model(folder, config, &device)?;
@@ -37,7 +37,7 @@ pub fn run(request: &Request) -> Result<()> {
         max_new_tokens: request.max_new_tokens,
         stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },
         context: request.context,
-        keep: request.method.keeps(config),
+        crop_length: request.method.crop_length(config),
         temperature: request.temperature,
         seed: request.seed,
     };

@@ -51,7 +51,7 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
 }
 
 fn frequencies(inv_freq: &[f64]) {
-    println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/turn");
+    println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/rotate");
     for (pair, omega) in inv_freq.iter().enumerate() {
         println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::dope::DopeHeads;
+use drope_core::config::dope::DopeHeads;
+use drope_core::loaded_model::short_hash;
 use drope_core::model::Model;
 use drope_core::tokenizer::Tokenizer;
 use serde_json::{Map, Value};
@@ -36,7 +37,7 @@ pub fn fingerprint(folder: &Path, heads: Option<&DopeHeads>) -> Result<String> {
     // A field that a later version adds changes nothing as long as it says nothing.
     let says_something = |value: &Value| !(value.is_null() || value == false || value.as_f64() == Some(0.0));
     fields.retain(|name, value| says_something(value) && !["architectures", "model_type"].contains(&&**name));
-    Ok(files::fingerprint(&[&files::read(&folder.join(WEIGHTS))?, Value::from(fields).to_string().as_bytes()]))
+    Ok(short_hash(&[&files::read(&folder.join(WEIGHTS))?, Value::from(fields).to_string().as_bytes()]))
 }
 
 /// Reads `model.safetensors`.

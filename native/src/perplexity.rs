@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::language::{DocumentMix, training_document};
+use drope_core::loaded_model::short_hash;
 use drope_core::model::Model;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, token_losses, windows};
 use drope_core::positions::Positions;
@@ -20,7 +21,7 @@ use crate::{device, files, interrupt, model_folder, results_file};
 
 /// What `core eval ppl` is told.
 #[derive(Args)]
-pub struct Request {
+pub struct PerplexityArgs {
     #[command(flatten)]
     pub sweep: Sweep,
     /// Tokens from window to window; default: half a window.
@@ -44,7 +45,7 @@ struct Text {
 }
 
 /// Runs every cell and writes the file after each, so that a stopped run resumes where it was. Returns the cells asked for.
-pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
+pub fn run(request: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
     let sweep = &request.sweep;
     let config = sweep.config()?;
     let tokenizer = model_folder::tokenizer(&sweep.model, &config)?;
@@ -58,7 +59,7 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
     let source = match &request.text {
         Some(path) => {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            format!("{name} {}", files::fingerprint(&[&files::read(path)?]))
+            format!("{name} {}", short_hash(&[&files::read(path)?]))
         }
         None => format!("synthetic, seed {}", sweep.seed),
     };
@@ -72,11 +73,11 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
         let fingerprint = sweep.fingerprint(method, config.dope_heads.as_ref())?;
         for &extension in &sweep.extensions {
             let positions = sweep.positions(&config, method, extension)?;
-            let most = method.keeps(&config).unwrap_or(usize::MAX);
+            let most = method.crop_length(&config).unwrap_or(usize::MAX);
             let window = most.min(extension * config.max_position_embeddings);
             let blank = PerplexityCell {
                 model: sweep.model_name()?,
-                method: method.name().to_owned(),
+                method,
                 extension,
                 context: window,
                 stride: request.stride.unwrap_or(window / 2),
@@ -116,7 +117,7 @@ pub fn run(request: &Request) -> Result<Vec<PerplexityCell>> {
             println!(
                 "{:12} {:12} {:>3}x {:>10.3}  {:22} {:>8}",
                 cell.model,
-                cell.method,
+                cell.method.name(),
                 cell.extension,
                 cell.perplexity,
                 cell.ci95.map_or(String::new(), |[low, high]| format!("[{low:.3}, {high:.3}]")),
@@ -166,7 +167,7 @@ fn measured(
 }
 
 /// Documents of the synthetic language that training does not see: full length, with training's keys.
-fn documents(tokenizer: &Tokenizer, config: &Config, length: usize, request: &Request) -> Vec<Text> {
+fn documents(tokenizer: &Tokenizer, config: &Config, length: usize, request: &PerplexityArgs) -> Vec<Text> {
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
     let mix = DocumentMix { repeat: 0.0, facts: 0.0, terse: 0.0, full: 0.0, ..DocumentMix::default() };
     let text = |index: usize| {

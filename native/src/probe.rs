@@ -1,4 +1,4 @@
-//! `core probe`: what each head looks at when a question has been read, and how far it leans on positions.
+//! `core probe`: what each head probes at when a question has been read, and how far it leans on positions.
 
 use anyhow::Result;
 use clap::Args;
@@ -8,7 +8,7 @@ use drope_core::language::{DocumentMix, Values, training_document};
 use drope_core::model::{Model, token_ids};
 use drope_core::niah::{self, Spec, Task};
 use drope_core::positions::Positions;
-use drope_core::probe::{HeadCell, HeadLook, Marked, bias_gradients, look, mean};
+use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, bias_gradients, mean, probe_heads};
 use drope_core::results::rounded;
 use drope_core::tokenizer::Tokenizer;
 use indicatif::ProgressIterator;
@@ -21,7 +21,7 @@ use crate::{device, interrupt, model_folder, results_file};
 
 /// What `core probe` is told.
 #[derive(Args)]
-pub struct Request {
+pub struct ProbeArgs {
     #[command(flatten)]
     pub sweep: Sweep,
     /// Questions a length.
@@ -38,7 +38,7 @@ const TASK: Task = Task::MultiKey;
 pub const GRADIENT_TOKENS: usize = 128;
 
 /// Asks multi-key questions and writes the means of every head.
-pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
+pub fn run(request: &ProbeArgs) -> Result<Vec<HeadCell>> {
     let sweep = &request.sweep;
     let config = sweep.config()?;
     let tokenizer = model_folder::tokenizer(&sweep.model, &config)?;
@@ -55,7 +55,7 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
             let positions = sweep.positions(&config, method, extension)?;
             let blank = HeadCell {
                 model: name.clone(),
-                method: method.name().to_owned(),
+                method,
                 extension,
                 beta: rounded(positions.logit_scale),
                 cut: sweep.cut.map(rounded),
@@ -63,28 +63,29 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
                 seed: sweep.seed,
                 fingerprint: fingerprint.clone(),
                 runs: request.gradients,
-                look: HeadLook::default(),
+                probe: HeadProbe::default(),
                 gradients: None,
             };
-            let is_done =
-                |cell: &&HeadCell| HeadCell { look: HeadLook::default(), gradients: None, ..(*cell).clone() } == blank;
+            let is_done = |cell: &&HeadCell| {
+                HeadCell { probe: HeadProbe::default(), gradients: None, ..(*cell).clone() } == blank
+            };
             let mut found: Vec<HeadCell> = cells.iter().filter(is_done).cloned().collect();
             if found.is_empty() {
                 let questions = (0..request.trials).progress().map(|trial| {
                     let marked = question(sweep, &config, &tokenizer, extension, trial)?
-                        .cropped(method.keeps(&config), TASK.max_answer_tokens());
+                        .cropped(method.crop_length(&config), TASK.max_answer_tokens());
                     let go_on = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
-                    let looks = pollster::block_on(look(&model, &config, &positions, &marked, go_on))?;
-                    looks.ok_or_else(|| interrupt::Stopped(stopped.to_owned()).into())
+                    let probes = pollster::block_on(probe_heads(&model, &config, &positions, &marked, go_on))?;
+                    probes.ok_or_else(|| interrupt::Stopped(stopped.to_owned()).into())
                 });
-                let looks = mean(&questions.collect::<Result<Vec<_>>>()?);
+                let probes = mean(&questions.collect::<Result<Vec<_>>>()?);
                 let gradients = match request.gradients {
                     0 => None,
                     runs => Some(gradients(&config, &tokenizer, &positions, runs, sweep.seed, sweep.device)?),
                 };
                 let of_layer = |layer: usize| gradients.as_ref().map(|gradients| gradients[layer]);
-                let cell = |look: HeadLook| HeadCell { gradients: of_layer(look.layer), look, ..blank.clone() };
-                found = looks.into_iter().map(cell).collect();
+                let cell = |probe: HeadProbe| HeadCell { gradients: of_layer(probe.layer), probe, ..blank.clone() };
+                found = probes.into_iter().map(cell).collect();
                 results_file::add(sweep.json.as_deref(), &found)?;
             }
             print(method.name(), extension, &found);
@@ -95,28 +96,34 @@ pub fn run(request: &Request) -> Result<Vec<HeadCell>> {
 }
 
 /// A number of a head.
-type Part = fn(&HeadLook) -> f64;
+type Part = fn(&HeadProbe) -> f64;
 
 fn print(method: &str, extension: usize, cells: &[HeadCell]) {
     let parts: [(&str, Part); 2] =
         [("last query", |look| look.needle), ("a query of the question", |look| look.needle_of_question)];
     for (who, part) in parts {
-        if let Some(best) = cells.iter().max_by(|a, b| part(&a.look).total_cmp(&part(&b.look))) {
-            let HeadLook { layer, head, entropy, entropy_bound, .. } = best.look;
+        if let Some(best) = cells.iter().max_by(|a, b| part(&a.probe).total_cmp(&part(&b.probe))) {
+            let HeadProbe { layer, head, entropy, entropy_bound, .. } = best.probe;
             println!(
                 "{method} at {extension}x: most on the needle by {who}: {:.3}, layer {layer} head {head} \
                  (entropy {entropy:.2} of at most {entropy_bound:.2})",
-                part(&best.look)
+                part(&best.probe)
             );
         }
     }
 }
 
-fn question(sweep: &Sweep, config: &Config, tokenizer: &Tokenizer, extension: usize, trial: usize) -> Result<Marked> {
+fn question(
+    sweep: &Sweep,
+    config: &Config,
+    tokenizer: &Tokenizer,
+    extension: usize,
+    trial: usize,
+) -> Result<TokenizedSample> {
     let context = extension * config.max_position_embeddings;
     let spec = Spec::new(TASK, Values::Numbers, context, sweep.seed.wrapping_add(trial as u64));
     let sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
-    Ok(Marked::new(&sample, tokenizer, config.bos_token_id)?)
+    Ok(TokenizedSample::new(&sample, tokenizer, config.bos_token_id)?)
 }
 
 /// Norms of the gradients of both positional biases for each layer, of random weights and documents.

@@ -17,7 +17,7 @@ use crate::{files, interrupt, model_folder};
 const POPULATION: usize = 64;
 
 /// What the search is told.
-pub struct Request {
+pub struct SearchOptions {
     pub model: PathBuf,
     pub out: PathBuf,
     pub factor: usize,
@@ -29,7 +29,7 @@ pub struct Request {
 
 /// What `search.json` holds: enough to go on.
 #[derive(Serialize, Deserialize)]
-struct State {
+struct SearchState {
     /// Of the model that candidates are judged with.
     model: String,
     space: Space,
@@ -39,7 +39,7 @@ struct State {
 }
 
 /// Searches and writes a folder of the same model whose config lists the factors.
-pub fn longrope2(request: &Request) -> Result<()> {
+pub fn longrope2(request: &SearchOptions) -> Result<()> {
     let device = device::open(request.device)?.device;
     let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
     let config = &subject.config;
@@ -63,8 +63,13 @@ pub fn longrope2(request: &Request) -> Result<()> {
         }
         let best = best(&population);
         bar.set_message(format!("generation {}: perplexity {:.4}", population.generation, best.1));
-        let state =
-            State { model: model.clone(), space: space.clone(), seed: request.seed, texts: request.texts, population };
+        let state = SearchState {
+            model: model.clone(),
+            space: space.clone(),
+            seed: request.seed,
+            texts: request.texts,
+            population,
+        };
         files::write(&path, &serde_json::to_vec(&state)?)?;
         population = state.population;
         if population.generation + 1 >= request.generations {
@@ -85,11 +90,11 @@ pub fn longrope2(request: &Request) -> Result<()> {
 }
 
 /// A search that was stopped.
-fn begun(path: &Path, model: &str, space: &Space, request: &Request) -> Result<Option<Population>> {
+fn begun(path: &Path, model: &str, space: &Space, request: &SearchOptions) -> Result<Option<Population>> {
     if !path.exists() {
         return Ok(None);
     }
-    let state: State = serde_json::from_slice(&files::read(path)?)
+    let state: SearchState = serde_json::from_slice(&files::read(path)?)
         .with_context(|| format!("{} is damaged; delete it to search afresh", path.display()))?;
     if (&*state.model, &state.space, state.seed, state.texts) != (model, space, request.seed, request.texts) {
         bail!("{} is of another search or model; choose another --out", path.display());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::dope::DopeHeads;
+use drope_core::config::dope::DopeHeads;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::DeviceChoice;

@@ -16,7 +16,7 @@ use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
-use drope_core::probe::{Marked, look};
+use drope_core::probe::{TokenizedSample, probe_heads};
 use drope_core::tokenizer::Tokenizer;
 use fantoccini::wd::Capabilities;
 use fantoccini::{Client, ClientBuilder, Locator};
@@ -192,8 +192,8 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
     let spec = Spec { context: spec.context * config.max_position_embeddings, ..*spec };
     let sample = sample(&spec, &|text| tokenizer.count(text))?;
     let positions = method.positions(&config, (spec.context / config.max_position_embeddings) as f64)?;
-    let marked = Marked::new(&sample, &tokenizer, config.bos_token_id)?;
-    let heads = pollster::block_on(look(&model, &config, &positions, &marked, async |_| Flow::Continue))?;
+    let marked = TokenizedSample::new(&sample, &tokenizer, config.bos_token_id)?;
+    let heads = pollster::block_on(probe_heads(&model, &config, &positions, &marked, async |_| Flow::Continue))?;
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
     let share = 100.0 * best.needle_of_question;
@@ -203,7 +203,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
         max_new_tokens: spec.task.max_answer_tokens(),
         stop: tokenizer.sentence_ends(),
         context: 2 * spec.context,
-        keep: method.keeps(&config),
+        crop_length: method.crop_length(&config),
         temperature: 0.0,
         seed: 0,
     };

@@ -3,7 +3,7 @@
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
 use drope_core::positions::Method;
-use drope_core::probe::HeadLook;
+use drope_core::probe::HeadProbe;
 use serde::{Deserialize, Serialize};
 
 /// From the page.
@@ -165,7 +165,7 @@ pub enum Reply {
         /// Multiple of the training context.
         extension: usize,
         /// Layer after layer.
-        heads: Vec<HeadLook>,
+        heads: Vec<HeadProbe>,
     },
     /// A trial of a cell is done.
     Trial {

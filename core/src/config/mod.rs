@@ -1,12 +1,13 @@
 //! What a model is: its shape, and how it reads positions.
 
+pub mod dope;
 mod json;
 mod rope;
 
 use serde::{Deserialize, Serialize};
 
+use self::dope::DopeHeads;
 pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
-use crate::dope::DopeHeads;
 use crate::error::{Error, Result};
 
 /// More than any model has; a broken number must not fill the memory.

@@ -109,10 +109,10 @@ impl RopeScaling {
 pub struct Llama3Parameters {
     /// Extension factor s.
     pub factor: f64,
-    /// Turns within the original context below which a frequency is divided by s.
+    /// Rotates within the original context below which a frequency is divided by s.
     #[serde(default = "Llama3Parameters::default_low_freq_factor")]
     pub low_freq_factor: f64,
-    /// Turns above which it is kept.
+    /// Rotates above which it is kept.
     #[serde(default = "Llama3Parameters::default_high_freq_factor")]
     pub high_freq_factor: f64,
     /// Context of training if it is not `max_position_embeddings`.

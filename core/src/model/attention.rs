@@ -30,7 +30,7 @@ pub(super) struct Attention {
 pub(super) struct View {
     pub(super) rotation: Rotation,
     pub(super) visible: Visible,
-    /// Query heads that share keys; 1 where each turns them in its own way.
+    /// Query heads that share keys; 1 where each rotates them in its own way.
     pub(super) group_size: usize,
     /// β.
     pub(super) logit_scale: f64,
@@ -42,15 +42,15 @@ pub(super) struct Layer<'a> {
     /// `[1, heads, 1, 1]`: factors of the logits.
     pub(super) head_scales: Option<&'a Tensor<4>>,
     pub(super) cache: Option<&'a mut LayerCache>,
-    pub(super) watch: Option<&'a mut Watch>,
+    pub(super) activations: Option<&'a mut Activations>,
 }
 
 /// What was seen inside a pass, layer after layer.
 #[derive(Default)]
-pub struct Watch {
-    /// Queries before they are turned, `[batch, heads, seq, head_dim]`.
+pub struct Activations {
+    /// Queries before they are rotated, `[batch, heads, seq, head_dim]`.
     pub queries: Vec<Tensor<4>>,
-    /// Keys before they are turned, `[batch, kv_heads, seq, head_dim]`.
+    /// Keys before they are rotated, `[batch, kv_heads, seq, head_dim]`.
     pub keys: Vec<Tensor<4>>,
     /// Attention weights, `[batch, heads, seq, keys]`.
     pub attention: Vec<Tensor<4>>,
@@ -100,10 +100,10 @@ impl Attention {
         }
         let View { rotation, visible, group_size: group, logit_scale } = layer.view;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
-        let mut watch = layer.watch;
-        if let Some(watch) = &mut watch {
-            watch.queries.push(q.clone());
-            watch.keys.push(k.clone());
+        let mut activations = layer.activations;
+        if let Some(activations) = &mut activations {
+            activations.queries.push(q.clone());
+            activations.keys.push(k.clone());
         }
         let q = rotation.queries(q, self.scale * logit_scale); // [batch, heads, seq, head_dim]
         let q = match layer.head_scales {
@@ -122,12 +122,12 @@ impl Attention {
         };
         let keys = k.dims()[2];
         // Query heads of a group stand below each other, so that keys and values are not copied per head, unless each head
-        // turns keys in its own way.
+        // rotates keys in its own way.
         let (k, v) = if *group < self.group_size() { (self.per_head(k), self.per_head(v)) } else { (k, v) };
         let q = q.reshape([batch, self.num_attention_heads / group, group * seq, head_dim]);
         let weights = attention(q, rotation.read_keys(k), visible);
-        if let Some(watch) = watch {
-            watch.attention.push(weights.clone().reshape([batch, self.num_attention_heads, seq, keys]));
+        if let Some(activations) = activations {
+            activations.attention.push(weights.clone().reshape([batch, self.num_attention_heads, seq, keys]));
         }
         let y = weights.matmul(v);
         let y = y.reshape([batch, self.num_attention_heads, seq, head_dim]).swap_dims(1, 2); // [batch, seq, heads, head_dim]

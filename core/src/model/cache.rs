@@ -16,7 +16,7 @@ pub struct Cache {
 
 /// One layer's part.
 pub(super) struct LayerCache {
-    /// `[batch, kv_heads, capacity, head_dim]`; turned by position, unless their frequencies follow the length.
+    /// `[batch, kv_heads, capacity, head_dim]`; rotated by position, unless their frequencies follow the length.
     keys: Tensor<4>,
     /// `[batch, kv_heads, capacity, head_dim]`
     values: Tensor<4>,

@@ -16,7 +16,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 pub use self::cache::Cache;
 
-pub use self::attention::Watch;
+pub use self::attention::Activations;
 use self::attention::{Attention, Layer, View};
 use self::mlp::Mlp;
 use self::pass::Pass;
@@ -101,21 +101,21 @@ impl Model {
     /// Attention weights and residual stream of `ids`, which follow what `cache` holds; `[batch, seq]`.
     ///
     /// Where the frequencies follow the length, all of `ids` get those of their end.
-    pub fn watch(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Watch {
+    pub fn capture(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Activations {
         let [_, seq] = ids.dims();
         let past = cache.as_ref().map_or(0, |cache| cache.len());
         let pass = Pass::plain(positions, past..past + seq, &ids.device());
-        let mut watch = Watch::default();
-        self.through_layers(ids, positions, &pass, cache, Some(&mut watch));
-        watch
+        let mut activations = Activations::default();
+        self.through_layers(ids, positions, &pass, cache, Some(&mut activations));
+        activations
     }
 
     /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
     /// each at least 1): a longer text simulated without a longer sequence. In a first layer without positions the last
     /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
     /// With positions, a stretch of equal copies is followed by a gap as long as its other copies would be.
-    pub fn hidden_in_crowd(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
-        let pass = Pass::crowd(copies, ids.dims(), &ids.device());
+    pub fn hidden_with_multiplicity(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
+        let pass = Pass::with_multiplicity(copies, ids.dims(), &ids.device());
         self.through_layers(ids, positions, &pass, None, None)
     }
 
@@ -140,7 +140,7 @@ impl Model {
         positions: &Positions,
         pass: &Pass,
         mut cache: Option<&mut Cache>,
-        mut watch: Option<&mut Watch>,
+        mut activations: Option<&mut Activations>,
     ) -> Tensor<3> {
         let [_, seq] = ids.dims();
         let device = ids.device();
@@ -152,7 +152,7 @@ impl Model {
             let at = pass.past..pass.past + seq;
             View {
                 rotation: Rotation::new(&layer.encoding, &pass.at, ssmax, &device),
-                visible: Visible::new(layer, at, group_size, pass.log_copies.as_ref(), &device),
+                visible: Visible::new(layer, at, group_size, pass.log_multiplicity.as_ref(), &device),
                 group_size,
                 logit_scale: positions.logit_scale,
             }
@@ -164,11 +164,11 @@ impl Model {
                 view: &views[index % views.len()],
                 head_scales: pass.head_scales.get(index),
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
-                watch: watch.as_deref_mut(),
+                activations: activations.as_deref_mut(),
             };
             x = block.forward(x, layer);
-            if let Some(watch) = &mut watch {
-                watch.hidden.push(x.clone());
+            if let Some(activations) = &mut activations {
+                activations.hidden.push(x.clone());
             }
         }
         if let Some(cache) = cache {

@@ -15,7 +15,7 @@ pub(super) struct Pass {
     /// Keys that each sees, copies included; `[batch or 1, seq]`.
     pub(super) keys_seen: Vec<f32>,
     /// `[batch, 1, 1, seq]`, added to the logits of keys that count more than once.
-    pub(super) log_copies: Option<Tensor<4>>,
+    pub(super) log_multiplicity: Option<Tensor<4>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
 }
@@ -32,12 +32,12 @@ impl Pass {
             keys_seen: at.clone().map(|position| (position + 1) as f32).collect(),
             head_scales: head_scales.collect(),
             at: vec![at.collect()],
-            log_copies: None,
+            log_multiplicity: None,
         }
     }
 
     /// Tokens that count `copies` times, `[batch, seq]`.
-    pub(super) fn crowd(copies: &[f32], [batch, seq]: [usize; 2], device: &Device) -> Self {
+    pub(super) fn with_multiplicity(copies: &[f32], [batch, seq]: [usize; 2], device: &Device) -> Self {
         let mut keys_seen = copies.to_vec();
         for row in keys_seen.chunks_mut(seq) {
             for at in 1..seq {
@@ -47,9 +47,9 @@ impl Pass {
         let logs = copies.iter().map(|copies| copies.ln()).collect();
         Self {
             past: 0,
-            at: copies.chunks(seq).map(positions_in_crowd).collect(),
+            at: copies.chunks(seq).map(position_ids_with_gaps).collect(),
             keys_seen,
-            log_copies: Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device)),
+            log_multiplicity: Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device)),
             head_scales: Vec::new(),
         }
     }
@@ -57,7 +57,7 @@ impl Pass {
 
 /// Positions of a row whose tokens count `copies` times: behind a stretch of n tokens of m copies are (m − 1)·n that
 /// nobody stands at.
-fn positions_in_crowd(copies: &[f32]) -> Vec<usize> {
+fn position_ids_with_gaps(copies: &[f32]) -> Vec<usize> {
     let mut at = Vec::with_capacity(copies.len());
     let mut skipped = 0.0;
     for stretch in copies.chunk_by(|a, b| a == b) {
@@ -70,13 +70,13 @@ fn positions_in_crowd(copies: &[f32]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::positions_in_crowd;
+    use super::position_ids_with_gaps;
 
     #[test]
     fn a_crowd_takes_the_positions_that_its_copies_would() {
-        assert_eq!(positions_in_crowd(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
+        assert_eq!(position_ids_with_gaps(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
         // Two sentences of three and two copies: the second stands behind all of the first.
-        assert_eq!(positions_in_crowd(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
-        assert_eq!(positions_in_crowd(&[1.0; 3]), [0, 1, 2]);
+        assert_eq!(position_ids_with_gaps(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
+        assert_eq!(position_ids_with_gaps(&[1.0; 3]), [0, 1, 2]);
     }
 }

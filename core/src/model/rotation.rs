@@ -9,9 +9,9 @@ use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
 /// What one kind of layer does to the queries and keys of a run of positions.
 pub(super) struct Rotation {
-    /// Of the run's positions; `None` where nothing is turned.
+    /// Of the run's positions; `None` where nothing is rotated.
     here: Option<Tables>,
-    /// Of every position so far, where the frequencies follow the length or the query head: keys are then turned when they
+    /// Of every position so far, where the frequencies follow the length or the query head: keys are then rotated when they
     /// are read.
     so_far: Option<Tables>,
     /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
@@ -23,11 +23,11 @@ struct Tables {
     cos: Tensor<4>,
     /// `[batch or 1, heads or 1, seq, head_dim]`, times the attention factor.
     sin: Tensor<4>,
-    /// `[1, heads, seq, head_dim]`, added to what is turned.
+    /// `[1, heads, seq, head_dim]`, added to what is rotated.
     noise: Option<Tensor<4>>,
-    /// `[1, 1, head_dim, head_dim]`: x·half_turn = (−x₂, x₁) for x = (x₁, x₂). One small product is
+    /// `[1, 1, head_dim, head_dim]`: x·rotate_half = (−x₂, x₁) for x = (x₁, x₂). One small product is
     /// fewer kernels than cutting, negating and joining, and its gradient is one product too.
-    half_turn: Tensor<4>,
+    rotate_half: Tensor<4>,
 }
 
 impl Rotation {
@@ -58,10 +58,10 @@ impl Rotation {
         Self { here, so_far, query_scales }
     }
 
-    /// Turns queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
+    /// Rotates queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
     /// it is cheapest.
     pub(super) fn queries(&self, q: Tensor<4>, logit_scale: f64) -> Tensor<4> {
-        let q = turn(&self.here, q) * logit_scale;
+        let q = rotate(&self.here, q) * logit_scale;
         match &self.query_scales {
             None => q,
             Some(scales) => q * scales.clone(),
@@ -70,12 +70,12 @@ impl Rotation {
 
     /// New keys `[batch, kv_heads, seq, head_dim]` as they go into the cache.
     pub(super) fn written_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        if self.so_far.is_some() { k } else { turn(&self.here, k) }
+        if self.so_far.is_some() { k } else { rotate(&self.here, k) }
     }
 
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
     pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        turn(&self.so_far, k)
+        rotate(&self.so_far, k)
     }
 }
 
@@ -123,17 +123,17 @@ impl Tables {
     fn of_values(cos: Vec<f32>, sin: Vec<f32>, noise: Option<Vec<f32>>, shape: [usize; 4], device: &Device) -> Self {
         let head_dim = shape[3];
         let half = head_dim / 2;
-        let mut half_turn = vec![0.0f32; head_dim * head_dim];
+        let mut rotate_half = vec![0.0f32; head_dim * head_dim];
         for m in 0..half {
-            half_turn[(m + half) * head_dim + m] = -1.0;
-            half_turn[m * head_dim + m + half] = 1.0;
+            rotate_half[(m + half) * head_dim + m] = -1.0;
+            rotate_half[m * head_dim + m + half] = 1.0;
         }
         let tensor = |values: Vec<f32>| Tensor::from_data(TensorData::new(values, shape), device);
         Self {
             cos: tensor(cos),
             sin: tensor(sin),
             noise: noise.map(tensor),
-            half_turn: Tensor::from_data(TensorData::new(half_turn, [1, 1, head_dim, head_dim]), device),
+            rotate_half: Tensor::from_data(TensorData::new(rotate_half, [1, 1, head_dim, head_dim]), device),
         }
     }
 }
@@ -152,15 +152,15 @@ fn gaussian(noise: &HeadNoise, which: u64, position: usize, width: usize, deviat
     (0..width).map(|_| (rng.sample::<f64, _>(StandardNormal) * deviation) as f32).collect()
 }
 
-fn turn(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
+fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     match tables {
         None => x,
-        Some(Tables { cos, sin, noise, half_turn }) => {
-            let turned = x.clone().matmul(half_turn.clone());
-            let turned = x * cos.clone() + turned * sin.clone();
+        Some(Tables { cos, sin, noise, rotate_half }) => {
+            let rotated = x.clone().matmul(rotate_half.clone());
+            let rotated = x * cos.clone() + rotated * sin.clone();
             match noise {
-                None => turned,
-                Some(noise) => turned + noise.clone(),
+                None => rotated,
+                Some(noise) => rotated + noise.clone(),
             }
         }
     }
@@ -190,11 +190,11 @@ mod tests {
                 _ => 1.0,
             };
             let rotation = Rotation::new(encoding, &[vec![0]], None, &device);
-            for (turned, scale) in [
+            for (rotated, scale) in [
                 (rotation.queries(q.clone(), 1.0), factor),
                 (rotation.read_keys(rotation.written_keys(q.clone())), factor),
             ] {
-                let difference = (turned - q.clone() * scale).abs().max().into_scalar::<f32>();
+                let difference = (rotated - q.clone() * scale).abs().max().into_scalar::<f32>();
                 assert!(difference < 1e-6, "{}: {difference}", method.name());
             }
         }

@@ -17,12 +17,12 @@ pub(super) struct Visible {
 impl Visible {
     /// For the queries at the positions `at`, of which `group_size` rows stand below each other for each key head.
     ///
-    /// `log_copies` is `[batch, 1, 1, keys]`.
+    /// `log_multiplicity` is `[batch, 1, 1, keys]`.
     pub(super) fn new(
         positions: &LayerPositions,
         at: Range<usize>,
         group_size: usize,
-        log_copies: Option<&Tensor<4>>,
+        log_multiplicity: Option<&Tensor<4>>,
         device: &Device,
     ) -> Self {
         let past = positions.window.map_or(at.start, |window| at.start.min(window - 1));
@@ -49,7 +49,7 @@ impl Visible {
             _ => Some((rows(0.0).repeat(group_size), [1, 1, group_size * seq, keys])),
         };
         let bias = bias.map(|(values, shape)| Tensor::from_data(TensorData::new(values, shape), device));
-        let bias = match (bias, log_copies) {
+        let bias = match (bias, log_multiplicity) {
             (Some(bias), Some(copies)) => Some(bias + copies.clone()),
             (bias, copies) => bias.or(copies.cloned()),
         };

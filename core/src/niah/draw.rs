@@ -46,7 +46,7 @@ impl Spec<'_> {
 const STREAM: u64 = 0;
 
 /// Needles, and what is asked about them.
-struct Riddle {
+struct Problem {
     /// Text and value of each.
     needles: Vec<(String, String)>,
     /// The first so many are asked for.
@@ -69,18 +69,18 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
     let mut rng = ChaCha8Rng::seed_from_u64(spec.seed);
     rng.set_stream(STREAM);
     let rng = &mut rng;
-    let riddle = if spec.task == Task::Passkey { pass_key(rng) } else { magic(rng, spec) };
-    let asked = riddle.asked;
+    let problem = if spec.task == Task::Passkey { pass_key(rng) } else { magic(rng, spec) };
+    let asked = problem.asked;
     let mut sample = Sample {
         haystack: Vec::new(),
-        question: riddle.question,
-        references: riddle.needles[..asked].iter().map(|(_, value)| value.clone()).collect(),
+        question: problem.question,
+        references: problem.needles[..asked].iter().map(|(_, value)| value.clone()).collect(),
         ordered: spec.task != Task::MultiValue,
     };
     let sinks = spec.sinks.filter(|sinks| sinks.count > 0).map(|sinks| sinks.token.repeat(sinks.count));
     let fixed: usize = 1
-        + riddle.introduction.map_or(0, count)
-        + riddle.needles.iter().map(|(text, _)| count(text)).sum::<usize>()
+        + problem.introduction.map_or(0, count)
+        + problem.needles.iter().map(|(text, _)| count(text)).sum::<usize>()
         + asked * sinks.as_deref().map_or(0, count)
         + count(&sample.question)
         + count(&sample.expected());
@@ -92,13 +92,13 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
         Filler::Prose => prose(rng, spec.context - fixed, count),
         Filler::Grass => passkey::grass(spec.context - fixed, count),
     };
-    sample.haystack = hide(rng, filler, &riddle.needles, asked, spec.depth);
-    if let Some(text) = riddle.introduction {
+    sample.haystack = hide(rng, filler, &problem.needles, asked, spec.depth);
+    if let Some(text) = problem.introduction {
         sample.haystack.insert(0, Sentence { text: text.to_owned(), kind: SentenceKind::Prose });
     }
     if !sample.ordered {
         // All values of a key come in the order of the text.
-        let told = |sentence: &Sentence| riddle.needles.iter().find(|(text, _)| *text == sentence.text);
+        let told = |sentence: &Sentence| problem.needles.iter().find(|(text, _)| *text == sentence.text);
         sample.references = sample.haystack.iter().filter_map(told).map(|(_, value)| value.clone()).collect();
     }
     if let Some(text) = sinks {
@@ -113,7 +113,7 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
 }
 
 /// Special magic numbers or words.
-fn magic(rng: &mut ChaCha8Rng, spec: &Spec) -> Riddle {
+fn magic(rng: &mut ChaCha8Rng, spec: &Spec) -> Problem {
     let (distinct, asked) = match spec.task {
         Task::MultiKey => (PAIRS, 1),
         Task::MultiQuery => (PAIRS, 2),
@@ -137,12 +137,12 @@ fn magic(rng: &mut ChaCha8Rng, spec: &Spec) -> Riddle {
         Task::Single | Task::MultiKey | Task::Passkey => ask_one(&needles[0]),
     };
     let needles = needles.into_iter().map(|needle| (needle.sentence(), needle.value)).collect();
-    Riddle { needles, asked, introduction: None, question }
+    Problem { needles, asked, introduction: None, question }
 }
 
-fn pass_key(rng: &mut ChaCha8Rng) -> Riddle {
+fn pass_key(rng: &mut ChaCha8Rng) -> Problem {
     let pass_key = passkey::random(rng, Split::Evaluation);
-    Riddle {
+    Problem {
         needles: vec![(passkey::sentence(&pass_key), pass_key)],
         asked: 1,
         introduction: Some(passkey::INTRODUCTION),
@@ -168,7 +168,7 @@ fn hide(
         haystack.insert(at, sentence(needles[index].0.clone(), kind_of(index)));
     }
     let depth = depth.unwrap_or_else(|| rng.random()).clamp(0.0, 1.0);
-    // Depth is measured in letters, so that long and short sentences count as what they are.
+    // Depth is measured in bytes, so that long and short sentences count as what they are.
     let total: usize = haystack.iter().map(|sentence| sentence.text.len() + 1).sum();
     let mut before = 0.0;
     let at = haystack.iter().position(|sentence| {

@@ -121,11 +121,11 @@ impl Sample {
         format!("{}.", list(&references))
     }
 
-    /// Where the needle that is asked for begins, from 0 (start) to 1 (end of the haystack), in sentences' letters.
+    /// Where the needle that is asked for begins, from 0 (start) to 1 (end of the haystack), in sentences' bytes.
     pub fn depth(&self) -> f64 {
-        let letters = |sentences: &[Sentence]| sentences.iter().map(|sentence| sentence.text.len() + 1).sum::<usize>();
+        let bytes = |sentences: &[Sentence]| sentences.iter().map(|sentence| sentence.text.len() + 1).sum::<usize>();
         let at = self.haystack.iter().position(|sentence| sentence.kind == SentenceKind::Needle).unwrap_or(0);
-        letters(&self.haystack[..at]) as f64 / letters(&self.haystack) as f64
+        bytes(&self.haystack[..at]) as f64 / bytes(&self.haystack) as f64
     }
 
     /// Scores an answer.

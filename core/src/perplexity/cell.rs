@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::error::{Error, Result};
+use crate::positions::Method;
 use crate::results::rounded;
 
 /// Sums of one text.
@@ -43,8 +44,8 @@ pub const PARTS: usize = 16;
 pub struct PerplexityCell {
     /// Name of the model's folder.
     pub model: String,
-    /// Name of the position method.
-    pub method: String,
+    /// Position method.
+    pub method: Method,
     /// s.
     pub extension: usize,
     /// s·C tokens: the window.
@@ -161,7 +162,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
         let cell = cell.scored();
         let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
         if !indices.iter().copied().eq(0..cell.of_texts) {
-            let name = format!("{} {} {}x", cell.model, cell.method, cell.extension);
+            let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
             return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
         }
         Ok(cell)
@@ -172,6 +173,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
 #[cfg(test)]
 mod tests {
     use super::{PerplexityCell, TextLoss, excess, half_width, merge};
+    use crate::positions::Method;
 
     #[test]
     fn means_have_students_interval() {
@@ -199,7 +201,7 @@ mod tests {
     fn blank() -> PerplexityCell {
         PerplexityCell {
             model: "m".into(),
-            method: "rope".into(),
+            method: Method::Rope,
             extension: 1,
             context: 256,
             stride: 128,

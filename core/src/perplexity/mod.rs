@@ -1,13 +1,13 @@
 //! How well a model predicts texts.
 
-#[cfg(feature = "train")]
+#[cfg(feature = "statistics")]
 mod cell;
 
 use std::ops::Range;
 
 use burn::tensor::activation::log_softmax;
 
-#[cfg(feature = "train")]
+#[cfg(feature = "statistics")]
 pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge};
 use crate::config::Config;
 use crate::error::{Error, Result};

@@ -3,7 +3,7 @@
 
 use super::{Encoding, HeadNoise, HeadRotation, LayerPositions, Positions, ntk, p_drope, rope};
 use crate::config::Config;
-use crate::dope::{DopeHead, DopeHeads, Noise, Parts, Removal};
+use crate::config::dope::{DopeHead, DopeHeads, Noise, Parts, Removal};
 use crate::error::{Error, Result};
 
 /// What becomes of the chosen heads.
@@ -39,7 +39,7 @@ pub(super) fn positions(config: &Config, factor: f64, treatment: Treatment, meth
 }
 
 fn treated(config: &Config, dope: &DopeHeads, head: &DopeHead, scaled: &[f64], treatment: Treatment) -> HeadRotation {
-    // Bands are those of the trained frequencies: what turned less than once in training.
+    // Bands are those of the trained frequencies: what rotated less than once in training.
     let cut = p_drope::cutoff(config.max_position_embeddings);
     let trained = rope::frequencies(config.rope.rope_theta, config.head_dim);
     let is_removed = |m: usize| match treatment {

@@ -1,5 +1,5 @@
-//! Llama 3.1's scaling, in the form of transformers' `_compute_llama3_parameters`: frequencies that turn rarely within
-//! the original context are divided by s, those that turn often stay, and those between are blended.
+//! Llama 3.1's scaling, in the form of transformers' `_compute_llama3_parameters`: frequencies that rotate rarely within
+//! the original context are divided by s, those that rotate often stay, and those between are blended.
 
 use std::f64::consts::TAU;
 
@@ -14,8 +14,8 @@ pub(super) fn positions(config: &Config, factor: f64) -> Positions {
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
     let (low, high) = (parameters.low_freq_factor, parameters.high_freq_factor);
     let scaled = rope::frequencies(config.rope.rope_theta, config.head_dim).into_iter().map(|omega| {
-        let turns = context * omega / TAU;
-        let keep = ((turns - low) / (high - low)).clamp(0.0, 1.0);
+        let rotates = context * omega / TAU;
+        let keep = ((rotates - low) / (high - low)).clamp(0.0, 1.0);
         (1.0 - keep) * omega / factor + keep * omega
     });
     rope::unscaled(scaled.collect())

@@ -109,7 +109,7 @@ impl Method {
     }
 
     /// How many tokens of a text and its answer the model is given, the first and the last ones; `None`: all.
-    pub fn keeps(self, config: &Config) -> Option<usize> {
+    pub fn crop_length(self, config: &Config) -> Option<usize> {
         (self == Self::Crop).then_some(config.max_position_embeddings)
     }
 }

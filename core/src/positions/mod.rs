@@ -51,17 +51,17 @@ pub struct LayerPositions {
 pub enum Encoding {
     /// Nothing but the causal mask: cos = 1 and sin = 0.
     None,
-    /// Pairs (m, m + head_dim/2) of q and k are turned by position · `inv_freq[m]`; Hugging Face's half-split layout.
+    /// Pairs (m, m + head_dim/2) of q and k are rotated by position · `inv_freq[m]`; Hugging Face's half-split layout.
     Rotary {
         /// Radians a token, one a pair; 0 is the identity.
         inv_freq: Vec<f64>,
         /// Multiplies cos and sin, so the logits get its square.
         attention_factor: f64,
     },
-    /// Rotary with frequencies that follow the length: a query at position i turns itself and all keys with those
+    /// Rotary with frequencies that follow the length: a query at position i rotates itself and all keys with those
     /// of a text of i + 1 tokens.
     Dynamic(DynamicNtk),
-    /// Each query head turns queries and keys in its own way (DoPE).
+    /// Each query head rotates queries and keys in its own way (DoPE).
     PerHead(Vec<HeadRotation>),
     /// The logit of a key d tokens back gets −slope · d, one slope a query head.
     Alibi {

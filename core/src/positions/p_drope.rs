@@ -1,6 +1,6 @@
 //! Partial drop: frequencies below a cut become the identity, the others stay as trained.
 //!
-//! A frequency below 2π/C does not turn once in the training context, so at a longer one it meets
+//! A frequency below 2π/C does not rotate once in the training context, so at a longer one it meets
 //! angles that it was never trained on; those above it have seen the whole circle. Near kin are
 //! p-RoPE (Barbero et al. 2024, arXiv 2410.06205) and DoPE by parts (arXiv 2511.09146).
 
@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use super::{Positions, rope};
 use crate::config::Config;
 
-/// 2π/C: the slowest frequency that turns once in the training context, in radians a token.
+/// 2π/C: the slowest frequency that rotates once in the training context, in radians a token.
 pub fn cutoff(context: usize) -> f64 {
     TAU / context as f64
 }

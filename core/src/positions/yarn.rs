@@ -1,6 +1,6 @@
 //! YaRN (Peng et al. 2023, arXiv 2309.00071) in the form of transformers' `_compute_yarn_parameters`.
 //!
-//! The ramp goes over the pair index, between the pairs that turn β_fast and β_slow times in the
+//! The ramp goes over the pair index, between the pairs that rotate β_fast and β_slow times in the
 //! training context. (Equation 11 of the DroPE paper puts it over ω, where it collapses to PI.)
 
 use std::f64::consts::PI;
@@ -13,7 +13,7 @@ pub(super) fn positions(config: &Config, factor: f64) -> Positions {
     let parameters = parameters(config, factor);
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
     let (theta, d) = (config.rope.rope_theta, config.head_dim as f64);
-    // The (fractional) pair that turns `rotations` times in the training context.
+    // The (fractional) pair that rotates `rotations` times in the training context.
     let pair = |rotations: f64| d * (context / (2.0 * PI * rotations)).ln() / (2.0 * theta.ln());
     let (mut low, mut high) = (pair(parameters.beta_fast), pair(parameters.beta_slow));
     if parameters.truncate {

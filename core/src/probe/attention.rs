@@ -17,7 +17,7 @@ pub type HeadWeights = Vec<Vec<f32>>;
 
 /// What all heads do on a text.
 #[derive(Clone, Debug, Default)]
-pub struct Attention {
+pub struct AttentionStatistics {
     /// Weights of the last tokens, `[layer][head][query][key]`. In a layer with a sliding window the keys are the last ones of
     /// the text.
     pub last: Vec<Vec<HeadWeights>>,
@@ -41,24 +41,25 @@ pub async fn attention(
     ids: &[u32],
     queries: usize,
     mut observe: impl AsyncFnMut(usize) -> Flow,
-) -> Result<Option<Attention>> {
+) -> Result<Option<AttentionStatistics>> {
     if queries == 0 || ids.len() < queries {
         return Err(Error::Zero("the number of tokens to look at"));
     }
     config.check_ids(ids)?;
     let device = model.device();
     let (layers, heads) = (config.num_hidden_layers, config.num_attention_heads);
-    let mut seen = Attention {
+    let mut seen = AttentionStatistics {
         entropies: vec![vec![Vec::with_capacity(ids.len()); heads]; layers],
         bias: vec![vec![[0.0; 2]; heads]; layers],
         last: vec![vec![Vec::with_capacity(queries); heads]; layers],
-        ..Attention::default()
+        ..AttentionStatistics::default()
     };
     let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
     let mut cache = Cache::new(config, positions, ids.len(), &device);
     for read in chunks(ids.len(), queries, positions.constant_within()) {
-        let watch = model.watch(token_ids(&ids[read.clone()], [1, read.len()], &device), positions, Some(&mut cache));
-        for (layer, (weights, hidden)) in watch.attention.into_iter().zip(watch.hidden).enumerate() {
+        let activations =
+            model.capture(token_ids(&ids[read.clone()], [1, read.len()], &device), positions, Some(&mut cache));
+        for (layer, (weights, hidden)) in activations.attention.into_iter().zip(activations.hidden).enumerate() {
             streams[layer].push(hidden);
             let window = positions.layer(layer).window.unwrap_or(usize::MAX);
             let rows = numbers(measures(&weights)).await?;

@@ -35,7 +35,7 @@ pub fn bias_gradients(
     back: usize,
 ) -> Vec<f64> {
     let of_layer = |layer: usize| {
-        let attention = model.watch(ids.clone(), positions, None).attention;
+        let attention = model.capture(ids.clone(), positions, None).attention;
         let gradients = positional_bias(attention[layer].clone(), back).backward();
         query_key_gradient(model, gradients, layer)
     };

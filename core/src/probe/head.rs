@@ -4,19 +4,21 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::positions::Method;
+
 /// Parts of a text that entropies are averaged over.
 pub const PARTS: usize = 16;
 
 /// What one head does when a question has been read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct HeadLook {
+pub struct HeadProbe {
     /// Layer, from 0.
     pub layer: usize,
     /// Query head, from 0.
     pub head: usize,
     /// Attention of the last query on the needle that is asked for (Gelberg et al. 2025, figure 8).
     pub needle: f64,
-    /// The same of the token of the question that looks at it most: models may look it up where its key is said.
+    /// The same of the token of the question that probes at it most: models may look it up where its key is said.
     pub needle_of_question: f64,
     /// On all other needles.
     pub distractors: f64,
@@ -38,7 +40,7 @@ pub struct HeadLook {
     pub prefix_spread: f64,
 }
 
-impl HeadLook {
+impl HeadProbe {
     /// Every number of it, in one order.
     fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { layer: _, head: _, needle, needle_of_question, distractors, first, entropy, entropy_bound, .. } =
@@ -53,18 +55,18 @@ impl HeadLook {
 }
 
 /// Means over questions: from `[question][head]` to `[head]`.
-pub fn mean(questions: &[Vec<HeadLook>]) -> Vec<HeadLook> {
+pub fn mean(questions: &[Vec<HeadProbe>]) -> Vec<HeadProbe> {
     let Some((first, others)) = questions.split_first() else { return Vec::new() };
     let mut means = first.clone();
-    for looks in others {
-        for (mean, mut look) in means.iter_mut().zip(looks.clone()) {
+    for probes in others {
+        for (mean, mut look) in means.iter_mut().zip(probes.clone()) {
             for (sum, number) in mean.numbers().zip(look.numbers()) {
                 *sum += *number;
             }
         }
     }
     let share = 1.0 / questions.len() as f64;
-    means.iter_mut().flat_map(HeadLook::numbers).for_each(|sum| *sum *= share);
+    means.iter_mut().flat_map(HeadProbe::numbers).for_each(|sum| *sum *= share);
     means
 }
 
@@ -73,8 +75,8 @@ pub fn mean(questions: &[Vec<HeadLook>]) -> Vec<HeadLook> {
 pub struct HeadCell {
     /// Name of the model's folder.
     pub model: String,
-    /// Name of the position method.
-    pub method: String,
+    /// Position method.
+    pub method: Method,
     /// s.
     pub extension: usize,
     /// Temperature of the logits.
@@ -92,7 +94,7 @@ pub struct HeadCell {
     pub runs: usize,
     /// What the head does.
     #[serde(flatten)]
-    pub look: HeadLook,
+    pub probe: HeadProbe,
     /// Norms of the gradients that the layer's query and key projections get from both positional biases, towards the token
     /// itself and the one before, at random weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +114,7 @@ pub fn entropy(weights: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{HeadLook, entropy, mass, mean};
+    use super::{HeadProbe, entropy, mass, mean};
 
     #[test]
     fn uniform_weights_have_the_largest_entropy() {
@@ -130,12 +132,12 @@ mod tests {
 
     #[test]
     fn means_are_of_each_head_and_number() {
-        let look = |head, needle, entropies: [f64; 2]| HeadLook {
+        let look = |head, needle, entropies: [f64; 2]| HeadProbe {
             head,
             needle,
             entropies: entropies.to_vec(),
             prefix_spread: 2.0 * needle,
-            ..HeadLook::default()
+            ..HeadProbe::default()
         };
         let questions = [
             vec![look(0, 0.1, [1.0, 2.0]), look(1, 0.5, [0.0, 4.0])],

@@ -6,10 +6,10 @@ mod head;
 mod question;
 mod spread;
 
-pub use self::attention::{Attention, HeadWeights, attention};
+pub use self::attention::{AttentionStatistics, HeadWeights, attention};
 #[cfg(feature = "train")]
 pub use self::bias::bias_gradients;
 pub use self::bias::positional_bias;
-pub use self::head::{HeadCell, HeadLook, PARTS, entropy, mass, mean};
-pub use self::question::{Marked, look};
+pub use self::head::{HeadCell, HeadProbe, PARTS, entropy, mass, mean};
+pub use self::question::{TokenizedSample, probe_heads};
 pub use self::spread::prefix_spread;

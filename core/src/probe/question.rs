@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::attention::{Attention, attention};
-use super::head::{HeadLook, PARTS, entropy, mass};
+use super::attention::{AttentionStatistics, attention};
+use super::head::{HeadProbe, PARTS, entropy, mass};
 use crate::config::Config;
 use crate::error::Result;
 use crate::generate::{Flow, prompt_room};
@@ -13,7 +13,7 @@ use crate::positions::Positions;
 use crate::tokenizer::Tokenizer;
 
 /// A question as tokens.
-pub struct Marked {
+pub struct TokenizedSample {
     /// Tokens of the prompt.
     pub ids: Vec<u32>,
     /// Tokens of each sentence of the haystack.
@@ -22,7 +22,7 @@ pub struct Marked {
     pub question: usize,
 }
 
-impl Marked {
+impl TokenizedSample {
     /// Finds the sentences.
     ///
     /// # Errors
@@ -40,11 +40,11 @@ impl Marked {
         Ok(Self { question: ids.len() - from, ids, sentences })
     }
 
-    /// What a method that is given no more than `keep` tokens, answer included, reads
-    /// ([`Method::keeps`](crate::positions::Method::keeps)): the first and the last ones.
+    /// What a method that is given no more than `crop_length` tokens, answer included, reads
+    /// ([`Method::crop_length`](crate::positions::Method::crop_length)): the first and the last ones.
     #[must_use]
-    pub fn cropped(mut self, keep: Option<usize>, max_new_tokens: usize) -> Self {
-        let room = prompt_room(keep, max_new_tokens).max(self.question + 1);
+    pub fn cropped(mut self, crop_length: Option<usize>, max_new_tokens: usize) -> Self {
+        let room = prompt_room(crop_length, max_new_tokens).max(self.question + 1);
         let dropped = self.ids.len().saturating_sub(room);
         self.ids.drain(1..1 + dropped);
         for (at, _) in &mut self.sentences {
@@ -65,17 +65,17 @@ impl Marked {
 ///
 /// # Errors
 /// If an id is outside the vocabulary, or the device fails.
-pub async fn look(
+pub async fn probe_heads(
     model: &Model,
     config: &Config,
     positions: &Positions,
-    marked: &Marked,
+    marked: &TokenizedSample,
     observe: impl AsyncFnMut(usize) -> Flow,
-) -> Result<Option<Vec<HeadLook>>> {
+) -> Result<Option<Vec<HeadProbe>>> {
     let tokens = marked.ids.len();
     let seen = attention(model, config, positions, &marked.ids, marked.question, observe).await?;
-    let Some(Attention { last, entropies, bias, spread }) = seen else { return Ok(None) };
-    let mut looks = Vec::new();
+    let Some(AttentionStatistics { last, entropies, bias, spread }) = seen else { return Ok(None) };
+    let mut probes = Vec::new();
     for (layer, heads) in last.iter().enumerate() {
         let window = positions.layer(layer).window.unwrap_or(usize::MAX);
         let bounds: Vec<f64> = (1..=tokens).map(|keys| (keys.min(window) as f64).ln()).collect();
@@ -83,7 +83,7 @@ pub async fn look(
             let query = &weights[weights.len() - 1];
             let of_question = weights.iter().map(|query| marked.on(SentenceKind::Needle, query));
             let entropies: Vec<f64> = entropies[layer][head].iter().map(|&nats| f64::from(nats)).collect();
-            looks.push(HeadLook {
+            probes.push(HeadProbe {
                 layer,
                 head,
                 needle: marked.on(SentenceKind::Needle, query),
@@ -100,7 +100,7 @@ pub async fn look(
             });
         }
     }
-    Ok(Some(looks))
+    Ok(Some(probes))
 }
 
 /// Means of equal parts of a text of at least as many tokens.

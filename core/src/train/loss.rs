@@ -22,7 +22,7 @@ pub fn weighted_cross_entropy(model: &Model, batch: &Batch, positions: &Position
         if copies.is_empty() {
             model.hidden(inputs, positions, None)
         } else {
-            model.hidden_in_crowd(inputs, &copies, positions)
+            model.hidden_with_multiplicity(inputs, &copies, positions)
         }
     })
 }

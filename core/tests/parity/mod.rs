@@ -113,8 +113,14 @@ impl Case {
     /// Greedy answer to the fixture's ids.
     #[cfg(target_arch = "wasm32")]
     pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
-        let options =
-            Options { max_new_tokens: tokens, stop: vec![], context: 1000, keep: None, temperature: 0.0, seed: 0 };
+        let options = Options {
+            max_new_tokens: tokens,
+            stop: vec![],
+            context: 1000,
+            crop_length: None,
+            temperature: 0.0,
+            seed: 0,
+        };
         let (model, config, positions) = (self.model(device), self.config(), self.positions());
         generate(&model, &config, &positions, &self.ids(), &options, async |_: Event| Flow::Continue).await.unwrap()
     }

@@ -117,7 +117,7 @@ enum Command {
     #[command(subcommand)]
     Eval(Eval),
     /// Show what each head looks at when a question has been read: needle, other needles, first token, entropy.
-    Probe(probe::Request),
+    Probe(probe::ProbeArgs),
     /// Denoising positional encoding (DoPE).
     #[command(subcommand)]
     Dope(Dope),
@@ -167,9 +167,9 @@ enum Command {
 #[derive(Subcommand)]
 enum Eval {
     /// Needles in a haystack, at multiples of the training context.
-    Niah(evaluate::Request),
+    Niah(evaluate::NiahArgs),
     /// Perplexity over a sliding window, at multiples of the training context.
-    Ppl(perplexity::Request),
+    Ppl(perplexity::PerplexityArgs),
 }
 
 #[derive(Subcommand)]
@@ -222,7 +222,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Generate { reading, prompt, max_new_tokens, temperature, seed, context } => {
             let config = reading.config()?;
             let reach = config.max_position_embeddings as f64 * reading.factor(&config);
-            generate::run(&generate::Request {
+            generate::run(&generate::GenerateOptions {
                 folder: &reading.model,
                 config: &config,
                 method: reading.method(&config),
@@ -246,7 +246,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Probe(request) => probe::run(&request).map(|_| ()),
         Command::Dope(Dope::Select(choice)) => dope::select(&choice.into()).map(|_| ()),
         Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
-            search::longrope2(&search::Request {
+            search::longrope2(&search::SearchOptions {
                 model,
                 out,
                 factor: factor as usize,
@@ -258,7 +258,17 @@ pub fn run(cli: Cli) -> Result<()> {
         }
         Command::Reproduce { out, quick, render, data, models, recipes, only, device, threads } => {
             let data = data.unwrap_or_else(|| out.join("data"));
-            reproduce::run(&reproduce::Request { out, data, models, recipes, quick, render, only, device, threads })
+            reproduce::run(&reproduce::ReproduceOptions {
+                out,
+                data,
+                models,
+                recipes,
+                quick,
+                render,
+                only,
+                device,
+                threads,
+            })
         }
         Command::Merge { files, json } => results_file::merge(&files, &json),
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use drope_core::dope::{Criterion, From as Projection, Noise, Order, Parts, Removal, Stage};
+use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
 
 use crate::device::DeviceChoice;
 use crate::dope;
@@ -63,7 +63,7 @@ pub struct Select {
     device: DeviceChoice,
 }
 
-impl From<Select> for dope::Request {
+impl From<Select> for dope::SelectOptions {
     fn from(select: Select) -> Self {
         Self {
             model: select.model,

@@ -7,7 +7,7 @@ use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, apart, at, by_length, percent, perplexity, summaries, table, within_two_percent};
 use crate::recipe::{Drop, Dropped, Recipe};
 
@@ -37,17 +37,17 @@ const SYSTEMS: [System; 7] = [
     System { name: "DroPE, up to 8 copies", model: "budget-drope-8", dropped: Dropped::All, copies: Some(8.0) },
 ];
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
-    let recipe = lab.recipe("reproduction/budget.toml")?;
+    let recipe = context.recipe("reproduction/budget.toml")?;
     let (mut rows, mut numbers, mut sentences) = (Vec::new(), Vec::new(), Vec::new());
     // The last of RoPE so far: what the systems behind it are compared with.
     let mut rope: Option<PerplexityCell> = None;
     for System { name, model, dropped, copies } in SYSTEMS {
         if let Some(copies) = copies {
-            lab.recalibrated_once(FILE, model, &with(&recipe, dropped, copies))?;
+            context.recalibrated_once(FILE, model, &with(&recipe, dropped, copies))?;
         }
         let method = match dropped {
             Dropped::None => Method::Rope,
@@ -56,9 +56,10 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         };
         // A model that was recalibrated has its cut in its config.
         let cut = (dropped == Dropped::Low && copies.is_none()).then_some(CUT);
-        let losses = lab.perplexity(model, method, cut, &EXTENSIONS)?;
+        let losses = context.perplexity(model, method, cut, &EXTENSIONS)?;
         let Some(loss) = losses.into_iter().find(|cell| cell.extension == 1) else { continue };
-        let cells = lab.niah(FILE, model, &Ask { cut, ..Ask::new(method, Task::MultiKey, LENGTHS.to_vec(), 100) })?;
+        let cells =
+            context.niah(FILE, model, &Ask { cut, ..Ask::new(method, Task::MultiKey, LENGTHS.to_vec(), 100) })?;
         if dropped == Dropped::None {
             rope = Some(loss.clone());
         }

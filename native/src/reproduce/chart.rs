@@ -1,4 +1,4 @@
-//! Line charts as SVG.
+//! Series charts as SVG.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
@@ -6,7 +6,7 @@ use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 /// A named line.
-pub struct Line {
+pub struct Series {
     pub name: String,
     pub points: Vec<(f64, f64)>,
 }
@@ -22,7 +22,7 @@ pub struct Axes<'a> {
 const SIZE: (u32, u32) = (720, 400);
 
 /// Draws the lines.
-pub fn lines(axes: &Axes, lines: &[Line]) -> Result<String> {
+pub fn lines(axes: &Axes, lines: &[Series]) -> Result<String> {
     let mut svg = String::new();
     draw(&mut svg, axes, lines).map_err(|error| anyhow!("cannot draw: {error}"))?;
     Ok(svg)
@@ -30,7 +30,7 @@ pub fn lines(axes: &Axes, lines: &[Line]) -> Result<String> {
 
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-fn draw(svg: &mut String, axes: &Axes, lines: &[Line]) -> Drawn {
+fn draw(svg: &mut String, axes: &Axes, lines: &[Series]) -> Drawn {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let scale = |(x, y): (f64, f64)| (scaled(x, axes.is_log[0]), scaled(y, axes.is_log[1]));

@@ -6,10 +6,10 @@ use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::chart::{self, Axes, Series};
+use super::comparison::compare;
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, at, by_length, percent, perplexity, picture, summaries, table};
-use super::standing::standing;
 
 const METHODS: [(&str, &str, Method); 5] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -19,17 +19,17 @@ const METHODS: [(&str, &str, Method); 5] = [
     ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let trials = if lab.is_quick() { 40 } else { 500 };
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let trials = if context.is_quick() { 40 } else { 500 };
     let (mut perplexities, mut scores) = (Vec::new(), Vec::new());
     for (name, model, method) in METHODS {
-        perplexities.push((name, lab.perplexity(model, method, None, &EXTENSIONS)?));
+        perplexities.push((name, context.perplexity(model, method, None, &EXTENSIONS)?));
         scores.push((
             name,
-            lab.niah("niah.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
+            context.niah("niah.json", model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), trials))?,
         ));
     }
-    let line = |name: &str, points: Vec<(f64, f64)>| Line { name: name.to_owned(), points };
+    let line = |name: &str, points: Vec<(f64, f64)>| Series { name: name.to_owned(), points };
     let log = [true, true];
     let of_perplexity = |(name, cells): &(&str, Vec<PerplexityCell>)| {
         line(name, cells.iter().map(|cell| (cell.extension as f64, cell.perplexity)).collect())
@@ -62,7 +62,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let twice = |name: &str| at(&scores.iter().find(|(known, _)| *known == name)?.1, 2);
     let verdict = match (twice("YaRN"), twice("cropped RoPE")) {
         (Some(yarn), Some(crop)) => {
-            let place = standing(yarn, &[("cropping", crop)]);
+            let place = compare(yarn, &[("cropping", crop)]);
             let sentence = place.sentence("YaRN", yarn);
             let holds = if place.is_first() {
                 "does not hold here: YaRN finds far needles"

@@ -7,11 +7,11 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, rope_frequencies};
 use serde_json::json;
 
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, at, by_length, percent, summaries, table};
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let config = lab.config("nano-rope")?;
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let config = context.config("nano-rope")?;
     let frequencies = rope_frequencies(config.rope.rope_theta, config.head_dim);
     // Cuts between two pairs: k pairs are kept.
     let cut = |kept: usize| match kept {
@@ -20,9 +20,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         k => (frequencies[k - 1] * frequencies[k]).sqrt(),
     };
     let usual = frequencies.iter().filter(|&&omega| omega >= TAU / config.max_position_embeddings as f64).count();
-    let kept = if lab.is_quick() { vec![16, 9, usual, 5, 3, 0] } else { vec![16, 12, 9, usual, 4, 2, 0] };
-    let trials = if lab.is_quick() { 40 } else { 30 };
-    let extensions = if lab.is_quick() { vec![1, 4] } else { vec![1, 2, 4, 8, 16] };
+    let kept = if context.is_quick() { vec![16, 9, usual, 5, 3, 0] } else { vec![16, 12, 9, usual, 4, 2, 0] };
+    let trials = if context.is_quick() { 40 } else { 30 };
+    let extensions = if context.is_quick() { vec![1, 4] } else { vec![1, 2, 4, 8, 16] };
     let (mut body, mut numbers, mut sentences) = (String::new(), Vec::new(), Vec::new());
     for (model, what) in [
         ("nano-rope", "nano-rope, never recalibrated"),
@@ -33,13 +33,13 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         for &kept in kept.iter().filter(|&&kept| kept <= frequencies.len()) {
             let cut = cut(kept);
             let ask = Ask { cut: Some(cut), ..Ask::new(Method::PDrope, Task::MultiKey, extensions.clone(), trials) };
-            let cells = lab.niah("cut.json", model, &ask)?;
+            let cells = context.niah("cut.json", model, &ask)?;
             if cells.is_empty() {
                 continue;
             }
-            let mut losses = lab.perplexity(model, Method::PDrope, Some(cut), &EXTENSIONS)?;
-            if !lab.is_quick() {
-                losses.extend(lab.perplexity(model, Method::PDrope, Some(cut), &[16])?);
+            let mut losses = context.perplexity(model, Method::PDrope, Some(cut), &EXTENSIONS)?;
+            if !context.is_quick() {
+                losses.extend(context.perplexity(model, Method::PDrope, Some(cut), &[16])?);
             }
             let mark = if kept == usual { " (2π/C)" } else { "" };
             let cell = |s: &usize| {

@@ -1,23 +1,23 @@
 //! Table 1 of the DoPE paper, in small.
 
 use anyhow::Result;
-use drope_core::dope::{Criterion, From, Noise, Order, Parts, Removal, Stage};
+use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::Cell;
 use serde_json::json;
 
-use super::lab::{Ask, Lab};
+use super::comparison::compare;
+use super::context::{Ask, ReportContext};
 use super::report::{Section, percent, table};
-use super::standing::standing;
 use crate::dope;
 
 /// Queries or keys, r, number of heads, stage, order: rows of the paper's table that did best in some column.
-const CHOICES: [(From, usize, usize, Stage, Order); 4] = [
-    (From::Key, 32, 3, Stage::PostNtk, Order::Ascending),
-    (From::Query, 1, 5, Stage::PostNtk, Order::Ascending),
-    (From::Key, 8, 1, Stage::PostNtk, Order::Descending),
-    (From::Query, 16, 3, Stage::PreNtk, Order::Ascending),
+const CHOICES: [(Projection, usize, usize, Stage, Order); 4] = [
+    (Projection::Key, 32, 3, Stage::PostNtk, Order::Ascending),
+    (Projection::Query, 1, 5, Stage::PostNtk, Order::Ascending),
+    (Projection::Key, 8, 1, Stage::PostNtk, Order::Descending),
+    (Projection::Query, 16, 3, Stage::PreNtk, Order::Ascending),
 ];
 
 /// Sink tokens behind the needle; the paper does not say how many.
@@ -26,8 +26,8 @@ const SINKS: usize = 8;
 const PAPER: &str = "Llama-3-8B-Instruct at 24K, noisy / original: dynamic NTK 75.4 / 91.9; by Gaussian (3 heads by keys, r = 32, \
     post_ntk, ascending) 84.4 / 94.4; by all (the same heads) 82.0 / 93.8; by parts at best 76.6 / 93.1.";
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let (extensions, trials) = if lab.is_quick() { (vec![4], 40) } else { (vec![2, 4], 100) };
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let (extensions, trials) = if context.is_quick() { (vec![4], 40) } else { (vec![2, 4], 100) };
     let mut rows: Vec<(String, Vec<Cell>)> = Vec::new();
     let ask = |method: Method, heads, sinks| Ask {
         sinks,
@@ -35,17 +35,17 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ..Ask::new(method, Task::MultiKey, extensions.clone(), trials)
     };
     let both = |method: Method, heads: Option<std::path::PathBuf>| -> Result<Vec<Cell>> {
-        let mut cells = lab.niah("dope.json", "nano-rope", &ask(method, heads.clone(), SINKS))?;
-        cells.extend(lab.niah("dope.json", "nano-rope", &ask(method, heads, 0))?);
+        let mut cells = context.niah("dope.json", "nano-rope", &ask(method, heads.clone(), SINKS))?;
+        cells.extend(context.niah("dope.json", "nano-rope", &ask(method, heads, 0))?);
         Ok(cells)
     };
     rows.push(("NTK by s (dynamic NTK with α = s)".into(), both(Method::Ntk, None)?));
-    let choices = if lab.is_quick() { &CHOICES[..1] } else { &CHOICES[..] };
+    let choices = if context.is_quick() { &CHOICES[..1] } else { &CHOICES[..] };
     for &(from, rank, heads, stage, order) in choices {
         let file =
-            lab.data(&format!("dope-heads-{}-{rank}-{heads}-{}-{}.json", from.name(), stage.name(), order.name()));
-        let chosen = dope::select(&dope::Request {
-            model: lab.model("nano-rope").unwrap_or_default(),
+            context.data(&format!("dope-heads-{}-{rank}-{heads}-{}-{}.json", from.name(), stage.name(), order.name()));
+        let chosen = dope::select(&dope::SelectOptions {
+            model: context.model("nano-rope").unwrap_or_default(),
             heads,
             criterion: Criterion { from, stage, rank: Some(rank), order },
             extension: 4,
@@ -56,7 +56,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             seed: 1,
             json: Some(file.clone()),
             save: false,
-            device: lab.device(),
+            device: context.device(),
         })?;
         for method in [Method::DopeGaussian, Method::DopeAll, Method::DopeParts] {
             rows.push((format!("{}: {}", method.name(), chosen.label()), both(method, Some(file.clone()))?));
@@ -80,7 +80,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             .max_by(|a, b| a.1.accuracy.total_cmp(&b.1.accuracy));
         if let (Some((name, best)), Some(ntk)) = (best, find(&rows[0].1, extension, sinks)) {
             let noisy = if sinks > 0 { ", noisy" } else { "" };
-            let place = standing(&best, &[("NTK", &ntk)]);
+            let place = compare(&best, &[("NTK", &ntk)]);
             let sentence = place.sentence(name, &best);
             let holds = if place.is_first() { "holds" } else { "does not show here" };
             sentences.push(format!("- The best of DoPE{noisy}: {sentence} That DoPE gains {holds}."));

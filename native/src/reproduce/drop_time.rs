@@ -7,7 +7,7 @@ use drope_core::positions::Method;
 use drope_core::train::Schedule;
 use serde_json::json;
 
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, apart, at, percent, summaries, table};
 use crate::recipe::{PositionEmbedding, Recipe};
 
@@ -23,13 +23,13 @@ const LATE: usize = 7000;
 /// Results file of the scores.
 const FILE: &str = "drop-time.json";
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
-    lab.pretrained("nano-nope", "nano-rope.toml", PositionEmbedding::Nope)?;
-    let rope = lab.recipe("nano-rope.toml")?;
-    let (paper, partial) = (lab.recipe("ablation/drope-plain.toml")?, lab.recipe("nano-p-drope.toml")?);
+    context.pretrained("nano-nope", "nano-rope.toml", PositionEmbedding::Nope)?;
+    let rope = context.recipe("nano-rope.toml")?;
+    let (paper, partial) = (context.recipe("ablation/drope-plain.toml")?, context.recipe("nano-p-drope.toml")?);
     // At the rate that RoPE's schedule has there, in place of a fresh rise to its peak.
     let schedule = Schedule { peak: rope.schedule.at(LATE, BUDGET), ..partial.schedule.clone() };
     let gentle = Recipe { schedule, ..partial.clone() };
@@ -40,15 +40,15 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         ("drop-time-partial-87", LATE, &partial),
         ("drop-time-gentle-87", LATE, &gentle),
     ] {
-        if lab.is_measured(FILE, name)? {
+        if context.is_measured(FILE, name)? {
             continue;
         }
-        if lab.model(name).is_none() {
+        if context.model(name).is_none() {
             // One run of nano-rope's recipe, paused at each drop.
-            let from = lab.paused("drop-time-trunk", "nano-rope.toml", steps)?;
-            lab.recalibrated(name, &Recipe { steps: BUDGET - steps, ..recipe.clone() }, &from)?;
+            let from = context.paused("drop-time-trunk", "nano-rope.toml", steps)?;
+            context.recalibrated(name, &Recipe { steps: BUDGET - steps, ..recipe.clone() }, &from)?;
         }
-        lab.fit_temperature(name)?;
+        context.fit_temperature(name)?;
     }
     let systems = [
         ("0 % (NoPE)", "nano-nope", Method::Nope),
@@ -61,9 +61,9 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     ];
     let (mut rows, mut numbers, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     for (name, model, method) in systems {
-        let losses = lab.perplexity(model, method, None, &EXTENSIONS)?;
+        let losses = context.perplexity(model, method, None, &EXTENSIONS)?;
         let loss = losses.into_iter().find(|cell| cell.extension == 1).context("no perplexity at 1x")?;
-        let cells = lab.niah(FILE, model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
+        let cells = context.niah(FILE, model, &Ask::new(method, Task::MultiKey, EXTENSIONS.to_vec(), 100))?;
         let scores = EXTENSIONS.map(|s| percent(at(&cells, s)));
         rows.push([name.to_owned(), format!("{:.2}", loss.perplexity)].into_iter().chain(scores).collect::<Vec<_>>());
         numbers.push(json!({ "dropped after": name, "perplexity": summaries([&loss]), "multi-key": cells }));

@@ -5,8 +5,8 @@ use drope_core::config::Config;
 use drope_core::positions::{Encoding, Method, rope_frequencies};
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::Lab;
+use super::chart::{self, Axes, Series};
+use super::context::ReportContext;
 use super::report::{Section, picture, table};
 
 const METHODS: [(&str, Method); 6] = [
@@ -18,15 +18,15 @@ const METHODS: [(&str, Method); 6] = [
     ("partial DroPE", Method::PDrope),
 ];
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let config = lab.config("nano-rope")?;
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let config = context.config("nano-rope")?;
     let (mut body, mut charts, mut numbers) = (String::new(), Vec::new(), Vec::new());
     for factor in [2, 4, 8] {
         let mut lines = Vec::new();
         for (name, method) in METHODS {
             let gammas = gammas(&config, method, f64::from(factor))?;
             numbers.push(json!({ "method": method.name(), "factor": factor, "gamma": gammas }));
-            lines.push(Line { name: name.to_owned(), points: (0..).map(f64::from).zip(gammas).collect() });
+            lines.push(Series { name: name.to_owned(), points: (0..).map(f64::from).zip(gammas).collect() });
         }
         let axes = Axes {
             x: "pair m, highest frequency first",

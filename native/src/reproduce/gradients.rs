@@ -7,25 +7,25 @@ use drope_core::positions::{Method, Positions};
 use drope_core::probe::prefix_spread;
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::{Lab, SEED};
+use super::chart::{self, Axes, Series};
+use super::context::{ReportContext, SEED};
 use super::report::{Section, picture, table};
 use crate::{device, model_folder, probe};
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let folder = lab.model("nano-rope").context("nano-rope is missing")?;
-    let config = lab.config("nano-rope")?;
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let folder = context.model("nano-rope").context("nano-rope is missing")?;
+    let config = context.config("nano-rope")?;
     let tokenizer = model_folder::tokenizer(&folder, &config)?;
-    let runs = if lab.is_quick() { 2 } else { 10 };
+    let runs = if context.is_quick() { 2 } else { 10 };
     // A deeper model than the shipped ones, as the gap is said to grow with depth.
     let config = Config { num_hidden_layers: 8, ..config };
     let systems = [("RoPE", Method::Rope.positions(&config, 1.0)?), ("NoPE", Positions::none())];
     let layers = config.num_hidden_layers;
-    let device = device::open(lab.device())?.device;
+    let device = device::open(context.device())?.device;
     // [system][diagonal, previous token, spread][layer]
     let mut sums = vec![vec![vec![0.0; layers]; 3]; 2];
     for (sums, (_, positions)) in sums.iter_mut().zip(&systems) {
-        let norms = probe::gradients(&config, &tokenizer, positions, runs, SEED, lab.device())?;
+        let norms = probe::gradients(&config, &tokenizer, positions, runs, SEED, context.device())?;
         for (layer, norms) in norms.into_iter().enumerate() {
             [sums[0][layer], sums[1][layer]] = norms;
         }
@@ -33,14 +33,14 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             let model = Model::random(&config, run, &device);
             let ids = probe::document(&config, &tokenizer, SEED + run);
             let ids = token_ids(&ids, [1, ids.len()], &device);
-            for (sum, hidden) in sums[2].iter_mut().zip(model.watch(ids, positions, None).hidden) {
+            for (sum, hidden) in sums[2].iter_mut().zip(model.capture(ids, positions, None).hidden) {
                 *sum += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / runs as f64;
             }
         }
     }
     let (mut charts, mut body) = (Vec::new(), String::new());
     for (back, what) in [(0, "a diagonal head"), (1, "a head that looks at the token before")] {
-        let line = |((name, _), sums): (&(&str, Positions), &Vec<Vec<f64>>)| Line {
+        let line = |((name, _), sums): (&(&str, Positions), &Vec<Vec<f64>>)| Series {
             name: (*name).to_owned(),
             points: (0..).map(f64::from).zip(sums[back].iter().copied()).collect(),
         };

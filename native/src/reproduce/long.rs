@@ -5,14 +5,14 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::lab::{Ask, Lab};
+use super::context::{Ask, ReportContext};
 use super::report::{Section, by_length, percent, row, table};
 
 const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// How far the variants read, and what each of their parts does.
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
     let systems = [
@@ -30,11 +30,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     for (name, model, method) in systems {
         let ask = |extensions, trials| Ask::new(method, Task::MultiKey, extensions, trials);
         let cells = if model.starts_with("drope-") {
-            lab.recalibrated_once("ablation.json", model, &lab.recipe(&format!("ablation/{model}.toml"))?)?;
-            lab.niah("ablation.json", model, &ask(EXTENSIONS.to_vec(), 100))?
+            context.recalibrated_once("ablation.json", model, &context.recipe(&format!("ablation/{model}.toml"))?)?;
+            context.niah("ablation.json", model, &ask(EXTENSIONS.to_vec(), 100))?
         } else {
-            let mut cells = lab.niah("niah.json", model, &ask(vec![1, 2, 4, 8], 500))?;
-            cells.extend(lab.niah("niah-16x.json", model, &ask(vec![16], 100))?);
+            let mut cells = context.niah("niah.json", model, &ask(vec![1, 2, 4, 8], 500))?;
+            cells.extend(context.niah("niah-16x.json", model, &ask(vec![16], 100))?);
             cells
         };
         if !cells.is_empty() {

@@ -5,8 +5,8 @@ use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::{EXTENSIONS, Lab, Step};
+use super::chart::{self, Axes, Series};
+use super::context::{CurvePoint, EXTENSIONS, ReportContext};
 use super::report::{Section, apart, perplexity, picture, summaries, table, within_two_percent};
 
 /// Name, model, how it is read, and the model that it was recalibrated from.
@@ -22,20 +22,20 @@ const SYSTEMS: [(&str, &str, Method, Option<&str>); 6] = [
 /// Lines of the curve that a point is the mean of.
 const SMOOTH: usize = 10;
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
     let mut lines = Vec::new();
     for (name, model, _, from) in SYSTEMS {
-        let before = from.and_then(|from| lab.curve(from).last().map(|step| step.tokens)).unwrap_or(0.0);
-        let curve = lab.curve(model);
+        let before = from.and_then(|from| context.curve(from).last().map(|step| step.tokens)).unwrap_or(0.0);
+        let curve = context.curve(model);
         if !curve.is_empty() {
-            lines.push(Line { name: name.to_owned(), points: smoothed(&curve, before) });
+            lines.push(Series { name: name.to_owned(), points: smoothed(&curve, before) });
         }
     }
     let axes = Axes { x: "million tokens", y: "training loss, nats a token", is_log: [false, true] };
     let svg = chart::lines(&axes, &lines)?;
     let mut cells: Vec<(&str, PerplexityCell)> = Vec::new();
     for (name, model, method, _) in SYSTEMS {
-        let measured = lab.perplexity(model, method, None, &EXTENSIONS)?;
+        let measured = context.perplexity(model, method, None, &EXTENSIONS)?;
         cells.extend(measured.into_iter().filter(|cell| cell.extension == 1).map(|cell| (name, cell)));
     }
     let rope = &cells.iter().find(|(name, _)| *name == "RoPE").context("nano-rope is not measured")?.1;
@@ -56,7 +56,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             format!("{name} ends {} from RoPE at 1x: {}.", apart(cell, rope), within_two_percent(cell, rope))
         })
         .collect();
-    let tokens = |model: &str| lab.curve(model).last().map_or(f64::NAN, |step| step.tokens);
+    let tokens = |model: &str| context.curve(model).last().map_or(f64::NAN, |step| step.tokens);
     let budget = |&(_, model, _, from): &(_, &str, _, Option<&str>)| {
         Some(format!("{:.0} %", 100.0 * tokens(model) / tokens(from?)))
     };
@@ -83,8 +83,8 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     }))
 }
 
-fn smoothed(curve: &[Step], before: f64) -> Vec<(f64, f64)> {
-    let mean = |steps: &[Step]| steps.iter().map(|step| step.loss).sum::<f64>() / steps.len() as f64;
+fn smoothed(curve: &[CurvePoint], before: f64) -> Vec<(f64, f64)> {
+    let mean = |steps: &[CurvePoint]| steps.iter().map(|step| step.loss).sum::<f64>() / steps.len() as f64;
     // The fall from random guessing would leave no room for the rest.
     curve
         .chunks(SMOOTH)

@@ -2,13 +2,14 @@
 
 mod budget;
 mod chart;
+mod comparison;
+mod context;
 mod crop;
 mod cut;
 mod dope;
 mod drop_time;
 mod frequencies;
 mod gradients;
-mod lab;
 mod long;
 mod loss;
 mod mass;
@@ -16,20 +17,19 @@ mod passkey;
 mod qk_norm;
 mod report;
 mod retrieval;
-mod standing;
 mod tasks;
 
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use self::lab::Lab;
+use self::context::ReportContext;
 use self::report::Section;
 use crate::device::DeviceChoice;
 use crate::{files, interrupt};
 
 /// What `core reproduce` is told.
-pub struct Request {
+pub struct ReproduceOptions {
     /// Folder for the report.
     pub out: PathBuf,
     /// Folder of results files: what they hold is not measured again.
@@ -49,7 +49,7 @@ pub struct Request {
 }
 
 /// A table or figure: its name, and what makes it. `None` where a quick run leaves it out.
-type Maker = fn(&Lab) -> Result<Option<Section>>;
+type Maker = fn(&ReportContext) -> Result<Option<Section>>;
 
 const SECTIONS: [(&str, Maker); 14] = [
     ("retrieval", retrieval::section),
@@ -77,31 +77,31 @@ pub fn section_names() -> String {
 }
 
 /// Makes every section, and the report after each, so that a stopped run has what it got to.
-pub fn run(request: &Request) -> Result<()> {
-    if let Some(name) = request.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
+pub fn run(options: &ReproduceOptions) -> Result<()> {
+    if let Some(name) = options.only.iter().find(|name| !SECTIONS.iter().any(|(known, _)| known == name)) {
         bail!("there is no section {name:?}; use {}", section_names());
     }
     // Sections of one kind beside a heading of the other would mislead.
-    let report = files::read_text(&request.out.join("README.md")).unwrap_or_default();
-    if !report.is_empty() && report::is_quick(&report) != request.quick {
-        bail!("{} holds a report of the other kind, full or --quick; choose another --out", request.out.display());
+    let report = files::read_text(&options.out.join("README.md")).unwrap_or_default();
+    if !report.is_empty() && report::is_quick(&report) != options.quick {
+        bail!("{} holds a report of the other kind, full or --quick; choose another --out", options.out.display());
     }
     interrupt::watch()?;
-    let lab = Lab::new(request)?;
+    let context = ReportContext::new(options)?;
     for (name, make) in SECTIONS {
-        if !request.only.is_empty() && !request.only.iter().any(|only| only == name) {
+        if !options.only.is_empty() && !options.only.iter().any(|only| only == name) {
             continue;
         }
-        if request.render && !RENDERED.contains(&name) {
+        if options.render && !RENDERED.contains(&name) {
             continue;
         }
         println!("\n== {name}");
-        match make(&lab)? {
-            Some(section) => report::save(&request.out, name, &section)?,
+        match make(&context)? {
+            Some(section) => report::save(&options.out, name, &section)?,
             None => println!("left out"),
         }
-        report::join(&request.out, &SECTIONS.map(|(name, _)| name), request.quick)?;
+        report::join(&options.out, &SECTIONS.map(|(name, _)| name), options.quick)?;
     }
-    println!("\nthe report is {}", request.out.join("README.md").display());
+    println!("\nthe report is {}", options.out.join("README.md").display());
     Ok(())
 }

@@ -9,10 +9,10 @@ use drope_core::positions::Method;
 use drope_core::results::Cell;
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::chart::{self, Axes, Series};
+use super::comparison::compare;
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, by_length, percent, picture, table};
-use super::standing::standing;
 use crate::fit_scale::{self, Kind};
 use crate::recipe::PositionEmbedding;
 use crate::{files, model_folder};
@@ -20,14 +20,14 @@ use crate::{files, model_folder};
 const DEPTHS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 const TRIALS: usize = 20;
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
-    lab.pretrained("passkey-rope", "reproduction/passkey.toml", PositionEmbedding::Rope)?;
-    let nope = lab.pretrained("passkey-nope", "reproduction/passkey.toml", PositionEmbedding::Nope)?;
-    fitted(lab, &nope, "passkey-nope-uniform", Kind::Uniform)?;
-    fitted(lab, &nope, "passkey-nope-head", Kind::Head)?;
+    context.pretrained("passkey-rope", "reproduction/passkey.toml", PositionEmbedding::Rope)?;
+    let nope = context.pretrained("passkey-nope", "reproduction/passkey.toml", PositionEmbedding::Nope)?;
+    fitted(context, &nope, "passkey-nope-uniform", Kind::Uniform)?;
+    fitted(context, &nope, "passkey-nope-head", Kind::Head)?;
     let systems = [
         ("RoPE", "passkey-rope", Method::Rope),
         ("RoPE with YaRN", "passkey-rope", Method::Yarn),
@@ -39,7 +39,11 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     let mut rows: Vec<(&str, Vec<Cell>, Vec<PerplexityCell>)> = Vec::new();
     for (name, model, method) in systems {
         let ask = Ask { depths: DEPTHS.to_vec(), ..Ask::new(method, Task::Passkey, extensions.clone(), TRIALS) };
-        rows.push((name, lab.niah("passkey.json", model, &ask)?, lab.perplexity(model, method, None, &EXTENSIONS)?));
+        rows.push((
+            name,
+            context.niah("passkey.json", model, &ask)?,
+            context.perplexity(model, method, None, &EXTENSIONS)?,
+        ));
     }
     // All depths of a length together.
     let whole = |cells: &[Cell], extension: usize| {
@@ -64,7 +68,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
         std::iter::once((*name).to_owned()).chain(scores).collect()
     };
     body.push_str(&table(&header, &rows.iter().map(by_depth).collect::<Vec<Vec<String>>>()));
-    let of_losses = |(name, _, losses): &(&str, Vec<Cell>, Vec<PerplexityCell>)| Line {
+    let of_losses = |(name, _, losses): &(&str, Vec<Cell>, Vec<PerplexityCell>)| Series {
         name: (*name).to_owned(),
         points: losses.iter().map(|cell| (cell.extension as f64, cell.perplexity)).collect(),
     };
@@ -74,7 +78,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     // What the paper says is better, and than what, by rows of the table.
     let claims = [(2, 0, 2), (3, 2, longest), (4, 3, longest)].map(|(better, worse, extension)| {
         let [ours, other] = [better, worse].map(|row: usize| whole(&rows[row].1, extension));
-        let place = standing(&ours, &[(rows[worse].0, &other)]);
+        let place = compare(&ours, &[(rows[worse].0, &other)]);
         format!(
             "{} That {}.",
             place.sentence(rows[better].0, &ours),
@@ -103,17 +107,17 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
 }
 
 /// A copy of a model with a temperature of its own.
-fn fitted(lab: &Lab, from: &Path, name: &str, kind: Kind) -> Result<()> {
-    if lab.model(name).is_some() {
+fn fitted(context: &ReportContext, from: &Path, name: &str, kind: Kind) -> Result<()> {
+    if context.model(name).is_some() {
         return Ok(());
     }
-    let out = lab.own(name);
+    let out = context.own(name);
     for file in ["config.json", "tokenizer.json"] {
         files::write(&out.join(file), &files::read(&from.join(file))?)?;
     }
     // The weights come last: a folder with weights is done.
     files::write(&out.join("unfitted.safetensors"), &files::read(&from.join("model.safetensors"))?)?;
-    let config = fit_scale::fit(from, kind, 16, 1, lab.device())?;
+    let config = fit_scale::fit(from, kind, 16, 1, context.device())?;
     model_folder::save_config(&out, &config)?;
     Ok(std::fs::rename(out.join("unfitted.safetensors"), out.join("model.safetensors"))?)
 }

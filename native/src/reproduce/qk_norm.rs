@@ -6,34 +6,34 @@ use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use serde_json::json;
 
-use super::chart::{self, Axes, Line};
-use super::lab::{EXTENSIONS, Lab};
+use super::chart::{self, Axes, Series};
+use super::context::{EXTENSIONS, ReportContext};
 use super::report::{Section, picture, table};
 
 const RATES: [(&str, f64); 3] = [("2e-3", 2e-3), ("1e-2", 1e-2), ("5e-2", 5e-2)];
 const NORMS: [(&str, AttentionType); 2] = [("none", AttentionType::Nope), ("qk", AttentionType::QkNormNope)];
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
-    let from = lab.model("nano-rope").context("nano-rope is missing")?;
+    let from = context.model("nano-rope").context("nano-rope is missing")?;
     let (mut rows, mut numbers, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     let mut ends: Vec<[f64; 2]> = Vec::new();
     for (rate, peak) in RATES {
         let mut end = [0.0; 2];
         for (index, (norm, attention_type)) in NORMS.into_iter().enumerate() {
             let name = format!("qk-norm-{norm}-{rate}");
-            let mut recipe = lab.recipe("reproduction/qk-norm.toml")?;
+            let mut recipe = context.recipe("reproduction/qk-norm.toml")?;
             recipe.schedule.peak = peak;
             recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = attention_type;
-            lab.recalibrated(&name, &recipe, &from)?;
-            let curve = lab.curve(&name);
-            lines.push(Line {
+            context.recalibrated(&name, &recipe, &from)?;
+            let curve = context.curve(&name);
+            lines.push(Series {
                 name: format!("{norm}, {rate}"),
                 points: curve.iter().map(|s| (s.tokens / 1e6, s.loss)).collect(),
             });
-            let cell: PerplexityCell = lab
+            let cell: PerplexityCell = context
                 .perplexity(&name, Method::Drope, None, &EXTENSIONS)?
                 .into_iter()
                 .next()

@@ -9,9 +9,9 @@ use drope_core::results::Cell;
 use drope_core::stats::wilson_of_mean;
 use serde_json::json;
 
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::comparison::{ORDERING, Rows, judge, touch};
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, at, by_length, row, table};
-use super::standing::{ORDERING, Rows, judge, touch};
 
 /// Every system: its name, the model it reads with, and how.
 const SYSTEMS: [(&str, &str, Method); 14] = [
@@ -44,24 +44,27 @@ const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 t
     DroPE 28.0 / 41.6 / 23.3. Table 10, at 2x / 4x / 8x: NTK 29.8 / 14.4 / 7.2, YaRN 48.3 / 25.6 / 12.2, \
     LongRoPE2 44.2 / 26.2 / 16.5, DroPE 74.9 / 55.0 / 52.2.";
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    let tasks =
-        if lab.is_quick() { vec![Task::MultiKey] } else { vec![Task::MultiKey, Task::MultiQuery, Task::MultiValue] };
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    let tasks = if context.is_quick() {
+        vec![Task::MultiKey]
+    } else {
+        vec![Task::MultiKey, Task::MultiQuery, Task::MultiValue]
+    };
     let (mut parts, mut numbers) = (Vec::new(), Vec::new());
     let mut keep = |name: &str, rows: &Rows| {
         numbers.push(json!({ "task": name, "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
     };
     for task in tasks {
         let name = task.name();
-        let rows = every_system(lab, task)?;
+        let rows = every_system(context, task)?;
         keep(name, &rows);
         parts.push((name.to_owned(), rows.clone()));
         if task != Task::MultiKey {
             // Several values are asked for: RULER counts those that are found.
             let shares = rows.into_iter().map(|(system, cells)| (system, shares(&cells))).collect();
             parts.push((format!("{name}, share of values found"), shares));
-        } else if !lab.is_quick() {
-            let rows = asked_again(lab, &rows)?;
+        } else if !context.is_quick() {
+            let rows = asked_again(context, &rows)?;
             let name = format!("{name}, asked again");
             keep(&name, &rows);
             parts.push((name, rows));
@@ -85,12 +88,12 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
     }))
 }
 
-fn every_system(lab: &Lab, task: Task) -> Result<Rows> {
+fn every_system(context: &ReportContext, task: Task) -> Result<Rows> {
     let mut rows = Vec::new();
     for (name, model, method) in SYSTEMS {
         // Dynamic NTK reads token by token.
         let is_slow = method == Method::DynamicNtk;
-        let trials = match (lab.is_quick(), task, is_slow) {
+        let trials = match (context.is_quick(), task, is_slow) {
             (true, _, true) => continue,
             (true, ..) => 40,
             (false, Task::MultiKey, false) => 500,
@@ -102,17 +105,17 @@ fn every_system(lab: &Lab, task: Task) -> Result<Rows> {
             if task != Task::MultiKey {
                 continue;
             }
-            if !lab.is_quick() {
-                lab.recalibrated_once(file, model, &lab.recipe("ablation/drope-plain.toml")?)?;
+            if !context.is_quick() {
+                context.recalibrated_once(file, model, &context.recipe("ablation/drope-plain.toml")?)?;
             }
         }
-        rows.push((name, lab.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
+        rows.push((name, context.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
     }
     Ok(rows)
 }
 
 /// DroPE and those whose intervals touch its own, with more questions; the other rivals as they were.
-fn asked_again(lab: &Lab, rows: &Rows) -> Result<Rows> {
+fn asked_again(context: &ReportContext, rows: &Rows) -> Result<Rows> {
     let is_asked = |name: &str| name == "DroPE" || !JUDGED.contains(&name);
     let is_in_a_round = |cell: &Cell| ROUNDS.iter().any(|round| round.1 == cell.extension);
     let rivals = rows.iter().filter(|(name, _)| is_asked(name));
@@ -128,7 +131,7 @@ fn asked_again(lab: &Lab, rows: &Rows) -> Result<Rows> {
             };
             let system = SYSTEMS.into_iter().find(|system| system.0 == *name);
             let (_, model, method) = system.context("a row is of a system")?;
-            let asked = lab.niah(file, model, &Ask::new(method, Task::MultiKey, vec![extension], trials))?;
+            let asked = context.niah(file, model, &Ask::new(method, Task::MultiKey, vec![extension], trials))?;
             *cell = asked.into_iter().next().unwrap_or_else(|| cell.clone());
         }
     }

@@ -8,10 +8,10 @@ use drope_core::results::Cell;
 use drope_core::stats::wilson_of_mean;
 use serde_json::{Value, json};
 
-use super::lab::{Ask, EXTENSIONS, Lab};
+use super::comparison::{ORDERING, Rows, judge};
+use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, by_length, row, table};
 use super::retrieval::JUDGED;
-use super::standing::{ORDERING, Rows, judge};
 
 const SYSTEMS: [(&str, &str, Method); 7] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -24,8 +24,8 @@ const SYSTEMS: [(&str, &str, Method); 7] = [
 ];
 const TASKS: [Task; 4] = [Task::Single, Task::MultiKey, Task::MultiQuery, Task::MultiValue];
 
-pub fn section(lab: &Lab) -> Result<Option<Section>> {
-    if lab.is_quick() {
+pub fn section(context: &ReportContext) -> Result<Option<Section>> {
+    if context.is_quick() {
         return Ok(None);
     }
     let mut means: Rows = Vec::new();
@@ -35,7 +35,7 @@ pub fn section(lab: &Lab) -> Result<Option<Section>> {
             for values in [Values::Numbers, Values::Words] {
                 let trials = if task == Task::MultiKey { 500 } else { 100 };
                 let ask = Ask { values, ..Ask::new(method, task, EXTENSIONS.to_vec(), trials) };
-                cells.extend(lab.niah("niah.json", model, &ask)?);
+                cells.extend(context.niah("niah.json", model, &ask)?);
             }
         }
         means.push((name, EXTENSIONS.into_iter().filter_map(|s| mean(&cells, s)).collect()));
@@ -75,12 +75,5 @@ fn mean(cells: &[Cell], extension: usize) -> Option<Cell> {
     let trials = fewest * here.len();
     let accuracy = here.iter().map(|cell| cell.string_match).sum::<f64>() / here.len() as f64;
     let first = (*here.first()?).clone();
-    Some(Cell {
-        task: "mean".into(),
-        trials,
-        accuracy,
-        string_match: accuracy,
-        ci95: wilson_of_mean(accuracy, trials),
-        ..first
-    })
+    Some(Cell { trials, accuracy, string_match: accuracy, ci95: wilson_of_mean(accuracy, trials), ..first })
 }

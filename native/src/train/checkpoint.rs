@@ -15,7 +15,7 @@ use crate::{files, model_folder};
 
 /// Where the run is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct TrainingState {
     /// Updates done.
     pub step: usize,
     /// Tokens seen.
@@ -41,20 +41,20 @@ impl Checkpoint {
         Ok(self.state()?.step)
     }
 
-    fn state(&self) -> Result<State> {
+    fn state(&self) -> Result<TrainingState> {
         let text = files::read_text(&self.0.join("state.json"))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged; start again in another --out", self.0.display()))
     }
 
-    /// State, model and optimizer as they were.
+    /// TrainingState, model and optimizer as they were.
     pub fn load(
         &self,
         recipe: &Recipe,
         config: &Config,
         fresh: Optimizer,
         device: &Device,
-    ) -> Result<(State, Model, Optimizer)> {
+    ) -> Result<(TrainingState, Model, Optimizer)> {
         let state = self.state()?;
         if state.recipe != toml::to_string(recipe)? {
             bail!("the recipe is not the one that the run in {} began with", self.0.display());
@@ -68,14 +68,14 @@ impl Checkpoint {
 /// Writes the checkpoint of `out`.
 pub fn save(
     out: &Path,
-    state: &State,
+    state: &TrainingState,
     recipe: &Recipe,
     config: &Config,
     model: &Model,
     tokenizer: &Tokenizer,
     optimizer: &Optimizer,
 ) -> Result<()> {
-    let state = State { recipe: toml::to_string(recipe)?, ..state.clone() };
+    let state = TrainingState { recipe: toml::to_string(recipe)?, ..state.clone() };
     files::replace_folder(&folder(out), |new| {
         model_folder::save(new, config, model, tokenizer)?;
         files::write(&new.join("optimizer.bin"), &optimizer.to_bytes()?)?;

@@ -12,14 +12,20 @@ use drope_core::positions::Positions;
 use drope_core::train::{Batch, add_gradients, weighted_cross_entropy};
 
 /// What a batch gives.
-pub struct Step {
+pub struct BatchGradients {
     pub gradients: GradientsParams,
     /// Cross entropy of each predicted token, row after row.
     pub losses: Vec<f32>,
 }
 
 /// Gradients of the mean weighted loss.
-pub fn of_batch(model: &Model, batch: &Batch, positions: &Positions, device: &Device, threads: usize) -> Step {
+pub fn of_batch(
+    model: &Model,
+    batch: &Batch,
+    positions: &Positions,
+    device: &Device,
+    threads: usize,
+) -> BatchGradients {
     let total = batch.total_weight();
     let part = |part: &Batch| {
         // Leaves of its own for every thread: Burn joins graphs that share one, and then either may consume both.
@@ -41,5 +47,5 @@ pub fn of_batch(model: &Model, batch: &Batch, positions: &Positions, device: &De
         }),
     };
     let (gradients, losses): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-    Step { gradients: add_gradients(model, gradients), losses: losses.concat() }
+    BatchGradients { gradients: add_gradients(model, gradients), losses: losses.concat() }
 }

@@ -146,7 +146,7 @@ fn run(
             bail!("{} holds a finished model; choose another --out", options.out.display())
         }
         None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
-        None => (checkpoint::State::default(), initial(config, &device)?, fresh),
+        None => (checkpoint::TrainingState::default(), initial(config, &device)?, fresh),
     };
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);

@@ -8,7 +8,7 @@ use drope_core::train::Batch;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
-use super::checkpoint::State;
+use super::checkpoint::TrainingState;
 use crate::files;
 use crate::recipe::Recipe;
 
@@ -17,7 +17,7 @@ const EVERY: usize = 20;
 
 /// One line of `loss.jsonl`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Line {
+pub struct CurveLine {
     pub step: usize,
     pub tokens: u64,
     /// Mean cross entropy of all predicted tokens.
@@ -35,7 +35,7 @@ pub struct Line {
 pub struct Progress {
     bar: ProgressBar,
     curve: PathBuf,
-    lines: Vec<Line>,
+    lines: Vec<CurveLine>,
     window: Window,
     started: Instant,
     seconds_before: f64,
@@ -54,12 +54,12 @@ struct Window {
 
 impl Progress {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
-    pub fn start(out: &Path, state: &State, recipe: &Recipe) -> Result<Self> {
+    pub fn start(out: &Path, state: &TrainingState, recipe: &Recipe) -> Result<Self> {
         let curve = out.join("loss.jsonl");
         let lines = match files::read_text(&curve) {
             Ok(text) if state.step > 0 => text
                 .lines()
-                .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+                .filter_map(|line| serde_json::from_str::<CurveLine>(line).ok())
                 .filter(|line| line.step <= state.step)
                 .collect(),
             _ => Vec::new(),
@@ -78,7 +78,14 @@ impl Progress {
     }
 
     /// After an update.
-    pub fn step(&mut self, state: &mut State, batch: &Batch, losses: &[f32], rate: f64, norm: f64) -> Result<()> {
+    pub fn step(
+        &mut self,
+        state: &mut TrainingState,
+        batch: &Batch,
+        losses: &[f32],
+        rate: f64,
+        norm: f64,
+    ) -> Result<()> {
         let before = state.seconds;
         state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
         let window = &mut self.window;
@@ -97,7 +104,7 @@ impl Progress {
         self.bar.set_position(state.step as u64);
         if state.step.is_multiple_of(EVERY) {
             let window = std::mem::take(window);
-            let line = Line {
+            let line = CurveLine {
                 step: state.step,
                 tokens: state.tokens,
                 loss: window.loss / window.predicted.max(1) as f64,
@@ -118,7 +125,7 @@ impl Progress {
     }
 
     /// At the end.
-    pub fn finish(&self, state: &State) -> Result<()> {
+    pub fn finish(&self, state: &TrainingState) -> Result<()> {
         self.bar.finish();
         println!("{} steps, {} tokens in {:.0} s", state.step, state.tokens, state.seconds);
         self.write()

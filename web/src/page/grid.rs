@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use drope_core::language::Values;
+use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::Cell as Measured;
 use drope_core::stats::wilson;
@@ -29,7 +31,7 @@ pub fn Grid(state: State) -> impl IntoView {
     let results = StoredValue::new(committed());
     let summary = move || {
         let (task, values) = (state.task.get(), state.values.get());
-        results.with_value(|results| best_sentence(results, task.name(), values.name()))
+        results.with_value(|results| best_sentence(results, task, values))
     };
     view! {
         <section class="grid" aria-label="Results">
@@ -72,9 +74,9 @@ fn Cell(state: State, method: Method, extension: usize, results: StoredValue<Vec
             results
                 .iter()
                 .find(|result| {
-                    result.method == method.name()
-                        && result.task == key.task.name()
-                        && result.values == key.values.name()
+                    result.method == method
+                        && result.task == key.task
+                        && result.values == key.values
                         && result.extension == extension
                 })
                 .cloned()
@@ -118,11 +120,11 @@ fn percent(result: &Measured) -> String {
 /// Cells of the page's models; where one was asked twice, the one with more questions.
 fn committed() -> Vec<Measured> {
     let read = |file| serde_json::from_str::<Vec<Measured>>(file).unwrap_or_default();
-    let is_here = |cell: &Measured| cell.method.parse().is_ok_and(|method| model_of(method) == cell.model);
+    let is_here = |cell: &Measured| model_of(cell.method) == cell.model;
     let mut cells: Vec<Measured> = RESULTS.into_iter().flat_map(read).filter(is_here).collect();
     cells.sort_by_key(|cell| std::cmp::Reverse(cell.trials));
     let mut seen = HashSet::new();
-    cells.retain(|cell| seen.insert((cell.method.clone(), cell.task.clone(), cell.values.clone(), cell.extension)));
+    cells.retain(|cell| seen.insert((cell.method, cell.task, cell.values, cell.extension)));
     cells
 }
 
@@ -140,18 +142,15 @@ fn papers_drope() -> String {
 
 /// Who leads at each length, in a sentence: where YaRN or NTK does, it says so, and where intervals overlap, that
 /// nobody does.
-fn best_sentence(results: &[Measured], task: &str, values: &str) -> String {
+fn best_sentence(results: &[Measured], task: Task, values: Values) -> String {
     let leaders = EXTENSIONS.map(|extension| {
         let here: Vec<&Measured> = results
             .iter()
             .filter(|result| result.task == task && result.values == values && result.extension == extension)
             .collect();
         let best = here.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
-        let level: Vec<&str> = here
-            .iter()
-            .filter(|result| result.ci95[1] >= best.ci95[0])
-            .filter_map(|result| Some(title(result.method.parse::<Method>().ok()?)))
-            .collect();
+        let level: Vec<&str> =
+            here.iter().filter(|result| result.ci95[1] >= best.ci95[0]).map(|result| title(result.method)).collect();
         Some(match level.len() {
             _ if best.accuracy < MEANINGFUL => format!("{extension}×: none"),
             1..=4 => format!("{extension}×: {} ({})", level.join(", "), percent(best)),

@@ -21,7 +21,7 @@ pub fn Haystack(state: State) -> impl IntoView {
 
 #[component]
 fn Text(asked: Asked) -> impl IntoView {
-    let letters: usize = asked.haystack.iter().map(|(text, _)| text.len() + 1).sum();
+    let bytes: usize = asked.haystack.iter().map(|(text, _)| text.len() + 1).sum();
     let mut before = 0;
     let mut marks = Vec::new();
     let mut text = Vec::new();
@@ -32,7 +32,7 @@ fn Text(asked: Asked) -> impl IntoView {
             SentenceKind::Needle => "needle",
         };
         if !class.is_empty() {
-            let place = format!("left:{:.1}%", 100.0 * before as f64 / letters as f64);
+            let place = format!("left:{:.1}%", 100.0 * before as f64 / bytes as f64);
             marks.push(view! { <span class=class style=place></span> });
         }
         before += sentence.len() + 1;

@@ -1,6 +1,6 @@
 //! What attention does with the question: how much of it each head gives the needle, and how it spreads along the text.
 
-use drope_core::probe::HeadLook;
+use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 
 use super::client;
@@ -35,7 +35,8 @@ pub fn Inside(state: State) -> impl IntoView {
 /// A model's heads as a table, and their entropy along the text.
 #[component]
 fn Heads(look: Look) -> impl IntoView {
-    let layers: Vec<Vec<HeadLook>> = look.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadLook]>::to_vec).collect();
+    let layers: Vec<Vec<HeadProbe>> =
+        look.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
     let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
     let best = look.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
     let best = best.unwrap_or_default();
@@ -62,7 +63,7 @@ fn Heads(look: Look) -> impl IntoView {
                     {(0..heads).map(|head| view! { <th scope="col">{format!("head {head}")}</th> }).collect_view()}
                 </tr></thead>
                 <tbody>
-                    {(0..).zip(layers).map(|(number, heads): (usize, Vec<HeadLook>)| view! {
+                    {(0..).zip(layers).map(|(number, heads): (usize, Vec<HeadProbe>)| view! {
                         <tr>
                             <th scope="row">{format!("layer {number}")}</th>
                             {heads.iter().map(|head| view! {
@@ -79,7 +80,7 @@ fn Heads(look: Look) -> impl IntoView {
 
 /// Mean entropy of each head along the text, below its bound.
 #[component]
-fn Entropy(heads: Vec<HeadLook>) -> impl IntoView {
+fn Entropy(heads: Vec<HeadProbe>) -> impl IntoView {
     let top = heads.iter().flat_map(|head| &head.entropy_bounds).fold(1.0f64, |top, &bound| top.max(bound));
     let line = move |nats: &[f64]| -> String {
         let step = SIZE[0] / nats.len().saturating_sub(1).max(1) as f64;

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
 use drope_core::positions::Method;
-use drope_core::probe::HeadLook;
+use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
@@ -151,7 +151,7 @@ pub struct Look {
     /// Multiple of the training context.
     pub extension: usize,
     /// Layer after layer.
-    pub heads: Vec<HeadLook>,
+    pub heads: Vec<HeadProbe>,
 }
 
 /// How an answer ended.

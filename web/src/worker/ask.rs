@@ -5,24 +5,24 @@ use std::rc::Rc;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::positions::{Method, Positions};
-use drope_core::probe::{Marked, look};
+use drope_core::probe::{TokenizedSample, probe_heads};
 
-use super::library::{Book, Library};
-use super::{breathe, now, reply};
+use super::models::{LoadedModel, ModelCache};
+use super::{now, reply, yield_to_messages};
 use crate::protocol::{Comparison, MethodName, Question, Reply, model_of};
 
 /// Lets both methods answer the same question, one after the other.
 pub async fn answer(
-    library: &mut Library,
+    models: &mut ModelCache,
     Comparison { run, question, depth, methods }: Comparison,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     for (column, method) in methods.into_iter().enumerate() {
-        let (book, positions) = open(library, method, question.extension).await?;
-        let sample = draw(&book, question, Some(depth))?;
-        let prompt = tokens(&book, &sample)?;
+        let (model, positions) = open(models, method, question.extension).await?;
+        let sample = draw(&model, question, Some(depth))?;
+        let prompt = tokens(&model, &sample)?;
         if column == 0 {
-            reply(&asked(run, &book, &sample, prompt.len()));
+            reply(&asked(run, &model, &sample, prompt.len()));
         }
         let start = now();
         let (mut read, mut read_at, mut generated) = (0, start, Vec::new());
@@ -34,21 +34,21 @@ pub async fn answer(
                 }
                 Event::Token(token) => {
                     generated.push(token);
-                    let text = book.tokenizer.decode(&generated).unwrap_or_default();
+                    let text = model.tokenizer.decode(&generated).unwrap_or_default();
                     reply(&Reply::Text { run, column, text });
                 }
             }
-            breathe().await;
+            yield_to_messages().await;
             if goes_on() { Flow::Continue } else { Flow::Stop }
         };
         let answer =
-            generate(&book.model, &book.config, &positions, &prompt, &options(&book, method.0, question), observe)
+            generate(&model.model, &model.config, &positions, &prompt, &options(&model, method.0, question), observe)
                 .await;
         let answer = answer.map_err(|error| error.to_string())?;
         if !goes_on() {
             return Ok(());
         }
-        let text = book.tokenizer.decode(&answer).map_err(|error| error.to_string())?;
+        let text = model.tokenizer.decode(&answer).map_err(|error| error.to_string())?;
         reply(&Reply::Answered {
             run,
             column,
@@ -61,26 +61,26 @@ pub async fn answer(
 }
 
 /// Lets both methods read the same question and says what their heads do.
-pub async fn look_inside(
-    library: &mut Library,
+pub async fn probe_heads_of_both(
+    models: &mut ModelCache,
     Comparison { run, question, depth, methods }: Comparison,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     for (column, method) in methods.into_iter().enumerate() {
-        let (book, positions) = open(library, method, question.extension).await?;
-        let sample = draw(&book, question, Some(depth))?;
-        let marked = Marked::new(&sample, &book.tokenizer, book.config.bos_token_id);
+        let (model, positions) = open(models, method, question.extension).await?;
+        let sample = draw(&model, question, Some(depth))?;
+        let marked = TokenizedSample::new(&sample, &model.tokenizer, model.config.bos_token_id);
         let marked = marked.map_err(|error| error.to_string())?;
         if column == 0 {
-            reply(&asked(run, &book, &sample, marked.ids.len()));
+            reply(&asked(run, &model, &sample, marked.ids.len()));
         }
-        let marked = marked.cropped(method.0.keeps(&book.config), question.task.max_answer_tokens());
+        let marked = marked.cropped(method.0.crop_length(&model.config), question.task.max_answer_tokens());
         let observe = async |tokens| {
             reply(&Reply::Read { run, column, tokens });
-            breathe().await;
+            yield_to_messages().await;
             if goes_on() { Flow::Continue } else { Flow::Stop }
         };
-        let heads = look(&book.model, &book.config, &positions, &marked, observe).await;
+        let heads = probe_heads(&model.model, &model.config, &positions, &marked, observe).await;
         match heads.map_err(|error| error.to_string())? {
             Some(heads) => reply(&Reply::Looked { run, column, method, extension: question.extension, heads }),
             None => return Ok(()),
@@ -91,57 +91,61 @@ pub async fn look_inside(
 
 /// Counts exact answers over questions with random depths.
 pub async fn measure(
-    library: &mut Library,
+    models: &mut ModelCache,
     run: u32,
     question: Question,
     method: MethodName,
     trials: usize,
     goes_on: &dyn Fn() -> bool,
 ) -> Result<(), String> {
-    let (book, positions) = open(library, method, question.extension).await?;
+    let (model, positions) = open(models, method, question.extension).await?;
     let mut correct = 0;
     for trial in 0..trials {
         let question = Question { seed: question.seed + trial as u64, ..question };
-        let sample = draw(&book, question, None)?;
-        let prompt = tokens(&book, &sample)?;
+        let sample = draw(&model, question, None)?;
+        let prompt = tokens(&model, &sample)?;
         let observe = async |_| {
-            breathe().await;
+            yield_to_messages().await;
             if goes_on() { Flow::Continue } else { Flow::Stop }
         };
         let answer =
-            generate(&book.model, &book.config, &positions, &prompt, &options(&book, method.0, question), observe)
+            generate(&model.model, &model.config, &positions, &prompt, &options(&model, method.0, question), observe)
                 .await;
         if !goes_on() {
             return Ok(());
         }
-        let text = answer.and_then(|ids| book.tokenizer.decode(&ids)).map_err(|error| error.to_string())?;
+        let text = answer.and_then(|ids| model.tokenizer.decode(&ids)).map_err(|error| error.to_string())?;
         correct += usize::from(sample.score(&text).exact);
         reply(&Reply::Trial { run, correct, done: trial + 1 });
     }
     Ok(())
 }
 
-async fn open(library: &mut Library, method: MethodName, extension: usize) -> Result<(Rc<Book>, Positions), String> {
-    let book = library.book(model_of(method.0)).await?;
-    let positions = method.0.positions(&book.config, extension as f64).map_err(|error| error.to_string())?;
-    Ok((book, positions))
+async fn open(
+    models: &mut ModelCache,
+    method: MethodName,
+    extension: usize,
+) -> Result<(Rc<LoadedModel>, Positions), String> {
+    let model = models.model(model_of(method.0)).await?;
+    let positions = method.0.positions(&model.config, extension as f64).map_err(|error| error.to_string())?;
+    Ok((model, positions))
 }
 
-fn draw(book: &Book, question: Question, depth: Option<f64>) -> Result<Sample, String> {
+fn draw(model: &LoadedModel, question: Question, depth: Option<f64>) -> Result<Sample, String> {
     let spec = Spec {
         depth,
         ..Spec::new(
             question.task,
             question.values,
-            question.extension * book.config.max_position_embeddings,
+            question.extension * model.config.max_position_embeddings,
             question.seed,
         )
     };
-    sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())
+    sample(&spec, &|text| model.tokenizer.count(text)).map_err(|error| error.to_string())
 }
 
 /// The question as the page shows it.
-fn asked(run: u32, book: &Book, sample: &Sample, tokens: usize) -> Reply {
+fn asked(run: u32, model: &LoadedModel, sample: &Sample, tokens: usize) -> Reply {
     Reply::Asked {
         run,
         haystack: sample.haystack.iter().map(|sentence| (sentence.text.clone(), sentence.kind)).collect(),
@@ -149,21 +153,21 @@ fn asked(run: u32, book: &Book, sample: &Sample, tokens: usize) -> Reply {
         references: sample.references.clone(),
         ordered: sample.ordered,
         tokens,
-        context: book.config.max_position_embeddings,
+        context: model.config.max_position_embeddings,
     }
 }
 
-fn tokens(book: &Book, sample: &Sample) -> Result<Vec<u32>, String> {
-    book.tokenizer.prompt(&sample.prompt(), book.config.bos_token_id).map_err(|error| error.to_string())
+fn tokens(model: &LoadedModel, sample: &Sample) -> Result<Vec<u32>, String> {
+    model.tokenizer.prompt(&sample.prompt(), model.config.bos_token_id).map_err(|error| error.to_string())
 }
 
-fn options(book: &Book, method: Method, question: Question) -> Options {
+fn options(model: &LoadedModel, method: Method, question: Question) -> Options {
     let max_new_tokens = question.task.max_answer_tokens();
     Options {
         max_new_tokens,
-        stop: book.tokenizer.sentence_ends(),
-        context: question.extension * book.config.max_position_embeddings + max_new_tokens,
-        keep: method.keeps(&book.config),
+        stop: model.tokenizer.sentence_ends(),
+        context: question.extension * model.config.max_position_embeddings + max_new_tokens,
+        crop_length: method.crop_length(&model.config),
         temperature: 0.0,
         seed: 0,
     }

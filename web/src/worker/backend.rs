@@ -6,7 +6,7 @@ use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
 
-use super::library::{Book, Files, Library, files};
+use super::models::{Files, LoadedModel, ModelCache, files};
 use super::now;
 use crate::protocol::{BackendChoice, Reply};
 
@@ -15,8 +15,8 @@ const TOLERANCE: f32 = 1e-3;
 /// Tokens of the prompt that both backends read.
 const PROMPT: usize = 64;
 
-/// An empty library on the chosen device, and the message that says which it is and why.
-pub async fn choose(choice: BackendChoice) -> Result<(Library, Reply), String> {
+/// An empty models on the chosen device, and the message that says which it is and why.
+pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), String> {
     let (device, backend, note) = match choice {
         BackendChoice::Cpu => (Device::flex(), "CPU", "as you asked".to_owned()),
         BackendChoice::Auto | BackendChoice::Webgpu => match try_webgpu(choice == BackendChoice::Auto).await {
@@ -24,7 +24,7 @@ pub async fn choose(choice: BackendChoice) -> Result<(Library, Reply), String> {
             Err(note) => (Device::flex(), "CPU", note),
         },
     };
-    Ok((Library::new(device), Reply::Ready { backend: backend.to_owned(), note }))
+    Ok((ModelCache::new(device), Reply::Ready { backend: backend.to_owned(), note }))
 }
 
 /// A WebGPU device that gives the CPU's answer, or why there is none.
@@ -50,27 +50,27 @@ async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
 
 /// Logits of a short prompt and the milliseconds of the second of two readings: the first compiles kernels.
 async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), String> {
-    let book = files.open(device)?;
-    let ids = prompt(&book)?;
-    let mut logits = read(&book, &ids, device).await?;
+    let model = files.open(device)?;
+    let ids = prompt(&model)?;
+    let mut logits = read(&model, &ids, device).await?;
     let mut time = f64::INFINITY;
     for _ in 0..2 {
         let start = now();
-        logits = read(&book, &ids, device).await?;
+        logits = read(&model, &ids, device).await?;
         time = time.min(now() - start);
     }
     Ok((logits, time))
 }
 
-fn prompt(book: &Book) -> Result<Vec<u32>, String> {
+fn prompt(model: &LoadedModel) -> Result<Vec<u32>, String> {
     let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
-    let text = sample(&spec, &|text| book.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
-    let ids = book.tokenizer.prompt(&text, book.config.bos_token_id).map_err(|error| error.to_string())?;
+    let text = sample(&spec, &|text| model.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
+    let ids = model.tokenizer.prompt(&text, model.config.bos_token_id).map_err(|error| error.to_string())?;
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 
-async fn read(book: &Book, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
-    let positions = Method::Rope.positions(&book.config, 1.0).map_err(|error| error.to_string())?;
-    let logits = book.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
+async fn read(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
+    let positions = Method::Rope.positions(&model.config, 1.0).map_err(|error| error.to_string())?;
+    let logits = model.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
     Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())
 }

@@ -3,7 +3,7 @@
 mod ask;
 mod backend;
 mod download;
-mod library;
+mod models;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
-use self::library::Library;
+use self::models::ModelCache;
 use crate::protocol::{Reply, Request};
 
 /// What the worker holds between two messages.
@@ -28,14 +28,14 @@ struct Worker {
 pub fn start() {
     console_error_panic_hook::set_once();
     let worker = Rc::new(Worker { queue: RefCell::default(), busy: Cell::new(false), current: Cell::new(None) });
-    let library = Rc::new(RefCell::new(None::<Library>));
+    let models = Rc::new(RefCell::new(None::<ModelCache>));
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
         worker.current.set(request.run());
         worker.queue.borrow_mut().push_back(request);
         if !worker.busy.replace(true) {
-            wasm_bindgen_futures::spawn_local(drain(worker.clone(), library.clone()));
+            wasm_bindgen_futures::spawn_local(drain(worker.clone(), models.clone()));
         }
     });
     scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
@@ -45,41 +45,41 @@ pub fn start() {
 }
 
 /// Carries out requests until there are none.
-async fn drain(worker: Rc<Worker>, library: Rc<RefCell<Option<Library>>>) {
+async fn drain(worker: Rc<Worker>, models: Rc<RefCell<Option<ModelCache>>>) {
     loop {
         let Some(request) = worker.queue.borrow_mut().pop_front() else { break };
         let run = request.run();
-        // Requests come one at a time, so the library is never borrowed twice.
-        let mut held = library.take();
+        // Requests come one at a time, so the models is never borrowed twice.
+        let mut held = models.take();
         if let Err(message) = carry_out(&worker, &mut held, request).await {
             reply(&Reply::Failed { run, message });
         }
-        library.replace(held);
+        models.replace(held);
     }
     worker.busy.set(false);
 }
 
-async fn carry_out(worker: &Worker, library: &mut Option<Library>, request: Request) -> Result<(), String> {
+async fn carry_out(worker: &Worker, models: &mut Option<ModelCache>, request: Request) -> Result<(), String> {
     if let Request::Start { backend, base } = request {
         download::set_base(base);
         let (chosen, ready) = backend::choose(backend).await?;
-        *library = Some(chosen);
+        *models = Some(chosen);
         reply(&ready);
         return Ok(());
     }
-    let library = library.as_mut().ok_or("The models are not ready yet; reload the page.")?;
+    let models = models.as_mut().ok_or("The models are not ready yet; reload the page.")?;
     let goes_on = |run| worker.current.get() == Some(run);
     match request {
         Request::Answer(asked) => {
-            ask::answer(library, asked, &|| goes_on(asked.run)).await?;
+            ask::answer(models, asked, &|| goes_on(asked.run)).await?;
             reply(&Reply::Finished { run: asked.run });
         }
         Request::Look(asked) => {
-            ask::look_inside(library, asked, &|| goes_on(asked.run)).await?;
+            ask::probe_heads_of_both(models, asked, &|| goes_on(asked.run)).await?;
             reply(&Reply::Finished { run: asked.run });
         }
         Request::Measure { run, question, method, trials } => {
-            ask::measure(library, run, question, method, trials, &|| goes_on(run)).await?;
+            ask::measure(models, run, question, method, trials, &|| goes_on(run)).await?;
             reply(&Reply::Finished { run });
         }
         Request::Start { .. } | Request::Stop => {}
@@ -100,7 +100,7 @@ fn scope() -> DedicatedWorkerGlobalScope {
 }
 
 /// Lets messages from the page arrive.
-async fn breathe() {
+async fn yield_to_messages() {
     gloo_timers::future::TimeoutFuture::new(0).await;
 }
 

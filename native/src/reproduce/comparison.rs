@@ -8,25 +8,25 @@ use super::report::{at, percent};
 pub type Rows = Vec<(&'static str, Vec<Cell>)>;
 
 /// Names of the others, by where their intervals lie.
-pub struct Standing<'a> {
+pub struct Comparison<'a> {
     above: Vec<&'a str>,
     level: Vec<&'a str>,
     below: Vec<&'a str>,
 }
 
 /// How one score stands among others.
-pub fn standing<'a>(ours: &Cell, others: &[(&'a str, &Cell)]) -> Standing<'a> {
+pub fn compare<'a>(ours: &Cell, others: &[(&'a str, &Cell)]) -> Comparison<'a> {
     let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&'a str> {
         others.iter().filter(|(_, cell)| test(cell)).map(|(name, _)| *name).collect()
     };
-    Standing {
+    Comparison {
         above: names(&|cell| cell.ci95[1] < ours.ci95[0]),
         level: names(&|cell| touch(cell, ours)),
         below: names(&|cell| cell.ci95[0] > ours.ci95[1]),
     }
 }
 
-impl Standing<'_> {
+impl Comparison<'_> {
     /// Whether it is above all others, and there are some.
     pub fn is_first(&self) -> bool {
         !self.above.is_empty() && self.level.is_empty() && self.below.is_empty()
@@ -80,7 +80,7 @@ pub fn judge(task: &str, judged: &[&str], extensions: &[usize], rows: &Rows) -> 
                 continue;
             };
             is_measured = true;
-            let place = standing(ours, &others);
+            let place = compare(ours, &others);
             if place.is_first() {
                 first.push(format!("{s}x"));
             }
@@ -105,9 +105,8 @@ mod tests {
 
     /// A cell of one length whose interval reaches 0.05 to both sides.
     fn cell(extension: usize, accuracy: f64) -> Cell {
-        let name = "";
         serde_json::from_value(json!({
-            "model": name, "method": name, "task": name, "values": name, "extension": extension, "context": 0, "trials": 100,
+            "model": "", "method": "rope", "task": "single", "values": "numbers", "extension": extension, "context": 0, "trials": 100,
             "correct": 0, "accuracy": accuracy, "string_match": 0.0, "ci95": [accuracy - 0.05, accuracy + 0.05], "seed": 1,
             "beta": 1.0,
         }))

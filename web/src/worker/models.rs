@@ -12,13 +12,13 @@ use super::{download, reply};
 use crate::protocol::Reply;
 
 /// Loaded models and where they compute.
-pub struct Library {
+pub struct ModelCache {
     device: Device,
-    models: HashMap<&'static str, Rc<Book>>,
+    models: HashMap<&'static str, Rc<LoadedModel>>,
 }
 
 /// A model with what belongs to it.
-pub struct Book {
+pub struct LoadedModel {
     /// Its config.
     pub config: Config,
     /// Its weights.
@@ -27,21 +27,21 @@ pub struct Book {
     pub tokenizer: Tokenizer,
 }
 
-impl Library {
-    /// An empty library.
+impl ModelCache {
+    /// An empty models.
     pub fn new(device: Device) -> Self {
         Self { device, models: HashMap::new() }
     }
 
     /// The model of that name, loaded if it is not yet.
-    pub async fn book(&mut self, name: &'static str) -> Result<Rc<Book>, String> {
-        if let Some(book) = self.models.get(name) {
-            return Ok(book.clone());
+    pub async fn model(&mut self, name: &'static str) -> Result<Rc<LoadedModel>, String> {
+        if let Some(model) = self.models.get(name) {
+            return Ok(model.clone());
         }
         let files = files(name).await?;
-        let book = Rc::new(files.open(&self.device)?);
-        self.models.insert(name, book.clone());
-        Ok(book)
+        let model = Rc::new(files.open(&self.device)?);
+        self.models.insert(name, model.clone());
+        Ok(model)
     }
 }
 
@@ -64,13 +64,13 @@ pub async fn files(name: &str) -> Result<Files, String> {
 
 impl Files {
     /// Puts the model on a device.
-    pub fn open(&self, device: &Device) -> Result<Book, String> {
+    pub fn open(&self, device: &Device) -> Result<LoadedModel, String> {
         let open = || {
             let config = Config::from_json(&String::from_utf8_lossy(&self.config))?;
             let tokenizer = Tokenizer::from_json(&self.tokenizer)?;
             tokenizer.check(config.vocab_size)?;
             let model = Model::from_safetensors(&config, &self.weights, device)?;
-            Ok::<_, drope_core::Error>(Book { config, model, tokenizer })
+            Ok::<_, drope_core::Error>(LoadedModel { config, model, tokenizer })
         };
         open().map_err(|error| format!("The model cannot be used: {error}."))
     }

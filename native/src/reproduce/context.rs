@@ -11,7 +11,7 @@ use drope_core::positions::Method;
 use drope_core::results::{Cell, Shard, rounded};
 use serde::Deserialize;
 
-use super::Request;
+use super::ReproduceOptions;
 use crate::fit_scale::{self, Kind};
 use crate::recipe::{Dropped, PositionEmbedding, Recipe};
 use crate::sweep::Sweep;
@@ -24,54 +24,54 @@ pub const SEED: u64 = 20_000;
 pub const EXTENSIONS: [usize; 4] = [1, 2, 4, 8];
 
 /// The workplace of a run.
-pub struct Lab<'a> {
-    request: &'a Request,
+pub struct ReportContext<'a> {
+    options: &'a ReproduceOptions,
 }
 
 /// One line of `loss.jsonl`.
 #[derive(Deserialize)]
-pub struct Step {
+pub struct CurvePoint {
     pub tokens: f64,
     pub loss: f64,
     pub answer_loss: f64,
 }
 
-impl<'a> Lab<'a> {
-    pub fn new(request: &'a Request) -> Result<Self> {
-        let lab = Self { request };
-        lab.model("nano-rope").with_context(|| {
-            format!("{} has no model nano-rope; give the folder of the models with --models", request.models.display())
+impl<'a> ReportContext<'a> {
+    pub fn new(options: &'a ReproduceOptions) -> Result<Self> {
+        let context = Self { options };
+        context.model("nano-rope").with_context(|| {
+            format!("{} has no model nano-rope; give the folder of the models with --models", options.models.display())
         })?;
-        Ok(lab)
+        Ok(context)
     }
 
     /// Whether it must be done in minutes.
     pub fn is_quick(&self) -> bool {
-        self.request.quick
+        self.options.quick
     }
 
     pub fn device(&self) -> device::DeviceChoice {
-        self.request.device
+        self.options.device
     }
 
     /// A results file.
     pub fn data(&self, name: &str) -> PathBuf {
-        self.request.data.join(if self.is_quick() { format!("quick-{name}") } else { name.to_owned() })
+        self.options.data.join(if self.is_quick() { format!("quick-{name}") } else { name.to_owned() })
     }
 
     /// The folder of a model: one of those to begin with, or one that this run trained.
     pub fn model(&self, name: &str) -> Option<PathBuf> {
-        let folders = [self.request.models.join(name), self.own(name)];
+        let folders = [self.options.models.join(name), self.own(name)];
         folders.into_iter().find(|folder| folder.join("model.safetensors").exists())
     }
 
     /// Where this run puts a model.
     pub fn own(&self, name: &str) -> PathBuf {
-        self.request.out.join("models").join(name)
+        self.options.out.join("models").join(name)
     }
 
     pub fn recipe(&self, name: &str) -> Result<Recipe> {
-        Recipe::read(&self.request.recipes.join(name))
+        Recipe::read(&self.options.recipes.join(name))
     }
 
     pub fn config(&self, model: &str) -> Result<Config> {
@@ -89,20 +89,20 @@ impl<'a> Lab<'a> {
             beta: None,
             cut,
             json: Some(self.data(json)),
-            device: self.request.device,
+            device: self.options.device,
         }
     }
 
     /// Scores; where nothing is to be measured or the model is missing, those that were measured before.
     pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<Cell>> {
         let folder = match self.model(model) {
-            Some(folder) if !self.request.render => folder,
+            Some(folder) if !self.options.render => folder,
             _ => {
                 let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
                 return Ok(known.into_iter().filter(|cell| cell.model == model && ask.asks_for(cell)).collect());
             }
         };
-        evaluate::niah(&evaluate::Request {
+        evaluate::niah(&evaluate::NiahArgs {
             sweep: self.sweep(folder, ask.method, ask.extensions.clone(), ask.cut, file),
             tasks: vec![ask.task],
             values: vec![ask.values],
@@ -112,7 +112,7 @@ impl<'a> Lab<'a> {
             filler: None,
             sinks: ask.sinks,
             heads: ask.heads.clone(),
-            threads: self.request.threads,
+            threads: self.options.threads,
         })
     }
 
@@ -127,11 +127,11 @@ impl<'a> Lab<'a> {
     ) -> Result<Vec<PerplexityCell>> {
         let file = "perplexity.json";
         let folder = match self.model(model) {
-            Some(folder) if !self.request.render => folder,
+            Some(folder) if !self.options.render => folder,
             _ => {
                 let known: Vec<PerplexityCell> = results_file::read(Some(&self.data(file)))?;
                 let is_asked = |cell: &PerplexityCell| {
-                    (&*cell.model, &*cell.method) == (model, method.name())
+                    (&*cell.model, cell.method) == (model, method)
                         && extensions.contains(&cell.extension)
                         && cell.cut == cut.map(rounded)
                         && cell.source == format!("synthetic, seed {SEED}")
@@ -140,7 +140,7 @@ impl<'a> Lab<'a> {
                 return Ok(known.into_iter().filter(is_asked).collect());
             }
         };
-        perplexity::run(&perplexity::Request {
+        perplexity::run(&perplexity::PerplexityArgs {
             sweep: self.sweep(folder, method, extensions.to_vec(), cut, file),
             stride: None,
             text: None,
@@ -172,7 +172,7 @@ impl<'a> Lab<'a> {
     /// Whether a model need not be trained: the folders of those that this run trains are not kept, their results are.
     pub fn is_measured(&self, file: &str, name: &str) -> Result<bool> {
         let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
-        Ok(self.request.render || known.iter().any(|cell| cell.model == name))
+        Ok(self.options.render || known.iter().any(|cell| cell.model == name))
     }
 
     /// Recalibrates nano-rope by a recipe, with a temperature, unless the model is measured.
@@ -193,7 +193,7 @@ impl<'a> Lab<'a> {
     pub fn fit_temperature(&self, name: &str) -> Result<()> {
         let folder = self.own(name);
         if folder.exists() && model_folder::config(&folder)?.temperature_coefficient == 0.0 {
-            let config = fit_scale::fit(&folder, Kind::Uniform, 16, 1, self.request.device)?;
+            let config = fit_scale::fit(&folder, Kind::Uniform, 16, 1, self.options.device)?;
             model_folder::save_config(&folder, &config)?;
         }
         Ok(())
@@ -215,7 +215,7 @@ impl<'a> Lab<'a> {
             recipe,
             out: &out,
             resume: train::unfinished(&out)?.is_some(),
-            device: self.request.device,
+            device: self.options.device,
             // The weights depend on the number of threads in their last bits.
             threads: 1,
             save_every: 200,
@@ -226,7 +226,7 @@ impl<'a> Lab<'a> {
     }
 
     /// The loss curve of a model; empty where there is none.
-    pub fn curve(&self, model: &str) -> Vec<Step> {
+    pub fn curve(&self, model: &str) -> Vec<CurvePoint> {
         let text = self.model(model).and_then(|folder| files::read_text(&folder.join("loss.jsonl")).ok());
         text.unwrap_or_default().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
@@ -263,8 +263,8 @@ impl Ask {
 
     /// Whether a cell is one of these, however many questions it has.
     fn asks_for(&self, cell: &Cell) -> bool {
-        (self.method.name(), self.task.name()) == (&*cell.method, &*cell.task)
-            && cell.values == self.values.name()
+        (self.method, self.task) == (cell.method, cell.task)
+            && cell.values == self.values
             && self.extensions.contains(&cell.extension)
             && (cell.seed, cell.filler, cell.shard, &cell.heads) == (SEED, None, None, &None)
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))

@@ -1,9 +1,10 @@
-//! The scores that heads are chosen by.
+//! The score by which DoPE selects heads: the truncated matrix entropy of their queries or keys
+//! (Xiong et al. 2025, arXiv 2511.09146); how the paper is read: [`crate::config::dope`].
 
 use nalgebra::DMatrix;
 
-use super::{Criterion, DopeHead, From, Stage, truncated_entropy};
 use crate::config::Config;
+use crate::config::dope::{Criterion, DopeHead, Projection, Stage};
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
 use crate::model::{Cache, Model, token_ids};
@@ -44,7 +45,7 @@ pub async fn scores(
     for layer in 0..config.num_hidden_layers {
         for head in 0..config.num_attention_heads {
             let (query, key) = (&queries[layer][head], &keys[layer][head / config.group_size()]);
-            let judged = if criterion.from == From::Query { query } else { key };
+            let judged = if criterion.from == Projection::Query { query } else { key };
             heads.push(DopeHead {
                 layer,
                 head,
@@ -71,14 +72,16 @@ async fn read(
     let positions = Method::Ntk.positions(config, factor)?;
     let mut cache = Cache::new(config, &positions, text.len(), &device);
     for (index, chunk) in text.chunks(CHUNK).enumerate() {
-        let watch = model.watch(token_ids(chunk, [1, chunk.len()], &device), &positions, Some(&mut cache));
-        for (sums, seen) in queries.iter_mut().chain(&mut *keys).zip(watch.queries.into_iter().chain(watch.keys)) {
+        let activations = model.capture(token_ids(chunk, [1, chunk.len()], &device), &positions, Some(&mut cache));
+        for (sums, seen) in
+            queries.iter_mut().chain(&mut *keys).zip(activations.queries.into_iter().chain(activations.keys))
+        {
             let [_, _, seq, width] = seen.dims(); // [1, heads, seq, head_dim]
             let data = seen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
             let values: Vec<f64> = data.iter::<f64>().collect();
             for (sums, rows) in sums.iter_mut().zip(values.chunks(seq * width)) {
                 for (row, position) in rows.chunks(width).zip(index * CHUNK..) {
-                    sums.add(&turned(row, inv_freq, position));
+                    sums.add(&rotated(row, inv_freq, position));
                 }
             }
         }
@@ -86,16 +89,16 @@ async fn read(
     Ok(())
 }
 
-/// The pairs (m, m + width/2) of a row turned by `position · inv_freq[m]`.
-fn turned(row: &[f64], inv_freq: &[f64], position: usize) -> Vec<f64> {
+/// The pairs (m, m + width/2) of a row rotated by `position · inv_freq[m]`.
+fn rotated(row: &[f64], inv_freq: &[f64], position: usize) -> Vec<f64> {
     let half = inv_freq.len();
-    let mut turned = row.to_vec();
+    let mut rotated = row.to_vec();
     for (m, omega) in inv_freq.iter().enumerate() {
         let (sin, cos) = (position as f64 * omega).sin_cos();
-        turned[m] = row[m] * cos - row[m + half] * sin;
-        turned[m + half] = row[m + half] * cos + row[m] * sin;
+        rotated[m] = row[m] * cos - row[m + half] * sin;
+        rotated[m + half] = row[m + half] * cos + row[m] * sin;
     }
-    turned
+    rotated
 }
 
 impl Sums {
@@ -122,4 +125,29 @@ fn spectrum(gram: &DMatrix<f64>) -> Vec<f64> {
     let mut eigenvalues: Vec<f64> = gram.symmetric_eigenvalues().iter().map(|value| value / trace).collect();
     eigenvalues.sort_by(|a, b| b.total_cmp(a));
     eigenvalues
+}
+/// The score of a head whose queries or keys have these eigenvalues, largest first, of sum 1: their truncated entropy in nats, for
+/// r = 1 the largest itself.
+pub fn truncated_entropy(eigenvalues: &[f64], rank: Option<usize>) -> f64 {
+    match rank {
+        Some(1) => eigenvalues.first().copied().unwrap_or(0.0),
+        _ => {
+            let counted = eigenvalues.iter().take(rank.unwrap_or(usize::MAX));
+            counted.filter(|&&lambda| lambda > 0.0).map(|&lambda| -lambda * lambda.ln()).sum()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::truncated_entropy;
+
+    #[test]
+    fn entropy_counts_the_largest_eigenvalues() {
+        let spectrum = [0.5, 0.25, 0.25];
+        assert!((truncated_entropy(&spectrum, None) - 1.5 * 2f64.ln()).abs() < 1e-12);
+        assert!((truncated_entropy(&spectrum, Some(2)) - 2f64.ln()).abs() < 1e-12);
+        assert_eq!(truncated_entropy(&spectrum, Some(1)), 0.5);
+        assert_eq!(truncated_entropy(&[1.0, 0.0], None), 0.0);
+    }
 }

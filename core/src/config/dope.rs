@@ -8,13 +8,8 @@
 //! - By parts removes the frequencies below 2π/C, or those above as printed ([`Parts`]).
 //! - Gaussian noise has the variance of what it replaces, or 1 ([`Noise`]).
 
-#[cfg(feature = "train")]
-mod select;
-
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "train")]
-pub use self::select::scores;
 use crate::error::{Error, Result};
 use crate::names::named;
 
@@ -59,7 +54,7 @@ pub struct DopeHead {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
     /// Queries or keys.
-    pub from: From,
+    pub from: Projection,
     /// Where in the forward pass.
     pub stage: Stage,
     /// r: eigenvalues that count; `None`: all.
@@ -71,7 +66,7 @@ pub struct Criterion {
 named! {
     /// What the Gram matrix is of.
     #[derive(Default)]
-    From: "projection" {
+    Projection: "projection" {
         /// Queries: they tell heads apart better, says the paper.
         #[default]
         Query = "query",
@@ -180,31 +175,5 @@ impl DopeHeads {
             }
         }
         label
-    }
-}
-
-/// The score of a head whose queries or keys have these eigenvalues, largest first, of sum 1: their truncated entropy in nats, for
-/// r = 1 the largest itself.
-pub fn truncated_entropy(eigenvalues: &[f64], rank: Option<usize>) -> f64 {
-    match rank {
-        Some(1) => eigenvalues.first().copied().unwrap_or(0.0),
-        _ => {
-            let counted = eigenvalues.iter().take(rank.unwrap_or(usize::MAX));
-            counted.filter(|&&lambda| lambda > 0.0).map(|&lambda| -lambda * lambda.ln()).sum()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::truncated_entropy;
-
-    #[test]
-    fn entropy_counts_the_largest_eigenvalues() {
-        let spectrum = [0.5, 0.25, 0.25];
-        assert!((truncated_entropy(&spectrum, None) - 1.5 * 2f64.ln()).abs() < 1e-12);
-        assert!((truncated_entropy(&spectrum, Some(2)) - 2f64.ln()).abs() < 1e-12);
-        assert_eq!(truncated_entropy(&spectrum, Some(1)), 0.5);
-        assert_eq!(truncated_entropy(&[1.0, 0.0], None), 0.0);
     }
 }
