@@ -23,6 +23,9 @@ pub enum Error {
         /// What there is.
         found: String,
     },
+    /// Results cannot be written as JSON, or hold numbers that JSON does not have.
+    #[error("the results cannot be written as JSON ({0})")]
+    Results(String),
     /// The texts of a cell are not each there once.
     #[error("{cell}: found the texts {found}; merge needs each of them once")]
     Texts {
