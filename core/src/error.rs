@@ -23,8 +23,8 @@ pub enum Error {
         /// What there is.
         found: String,
     },
-    /// Results cannot be written as JSON, or hold numbers that JSON does not have.
-    #[error("the results cannot be written as JSON ({0})")]
+    /// A results file is not a list, or a result cannot be written as JSON.
+    #[error("the results cannot be written ({0}); choose another file")]
     Results(String),
     /// The texts of a cell are not each there once.
     #[error("{cell}: found the texts {found}; merge needs each of them once")]

@@ -82,8 +82,26 @@ pub trait ResultCell {
 /// # Errors
 /// If a cell cannot be written as JSON.
 pub fn to_json<T: Serialize>(cells: &[T]) -> Result<String> {
-    let line = |cell| serde_json::to_string(cell).map_err(|error| Error::Results(error.to_string()));
-    let lines: Vec<String> = cells.iter().map(line).collect::<Result<_>>()?;
+    append("", cells)
+}
+
+/// The text of a results file with cells added behind those of `text`, which stay as they are to the last digit; an empty
+/// text is a file without cells.
+///
+/// # Errors
+/// If the text is not a list, or a cell cannot be written as JSON.
+pub fn append<T: Serialize>(text: &str, cells: &[T]) -> Result<String> {
+    let fail = |reason: &str| Error::Results(reason.to_owned());
+    let held = match text.trim() {
+        "" => "",
+        list => {
+            list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).ok_or_else(|| fail("not a list"))?.trim()
+        }
+    };
+    let mut lines = if held.is_empty() { vec![] } else { vec![held.to_owned()] };
+    for cell in cells {
+        lines.push(serde_json::to_string(cell).map_err(|error| fail(&error.to_string()))?);
+    }
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
