@@ -12,7 +12,7 @@ use drope_core::train::{Batch, Optimizer, OptimizerKind};
 use serde::Serialize;
 
 use crate::device::{self, DeviceChoice};
-use crate::{model_folder, train};
+use crate::{model_folder, threads, train};
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
@@ -30,11 +30,10 @@ struct Speeds {
 
 /// Prints the speeds as one line of JSON.
 pub fn run(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     let config = model_folder::config(folder)?;
     let device = device::open(choice)?.device;
     let train = train_speed(folder, &config, &device, threads, repeats)?;
-    let (prefill, decode) = read_speed(folder, &config, &device, repeats)?;
+    let (prefill, decode) = threads::with_shared_kernels(threads, || read_speed(folder, &config, &device, repeats))??;
     println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
     Ok(())
 }

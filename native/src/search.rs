@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use drope_core::config::{Config, LongRopeParameters, RopeScaling};
 use drope_core::language::Document;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::longrope2::{Candidate, Population, Space};
 use drope_core::positions::Method;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -49,7 +50,7 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
     interrupt::watch()?;
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
-    let model = model_folder::fingerprint(&request.model, None)?;
+    let model = model_folder::fingerprint(&request.model, Method::LongRope)?;
     let mut population =
         begun(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
@@ -83,7 +84,7 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
         found.critical, found.factors
     );
-    for name in ["model.safetensors", "tokenizer.json", "config.json"] {
+    for name in [WEIGHTS_FILE, TOKENIZER_FILE, CONFIG_FILE] {
         files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
     }
     model_folder::save_config(&request.out, &scaled(config, factor, &found))

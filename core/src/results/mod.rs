@@ -2,12 +2,14 @@
 //! reading ([`ResultCell`]), and one rule says which of two results for the same cell counts ([`current`]).
 
 mod current;
+mod fingerprint;
 mod retrieval;
 mod shard;
 
 use serde::Serialize;
 
 pub use self::current::current;
+pub use self::fingerprint::fingerprint;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
 use crate::error::{Error, Result};

@@ -9,6 +9,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail, ensure};
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
+use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::Model;
 use drope_core::positions::{Method, partial_drop_cutoff, rnope_swa_window};
 use drope_core::tokenizer::Tokenizer;
@@ -88,7 +89,7 @@ pub fn recalibrate(from: &Path, options: &Options) -> Result<()> {
     }
     config.scalable_softmax = drop.scalable_softmax;
     run(options, recipe, &config, &tokenizer, |config, device| {
-        let bytes = files::read(&from.join("model.safetensors"))?;
+        let bytes = model_folder::weights(from)?;
         Model::from_safetensors_with_new_norms(config, &bytes, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })
@@ -127,12 +128,8 @@ fn run(
     tokenizer: &Tokenizer,
     initial: impl FnOnce(&Config, &burn::tensor::Device) -> Result<Model>,
 ) -> Result<()> {
-    files::check_writable(&options.out.join("model.safetensors"))?;
+    files::check_writable(&options.out.join(WEIGHTS_FILE))?;
     let Chosen { device, is_cpu } = device::open(options.device)?;
-    // One kernel at a time in each thread: at this size more threads inside a kernel only wait for each other.
-    if is_cpu {
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
-    }
     let threads = if is_cpu { options.threads.max(1) } else { 1 };
     let device = device.autodiff();
     let positions = Method::of(config).positions(config, 1.0)?;
@@ -142,7 +139,7 @@ fn run(
         Some(_) => {
             bail!("{} holds an unfinished run; go on with --resume, or choose another --out", options.out.display())
         }
-        None if options.out.join("model.safetensors").exists() => {
+        None if options.out.join(WEIGHTS_FILE).exists() => {
             bail!("{} holds a finished model; choose another --out", options.out.display())
         }
         None if options.resume => bail!("there is nothing to resume in {}; leave out --resume", options.out.display()),
