@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::language::{DocumentMix, training_document};
+use drope_core::language::{HeldOutUse, held_out_documents};
 use drope_core::loaded_model::short_hash;
 use drope_core::model::Model;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, token_losses, windows};
@@ -13,8 +13,6 @@ use drope_core::positions::Positions;
 use drope_core::results::Shard;
 use drope_core::tokenizer::Tokenizer;
 use indicatif::ProgressIterator;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use crate::sweep::{Sweep, at_least_one};
 use crate::{device, files, interrupt, model_folder, results_file};
@@ -169,15 +167,12 @@ fn measured(
 /// Documents of the synthetic language that training does not see: full length, with training's keys.
 fn documents(tokenizer: &Tokenizer, config: &Config, length: usize, request: &PerplexityArgs) -> Vec<Text> {
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mix = DocumentMix { repeat: 0.0, facts: 0.0, terse: 0.0, full: 0.0, ..DocumentMix::default() };
     let text = |index: usize| {
-        // Training seeds are small numbers; these are not.
-        let mut rng = ChaCha8Rng::seed_from_u64(request.sweep.seed ^ (0x99_1eaf << 32));
-        rng.set_stream(index as u64);
-        let document = training_document(&mut rng, length, &mix, config.bos_token_id.unwrap_or_default(), &encode);
-        Text { ids: document.ids, is_answer: document.weights.iter().map(|&w| w == mix.answer_weight).collect() }
+        let purpose = HeldOutUse::Perplexity { index };
+        let document = held_out_documents(purpose, request.sweep.seed, length, config.bos_token_id, &encode).next();
+        document.map(|document| Text { is_answer: document.answers().collect(), ids: document.ids })
     };
-    (0..request.texts).map(text).collect()
+    (0..request.texts).filter_map(text).collect()
 }
 
 /// The reader's text, cut into pieces of `length` tokens.

@@ -37,8 +37,8 @@ pub struct Train {
 
 impl Train {
     /// Reads the recipe and trains.
-    pub fn run(&self, train: impl FnOnce(&train::Options) -> Result<()>) -> Result<()> {
-        train(&train::Options {
+    pub fn run(&self, train: impl FnOnce(&train::TrainOptions) -> Result<()>) -> Result<()> {
+        train(&train::TrainOptions {
             recipe: &Recipe::read(&self.recipe)?,
             out: &self.out,
             resume: self.resume,
