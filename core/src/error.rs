@@ -125,6 +125,16 @@ pub enum Error {
         /// The names there are.
         choices: String,
     },
+    /// A tokenizer with which documents of one length cannot be drawn.
+    #[error(
+        "no document of exactly {length} tokens can be made for step {step}; mend the recipe's [documents] and [curriculum], or use another tokenizer"
+    )]
+    NoDocument {
+        /// Tokens of the documents of the step.
+        length: usize,
+        /// The update.
+        step: usize,
+    },
     /// A tensor could not be read back from the device.
     #[error("the device failed while computing: {0}")]
     Device(String),

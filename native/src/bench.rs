@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::positions::Method;
-use drope_core::train::{Batch, Optimizer, OptimizerKind};
+use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
 use crate::device::{self, DeviceChoice};
@@ -40,17 +40,23 @@ pub fn run(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) 
 
 fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, repeats: usize) -> Result<f64> {
     let device = device.clone().autodiff();
-    let mut model = model_folder::model(folder, config, &device)?;
-    let mut optimizer = Optimizer::new(OptimizerKind::AdamW, 0.1);
-    let positions = Method::Rope.positions(config, 1.0)?;
+    let hyperparameters = Hyperparameters {
+        steps: repeats + 1,
+        optimizer: OptimizerKind::AdamW,
+        weight_decay: 0.1,
+        schedule: Schedule { peak: 1e-4, warmup: 0, floor: 1.0 },
+        max_gradient_norm: 1.0,
+    };
+    let model = model_folder::model(folder, config, &device)?;
+    let mut trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);
     let [rows, length] = BATCH;
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
-    let batch = Batch { ids, weights: vec![1.0; rows * length], copies: Vec::new(), rows, length };
+    let batch = Batch::plain(ids, length);
     let mut speeds = Vec::new();
     for repeat in 0..=repeats {
         let start = Instant::now();
-        let step = train::gradients_of_batch(&model, &batch, &positions, &device, threads);
-        model = optimizer.step(model, step.gradients, 1e-4, 1.0)?.0;
+        let gradients = train::gradients_in_threads(&trainer, &batch, threads);
+        (trainer, _) = pollster::block_on(trainer.apply(gradients))?;
         // The first step allocates.
         if repeat > 0 {
             speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());

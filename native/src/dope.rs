@@ -7,7 +7,7 @@ use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Remova
 use drope_core::dope::scores;
 
 use crate::device::{self, DeviceChoice};
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 use crate::{files, model_folder};
 
 /// What `core dope select` is told.
@@ -35,15 +35,15 @@ const NOISE_SEED: u64 = 42;
 /// Scores every head, chooses, and writes the choice.
 pub fn select(request: &SelectOptions) -> Result<DopeHeads> {
     let device = device::open(request.device)?.device;
-    let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
-    let total = subject.config.num_hidden_layers * subject.config.num_attention_heads;
+    let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    let total = context.config.num_hidden_layers * context.config.num_attention_heads;
     if request.heads == 0 || request.heads > total {
         bail!("--heads is {} but must be from 1 to the model's {total}", request.heads);
     }
     let texts: Vec<Vec<u32>> =
-        subject.documents(request.extension, request.texts).map(|document| document.ids).collect();
+        context.documents(request.extension, request.texts).into_iter().map(|document| document.ids).collect();
     let factor = request.extension as f64;
-    let scored = scores(&subject.model, &subject.config, &request.criterion, factor, &texts);
+    let scored = scores(&context.model, &context.config, &request.criterion, factor, &texts);
     let mut heads = pollster::block_on(scored)?;
     heads.sort_by(|a, b| match request.criterion.order {
         Order::Ascending => a.score.total_cmp(&b.score),
@@ -67,7 +67,7 @@ pub fn select(request: &SelectOptions) -> Result<DopeHeads> {
         files::write(path, (serde_json::to_string_pretty(&chosen)? + "\n").as_bytes())?;
     }
     if request.save {
-        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..subject.config };
+        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.config };
         model_folder::save_config(&request.model, &config)?;
     }
     Ok(chosen)

@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
-use drope_core::language::{DocumentMix, training_document};
+use drope_core::language::{HeldOutUse, held_out_documents};
 use drope_core::loaded_model::{LoadedModel, short_hash};
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, synthetic_source, token_losses, windows};
 use drope_core::results::{ResultCell, Shard, rounded};
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use crate::cli::at_least_one;
 use crate::measure::{Measurement, measure};
@@ -176,17 +174,12 @@ impl Measurement for TextsToPredict<'_> {
 /// Documents of the synthetic language that training does not see: full length, with training's keys.
 fn documents(model: &LoadedModel, length: usize, args: &PerplexityArgs) -> Vec<PredictedText> {
     let encode = |text: &str| model.tokenizer.encode(text).unwrap_or_default();
-    let mix = DocumentMix { repeat: 0.0, facts: 0.0, terse: 0.0, full: 0.0, ..DocumentMix::default() };
     let text = |index: usize| {
-        // Training seeds are small numbers; these are not.
-        let mut rng = ChaCha8Rng::seed_from_u64(args.sweep.seed ^ (0x99_1eaf << 32));
-        rng.set_stream(index as u64);
-        let document =
-            training_document(&mut rng, length, &mix, model.config.bos_token_id.unwrap_or_default(), &encode);
-        let is_answer = document.weights.iter().map(|&weight| weight == mix.answer_weight).collect();
-        PredictedText { ids: document.ids, is_answer }
+        let (purpose, bos) = (HeldOutUse::Perplexity { index }, model.config.bos_token_id);
+        let document = held_out_documents(purpose, args.sweep.seed, length, bos, &encode).next();
+        document.map(|document| PredictedText { is_answer: document.answers().collect(), ids: document.ids })
     };
-    (0..args.texts).map(text).collect()
+    (0..args.texts).filter_map(text).collect()
 }
 
 /// The name of the user's text, and the text cut into pieces of `length` tokens.

@@ -4,15 +4,13 @@ use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::Flow;
-use drope_core::language::{DocumentMix, Values, training_document};
+use drope_core::language::{HeldOutUse, Values, held_out_documents};
 use drope_core::model::{Model, token_ids};
 use drope_core::niah::{self, Spec, Task};
 use drope_core::positions::Positions;
 use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, bias_gradients, mean, probe_heads};
 use drope_core::results::{ResultCell, rounded};
 use drope_core::tokenizer::Tokenizer;
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use crate::cli::at_least_one;
 use crate::device::DeviceChoice;
@@ -180,7 +178,7 @@ pub fn gradients(
 /// A document of the synthetic language that training does not see.
 pub fn document(config: &Config, tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let bos = config.bos_token_id.unwrap_or_default();
-    training_document(&mut rng, GRADIENT_TOKENS, &DocumentMix::default(), bos, &encode).ids
+    let mut documents =
+        held_out_documents(HeldOutUse::BiasGradients, seed, GRADIENT_TOKENS, config.bos_token_id, &encode);
+    documents.next().map(|document| document.ids).unwrap_or_default()
 }

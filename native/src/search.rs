@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use drope_core::config::{Config, LongRopeParameters, RopeScaling};
-use drope_core::language::Document;
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::longrope2::{Candidate, Population, Space};
 use drope_core::positions::Method;
@@ -12,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{self, DeviceChoice};
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 use crate::{files, interrupt, model_folder};
 
 const POPULATION: usize = 64;
@@ -42,11 +41,11 @@ struct SearchState {
 /// Searches and writes a folder of the same model whose config lists the factors.
 pub fn longrope2(request: &SearchOptions) -> Result<()> {
     let device = device::open(request.device)?.device;
-    let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
-    let config = &subject.config;
+    let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    let config = &context.config;
     let factor = request.factor as f64;
     let space = Space::new(factor, config.rope.rope_theta, config.head_dim, config.max_position_embeddings);
-    let texts: Vec<Document> = subject.documents(request.factor, request.texts).collect();
+    let texts = context.documents(request.factor, request.texts);
     interrupt::watch()?;
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
@@ -58,7 +57,7 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
     loop {
         for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
             let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
-            let perplexity = subject.answer_loss(&positions, &texts)?.exp();
+            let perplexity = context.answer_loss(&positions, &texts)?.exp();
             candidate.score = Some((perplexity * 1e6).round() / 1e6);
             bar.inc(1);
         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::language::Values;
+use crate::language::{HeldOutUse, Values, held_out_documents};
 use crate::loaded_model::short_hash;
 use crate::niah::{self, Spec, Task};
 use crate::positions::Method;
@@ -66,7 +66,8 @@ fn tokenizer_fields(tokenizer: &Tokenizer, config: &Config) -> Result<String> {
     Ok(Value::from(fields).to_string())
 }
 
-/// A question of each kind, so that other words, other keys and another filler make other fingerprints.
+/// A question of each kind and a held-out document, so that other words, other keys and another filler make other
+/// fingerprints.
 fn questions() -> Result<String> {
     let mut text = String::new();
     for task in Task::ALL {
@@ -76,6 +77,10 @@ fn questions() -> Result<String> {
             text.push_str(&format!("{}\n{}\n", sample.prompt(), sample.expected()));
         }
     }
+    let bytes = |text: &str| text.bytes().map(u32::from).collect::<Vec<_>>();
+    let mut documents = held_out_documents(HeldOutUse::Perplexity { index: 0 }, 0, 2048, None, &bytes);
+    let ids = documents.next().map(|document| document.ids).unwrap_or_default();
+    text.extend(ids.into_iter().filter_map(char::from_u32));
     Ok(text)
 }
 

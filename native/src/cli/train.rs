@@ -67,8 +67,8 @@ struct TrainArgs {
 
 impl TrainArgs {
     /// Reads the recipe and trains.
-    fn with_recipe(&self, train: impl FnOnce(&train::Options) -> Result<()>) -> Result<()> {
-        train(&train::Options {
+    fn with_recipe(&self, train: impl FnOnce(&train::TrainOptions) -> Result<()>) -> Result<()> {
+        train(&train::TrainOptions {
             recipe: &Recipe::read(&self.recipe)?,
             out: &self.out,
             resume: self.resume,

@@ -205,14 +205,14 @@ impl<'a> ReportContext<'a> {
         name: &str,
         recipe: &Recipe,
         until: Option<usize>,
-        train: impl Fn(&train::Options) -> Result<()>,
+        train: impl Fn(&train::TrainOptions) -> Result<()>,
     ) -> Result<PathBuf> {
         if let Some(folder) = self.model(name) {
             return Ok(folder);
         }
         let out = self.own(name);
         println!("training {name}");
-        train(&train::Options {
+        train(&train::TrainOptions {
             recipe,
             out: &out,
             resume: train::unfinished(&out)?.is_some(),
