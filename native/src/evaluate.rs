@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use drope_core::config::dope::DopeHeads;
-use drope_core::generate::{Flow, Options, generate};
 use drope_core::language::Values;
-use drope_core::niah::{self, Filler, Score, Sinks, Spec, Task};
+use drope_core::niah::{Filler, Score, Spec, Task};
 use drope_core::results::{Cell, ResultCell, Shard, rounded};
 
+use crate::answer::{answer, question_seed};
 use crate::cli::{at_least_one, depth};
 use crate::measure::{Measurement, measure};
+use crate::model_folder;
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
-use crate::{interrupt, model_folder};
 
 /// Arguments of `core eval niah`.
 #[derive(Args)]
@@ -152,7 +152,8 @@ impl Measurement for RetrievalCell<'_> {
     }
 
     fn sample(&self, trial: usize) -> Result<Score> {
-        pollster::block_on(answer(self, question_seed(&self.blank, trial)))
+        let spec = Spec { seed: question_seed(&self.blank, trial), ..self.spec };
+        pollster::block_on(answer(self.model, &self.reading, &spec, self.blank.sinks))
     }
 
     fn cells(&self, scores: Vec<Score>) -> Result<Vec<Cell>> {
@@ -174,45 +175,4 @@ impl Measurement for RetrievalCell<'_> {
             );
         }
     }
-}
-
-/// Questions of every length and every asked-for depth have seeds of their own; methods, tasks and values share them.
-fn question_seed(cell: &Cell, trial: usize) -> u64 {
-    let depth = cell.depth.map_or(0, |depth| (depth * 1e6).round() as u64 + 1);
-    cell.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8).wrapping_add(depth << 40)
-        + cell.extension as u64
-}
-
-/// Draws a question, lets the model answer it, and scores the answer.
-async fn answer(cell: &RetrievalCell<'_>, seed: u64) -> Result<Score> {
-    let RetrievalCell { model: MeasuredModel { name, loaded, .. }, reading, spec, blank, .. } = cell;
-    let (config, tokenizer) = (&loaded.config, &loaded.tokenizer);
-    let sink = config.bos_token_id.and_then(|id| tokenizer.token(id));
-    let sinks = match sink.as_deref() {
-        Some(token) => Some(Sinks { token, count: blank.sinks }),
-        None if blank.sinks > 0 => {
-            bail!("{name} has no beginning-of-text token to be an attention sink; leave out --sinks")
-        }
-        None => None,
-    };
-    let sample = niah::sample(&Spec { seed, sinks, ..*spec }, &|text| tokenizer.count(text))?;
-    let prompt = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
-    if let Some(word) = tokenizer.unknown_word(&sample.question)? {
-        bail!(
-            "the tokenizer of {name} does not know {word:?}, which the task {} needs; use a model trained with its words",
-            spec.task.name()
-        );
-    }
-    let options = Options {
-        max_new_tokens: spec.task.max_answer_tokens(),
-        stop: tokenizer.sentence_ends(),
-        context: spec.context + spec.task.max_answer_tokens(),
-        crop_length: reading.method.crop_length(config),
-        temperature: 0.0,
-        seed: 0,
-    };
-    // A stopped cell is thrown away, so that its last answers need not be whole.
-    let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
-    let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, observe).await?;
-    Ok(sample.score(&tokenizer.decode(&answer)?))
 }

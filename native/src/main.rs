@@ -1,5 +1,6 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
+mod answer;
 mod bench;
 mod cli;
 mod device;

@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Folder, RECIPE, fixtures, nano_rope, nano_rope_in, read_json, refused, succeeds, text};
+use common::{Folder, RECIPE, fixtures, nano_rope, nano_rope_in, read_json, refused, run, succeeds, text};
 use drope_core::language::Values;
 use drope_core::niah::{Sample, Spec, Task, sample};
 use drope_core::tokenizer::Tokenizer;
@@ -145,14 +145,14 @@ fn logits_that_are_not_finite_are_an_error() {
     let config = std::fs::read_to_string(fixtures().join("rope/config.json")).unwrap();
     folder.write("model/config.json", config.replacen('{', "{\"softmax_scale\": 1e308,", 1));
     let ids = ["--ids", "1,2,3", "--out", text(&out)];
-    let refusal = common::run(&[&["logits", "--model", text(&model)], &ids[..]].concat());
+    let refusal = run(&[&["logits", "--model", text(&model)], &ids[..]].concat());
     let said = String::from_utf8_lossy(&refusal.stderr);
     assert!(refusal.status.code() == Some(2) && said.lines().count() == 1 && !out.exists(), "{said}");
     let nano = nano_rope_in(&folder);
     let config = std::fs::read_to_string(nano.join("config.json")).unwrap();
     folder.write("model/config.json", config.replacen('{', "{\"softmax_scale\": 1e308,", 1));
     for command in [&["generate", "--prompt", "The"][..], &["eval", "niah", "--method", "rope", "--trials", "1"]] {
-        let refusal = common::run(&[command, &["--model", text(&nano)]].concat());
+        let refusal = run(&[command, &["--model", text(&nano)]].concat());
         let said = String::from_utf8_lossy(&refusal.stderr);
         assert!(refusal.status.code() == Some(2) && said.lines().count() == 1, "{command:?}: {said}");
     }
@@ -177,4 +177,26 @@ fn a_checkpoint_that_was_being_replaced_is_resumed() {
     assert!(weights(&whole) == weights(&parts), "the model differs");
     let left: Vec<_> = std::fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("checkpoint")), "{left:?}");
+}
+
+#[test]
+fn a_search_for_factors_goes_on_where_it_was_and_its_model_reads_with_them() {
+    let folder = Folder::new("search");
+    let model = fixtures().join("../../models/nano-rope");
+    let search = |out: &str, generations: &str| {
+        let out = folder.path(out);
+        let arguments = ["search", "longrope2", "--model", text(&model), "--out", text(&out), "--factor", "2"];
+        let output = run(&[&arguments[..], &["--generations", generations, "--texts", "1"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        out
+    };
+    search("parts", "1");
+    let (parts, whole) = (search("parts", "2"), search("whole", "2"));
+    for file in ["config.json", "search.json"] {
+        assert_eq!(std::fs::read(parts.join(file)).unwrap(), std::fs::read(whole.join(file)).unwrap(), "{file}");
+    }
+    let output = run(&["inspect", "--model", text(&whole)]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("method: longrope at 2 times"));
+    let error = run(&["inspect", "--model", text(&model), "--method", "longrope"]);
+    assert!(String::from_utf8_lossy(&error.stderr).contains("core search longrope2"));
 }

@@ -180,3 +180,22 @@ fn training_that_cannot_be_done_leaves_no_model() {
     // RoPE reads with no temperature: there is nothing to fit.
     refused(&["fit-scale", "--model", text(&nano_rope())], "takes no temperature");
 }
+
+#[test]
+fn probes_find_the_head_that_looks_at_the_needle() {
+    let folder = Folder::new("probe");
+    let json = folder.path("heads.json");
+    let model = fixtures().join("../../models/nano-rope");
+    let arguments = ["probe", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "5"];
+    let output = run(&[&arguments[..], &["--json", text(&json)]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let heads: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let number = |head: &serde_json::Value, field: &str| head[field].as_f64().unwrap();
+    assert_eq!(heads.len(), 16);
+    for head in &heads {
+        assert!(number(head, "needle") + number(head, "distractors") + number(head, "first") < 1.0 + 1e-5, "{head}");
+        assert!(number(head, "entropy") <= number(head, "entropy_bound"), "{head}");
+    }
+    // A model that answers must look there.
+    assert!(heads.iter().any(|head| number(head, "needle_of_question") > 0.5));
+}

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, core, nano_rope, nano_rope_in, read_json, refused, succeeds, text};
+use common::{Folder, core, fixtures, nano_rope, nano_rope_in, read_json, refused, run, succeeds, text};
 use serde_json::Value;
 
 fn cells(json: &Path) -> Vec<Value> {
@@ -129,4 +129,71 @@ fn another_temperature_or_tokenizer_is_another_cell() {
         folder.write("model/tokenizer.json", tokenizer.to_string());
         std::fs::remove_file(&json).unwrap();
     }
+}
+
+#[test]
+fn shards_merge_into_what_one_run_gives() {
+    let folder = Folder::new("shards");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let output = run(&[
+            "eval",
+            "niah",
+            "--model",
+            text(&model),
+            "--method",
+            "rope",
+            "--task",
+            "multi-key,multi-query",
+            "--extension",
+            "1,2",
+            "--trials",
+            "7",
+            "--shard",
+            shard,
+            "--json",
+            text(&json),
+            "--device",
+            "cpu",
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let whole = evaluate("1/1");
+    let shards = ["3/3", "1/3", "2/3"].map(evaluate);
+    let merged = folder.path("merged.json");
+    let [third, first, second] = &shards;
+    let arguments = ["merge", text(third), text(first), text(second), "--json", text(&merged)];
+    assert!(run(&arguments).status.success());
+    assert_eq!(std::fs::read_to_string(&whole).unwrap(), std::fs::read_to_string(&merged).unwrap());
+    refused(
+        &["merge", text(third), text(first), "--json", text(&merged)],
+        "found the shards 1/3 of 3 questions, 3/3 of 2 questions",
+    );
+}
+
+#[test]
+fn perplexity_of_shards_merges_into_what_one_run_gives() {
+    let folder = Folder::new("ppl");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str, more: &[&str]| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let arguments = ["eval", "ppl", "--model", text(&model), "--method", "rope,crop", "--extension", "1,2"];
+        let output = run(&[&arguments[..], &["--texts", "3", "--shard", shard, "--json", text(&json)], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let read = |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let whole = evaluate("1/1", &[]);
+    let (second, first) = (evaluate("2/2", &[]), evaluate("1/2", &[]));
+    let merged = folder.path("merged.json");
+    assert!(run(&["merge", text(&second), text(&first), "--json", text(&merged)]).status.success());
+    assert!(read(&whole) == read(&merged), "shards add up to something else");
+    let cells = read(&whole);
+    let number = |cell: usize, field: &str| cells[cell][field].as_f64().unwrap();
+    // It was trained on this language, so it predicts it far better than chance among 488 words.
+    assert!((1.0..40.0).contains(&number(0, "perplexity")), "{cells}");
+    // Windows of twice the context, but for crop, which never reads beyond it.
+    assert_eq!((&cells[1]["context"], &cells[3]["context"]), (&512.into(), &256.into()));
 }
