@@ -5,7 +5,7 @@ use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::batch::Batch;
-use super::loss::cross_entropy;
+use super::loss::cross_entropy_with;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -37,7 +37,7 @@ impl HeadScaleFit {
     ///
     /// # Errors
     /// If the loss is NaN or infinite.
-    pub fn step(
+    pub async fn step(
         self,
         optimizer: &mut ModuleOptimizer,
         model: &Model,
@@ -47,9 +47,9 @@ impl HeadScaleFit {
     ) -> Result<(Self, f64)> {
         let scales: Vec<Tensor<1>> = self.layers.iter().map(Param::val).collect();
         let hidden = |inputs| model.hidden_with_head_scales(inputs, positions, &scales);
-        let losses = cross_entropy(model, batch, &model.device(), hidden);
-        let loss = losses.weighted.div_scalar(batch.total_weight());
-        let mean = f64::from(loss.clone().into_scalar::<f32>());
+        let loss = cross_entropy_with(model, batch, hidden);
+        let loss = loss.weighted_sum.div_scalar(batch.total_loss_weight());
+        let mean = numbers(loss.clone()).await?.iter().sum::<f64>();
         if !mean.is_finite() {
             return Err(Error::NotFinite("loss".into()));
         }
@@ -63,7 +63,19 @@ impl HeadScaleFit {
     }
 
     /// λ as numbers, head after head, layer after layer.
-    pub fn values(&self) -> Vec<Vec<f64>> {
-        self.layers.iter().map(|layer| layer.val().into_data().iter::<f64>().collect()).collect()
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn values(&self) -> Result<Vec<Vec<f64>>> {
+        let mut values = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            values.push(numbers(layer.val()).await?);
+        }
+        Ok(values)
     }
+}
+
+async fn numbers(tensor: Tensor<1>) -> Result<Vec<f64>> {
+    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+    Ok(data.iter::<f64>().collect())
 }
