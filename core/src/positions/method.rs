@@ -126,7 +126,7 @@ impl Method {
         if !(1.0..=MAX_FACTOR).contains(&factor) {
             return Err(Error::Method {
                 method: self.name(),
-                reason: format!("the extension factor is {factor} but must be from 1 to {MAX_FACTOR}"),
+                reason: format!("the extension factor is {factor} but must be at least 1 and at most {MAX_FACTOR}"),
             });
         }
         let trained = config.trained_factor();
