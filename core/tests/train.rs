@@ -1,129 +1,234 @@
-//! Training: the text that a seed gives, and updates.
-#![cfg(feature = "train")]
+//! Updates: as in PyTorch, the same however a batch is split, and refused where they would break the model.
+#![cfg(all(feature = "train", not(target_arch = "wasm32")))]
 
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, HashMap};
 
-use drope_core::language::{Document, DocumentMix, HeldOutUse, TokenRole, held_out_documents, tokenizer_corpus};
-use drope_core::loaded_model::short_hash;
-use drope_core::tokenizer::Tokenizer;
-use drope_core::train::{Batch, Curriculum, DocumentSource, EasyStart, SyntheticDocuments};
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use drope_core::burn;
+use drope_core::config::Config;
+use drope_core::error::Error;
+use drope_core::model::Model;
+use drope_core::positions::{Method, Positions};
+use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer, batch_gradients};
+use pollster::block_on;
+use safetensors::SafeTensors;
 
-static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1, true)).unwrap());
+const CONFIG: &str = include_str!("../../tests/fixtures/rope/config.json");
+const WEIGHTS: &[u8] = include_bytes!("../../tests/fixtures/rope/model.safetensors");
+/// Written by tests/training_fixture.py; shapes [steps, rows, length].
+const EXPECTED: &[u8] = include_bytes!("../../tests/fixtures/training/expected.safetensors");
+const STEPS: usize = 5;
+const ROWS: usize = 4;
+const LENGTH: usize = 16;
 
-fn easy_start() -> Curriculum {
-    let easy = EasyStart { until: 0.5, facts: 0.8, max_needles: 3 };
-    Curriculum { min_length: 24, grow: 0.5, at_context: 0.4, easy: Some(easy) }
+fn config() -> Config {
+    Config::from_json(CONFIG).unwrap()
 }
 
-fn source(mix: DocumentMix, curriculum: Curriculum) -> SyntheticDocuments {
-    SyntheticDocuments {
-        tokenizer: TOKENIZER.clone(),
-        bos: TOKENIZER.bos(),
-        mix,
-        curriculum,
-        context: 256,
-        tokens_per_step: 2048,
-        steps: 100,
+fn model() -> Model {
+    Model::from_safetensors(&config(), WEIGHTS, &Device::flex().autodiff()).unwrap()
+}
+
+fn positions() -> Positions {
+    Method::Rope.positions(&config(), 1.0).unwrap()
+}
+
+fn words(file: &SafeTensors, name: &str) -> Vec<[u8; 4]> {
+    file.tensor(name).unwrap().data().chunks_exact(4).map(|bytes| bytes.try_into().unwrap()).collect()
+}
+
+fn floats(file: &SafeTensors, name: &str) -> Vec<f32> {
+    words(file, name).into_iter().map(f32::from_le_bytes).collect()
+}
+
+fn expected() -> SafeTensors<'static> {
+    SafeTensors::deserialize(EXPECTED).unwrap()
+}
+
+fn batches() -> Vec<Batch> {
+    let file = expected();
+    let ids: Vec<u32> = words(&file, "ids").into_iter().map(u32::from_le_bytes).collect();
+    let loss_weights = floats(&file, "loss_weights");
+    let size = ROWS * LENGTH;
+    let batch = |(ids, weights): (&[u32], &[f32])| Batch {
+        loss_weights: weights.to_vec(),
+        ..Batch::plain(ids.to_vec(), LENGTH)
+    };
+    ids.chunks(size).zip(loss_weights.chunks(size)).map(batch).collect()
+}
+
+fn hyperparameters(optimizer: OptimizerKind) -> Hyperparameters {
+    let (_, metadata) = SafeTensors::read_metadata(EXPECTED).unwrap();
+    let numbers: HashMap<String, String> = metadata.metadata().clone().unwrap();
+    let number = |name: &str| numbers[name].parse::<f64>().unwrap();
+    Hyperparameters {
+        steps: STEPS,
+        optimizer,
+        weight_decay: number("weight_decay") as f32,
+        schedule: Schedule { peak: number("peak"), warmup: number("warmup") as usize, floor: number("floor") },
+        max_gradient_norm: number("max_norm"),
     }
 }
 
-fn little_endian(ids: &[u32], numbers: &[f32]) -> Vec<u8> {
-    ids.iter().flat_map(|id| id.to_le_bytes()).chain(numbers.iter().flat_map(|number| number.to_le_bytes())).collect()
+/// ‖a − b‖ / ‖b‖.
+fn relative_error(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    difference / norm(&mut b.iter().map(|&value| f64::from(value))).max(f64::MIN_POSITIVE)
+}
+
+/// Tensors of a safetensors file, by name.
+fn tensors(bytes: &[u8]) -> BTreeMap<String, Vec<f32>> {
+    let file = SafeTensors::deserialize(bytes).unwrap();
+    file.names().into_iter().map(|name| (name.to_owned(), floats(&file, name))).collect()
+}
+
+fn weights(model: &Model) -> BTreeMap<String, Vec<f32>> {
+    tensors(&block_on(model.to_safetensors()).unwrap())
+}
+
+/// Gradients by Hugging Face's names, in their layout.
+struct Named<'a> {
+    gradients: &'a GradientsParams,
+    path: Vec<String>,
+    found: BTreeMap<String, Vec<f32>>,
+}
+
+impl ModuleVisitor for Named<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let gradient = self.gradients.get::<D>(param.id).expect("every parameter has a gradient");
+        let path = self.path.join(".").replace(".gamma", ".weight");
+        let name = if path.starts_with("lm_head") { path } else { format!("model.{path}") };
+        let is_transposed = name.contains("_proj") || name.starts_with("lm_head");
+        let gradient = if is_transposed { gradient.transpose() } else { gradient };
+        self.found.insert(name, gradient.into_data().iter::<f32>().collect());
+    }
+}
+
+fn named_gradients(model: &Model, batch: &Batch) -> BTreeMap<String, Vec<f32>> {
+    let gradients = batch_gradients(model, batch, batch.total_loss_weight(), &positions()).gradients;
+    let mut named = Named { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
+    model.visit(&mut named);
+    named.found
 }
 
 #[test]
-fn a_seed_gives_the_batches_that_it_always_gave() {
-    let long = Curriculum { min_length: 32, grow: 0.0, at_context: 0.6, easy: None };
-    for (mix, curriculum, hash) in [
-        (DocumentMix::default(), easy_start(), "0c548d362c5b"),
-        (DocumentMix { max_copies: 32.0, ..DocumentMix::default() }, easy_start(), "c463d116e465"),
-        (DocumentMix { passkey: 0.3, ..DocumentMix::default() }, long, "9f435e824491"),
-    ] {
-        let source = source(mix, curriculum);
-        let bytes = |batch: Batch| {
-            let sizes = [batch.rows as u32, batch.length as u32];
-            [
-                little_endian(&sizes, &[]),
-                little_endian(&batch.ids, &batch.loss_weights),
-                little_endian(&[], &batch.multiplicity),
-            ]
-            .concat()
-        };
-        let batches = [0, 10, 30, 60, 99].map(|step| bytes(source.batch(7, step).unwrap()));
-        assert_eq!(short_hash(&[&batches.concat()]), hash, "{:?}", source.mix);
+fn gradients_are_those_of_pytorch() {
+    let (file, model) = (expected(), model());
+    let found = named_gradients(&model, &batches()[0]);
+    let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
+    assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
+    for name in names {
+        let error = relative_error(&found[name], &floats(&file, &format!("gradient.{name}")));
+        assert!(error < 1e-5, "{name}: {error:e}");
+    }
+}
+
+/// Everything agrees within 1e-5, also what training changed, which is a hundredth of the weights.
+fn five_updates_are_those_of_pytorch(kind: OptimizerKind, name: &str) {
+    let file = expected();
+    let losses = floats(&file, &format!("{name}.token_losses"));
+    let norms = floats(&file, &format!("{name}.norms"));
+    let rates = floats(&file, "learning_rates");
+    let hyperparameters = hyperparameters(kind);
+    let is_clipped = |norm: &f32| f64::from(*norm) > hyperparameters.max_gradient_norm;
+    assert!(norms.iter().any(is_clipped) && !norms.iter().all(is_clipped), "both cases occur");
+    let before = weights(&model());
+    let mut trainer = Trainer::new(model(), positions(), hyperparameters);
+    for (step, batch) in batches().iter().enumerate() {
+        let report;
+        (trainer, report) = block_on(trainer.step(batch)).unwrap();
+        let expected = &losses[step * ROWS * (LENGTH - 1)..][..ROWS * (LENGTH - 1)];
+        let error = relative_error(&report.token_losses, expected);
+        assert!(error < 1e-5, "losses of step {step}: {error:e}");
+        let error = (report.gradient_norm / f64::from(norms[step]) - 1.0).abs();
+        assert!(error < 1e-5, "norm of step {step}: {error:e}");
+        assert!((report.learning_rate / f64::from(rates[step]) - 1.0).abs() < 1e-6, "step {step}");
+    }
+    for (tensor, found) in weights(trainer.model()) {
+        let expected = floats(&file, &format!("{name}.{tensor}"));
+        let change = |after: &[f32]| after.iter().zip(&before[&tensor]).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let error = relative_error(&change(&found), &change(&expected));
+        assert!(error < 1e-5, "change of {tensor}: {error:e}");
     }
 }
 
 #[test]
-fn a_seed_gives_the_held_out_documents_that_it_always_gave() {
-    let encode = |text: &str| TOKENIZER.encode(text).unwrap();
-    let draw = |purpose, length: usize, count: usize| -> Vec<Document> {
-        held_out_documents(purpose, 5, length, TOKENIZER.bos(), &encode).take(count).collect()
-    };
-    let bytes = |document: &Document| {
-        let answers: Vec<f32> = document.answers().map(|is_answer| f32::from(u8::from(is_answer))).collect();
-        little_endian(&document.ids, &answers)
-    };
-    let fitting: Vec<u8> = draw(HeldOutUse::Fitting { factor: 2 }, 512, 3).iter().flat_map(bytes).collect();
-    assert_eq!(short_hash(&[&fitting]), "8d3a8327ea6b");
-    let text = |index| draw(HeldOutUse::Perplexity { index }, 512, 1);
-    let perplexity: Vec<u8> = (0..3).flat_map(text).flat_map(|document| bytes(&document)).collect();
-    assert_eq!(short_hash(&[&perplexity]), "fe89272e8699");
-    let [probed] = &draw(HeldOutUse::BiasGradients, 128, 1)[..] else { panic!("one document") };
-    assert_eq!(short_hash(&[&little_endian(&probed.ids, &[])]), "82745999715c");
+fn five_updates_of_adamw_are_those_of_pytorch() {
+    five_updates_are_those_of_pytorch(OptimizerKind::AdamW, "adamw");
 }
 
-/// The text of the tokens of one role, stretch by stretch.
-fn stretches(batch: &Batch, role: TokenRole) -> Vec<String> {
-    let rows = batch.ids.chunks(batch.length).zip(batch.roles.chunks(batch.length));
-    let mut found = Vec::new();
-    for (ids, roles) in rows {
-        let mut at = 0;
-        for stretch in roles.chunk_by(|a, b| a == b) {
-            if stretch[0] == role {
-                found.push(TOKENIZER.decode(&ids[at..at + stretch.len()]).unwrap());
-            }
-            at += stretch.len();
+#[test]
+fn five_updates_of_muon_are_those_of_pytorch() {
+    five_updates_are_those_of_pytorch(OptimizerKind::Muon, "muon");
+}
+
+#[test]
+fn parts_of_a_batch_add_up_to_the_whole() {
+    let trainers = [1, 3].map(|parts| {
+        let mut trainer = Trainer::new(model(), positions(), hyperparameters(OptimizerKind::Muon));
+        let mut losses = Vec::new();
+        for batch in batches() {
+            let total = batch.total_loss_weight();
+            let parts = batch.split(parts);
+            assert_eq!(parts.iter().map(|part| part.rows).sum::<usize>(), ROWS);
+            let gradients = |part: &Batch| batch_gradients(trainer.model(), part, total, trainer.positions());
+            let gradients = parts.iter().map(gradients).collect();
+            let report;
+            (trainer, report) = block_on(trainer.apply(gradients)).unwrap();
+            losses.extend(report.token_losses);
         }
+        (losses, weights(trainer.model()))
+    });
+    let [(whole_losses, whole), (part_losses, parts)] = &trainers;
+    assert!(relative_error(part_losses, whole_losses) < 1e-6);
+    for (name, weights) in whole {
+        // The order of the sum differs, which the optimizers' normalisation makes larger.
+        let error = relative_error(&parts[name], weights);
+        assert!(error < 1e-5, "{name}: {error:e}");
     }
-    found
 }
 
 #[test]
-fn roles_tell_answers_from_all_else_whatever_their_weight() {
-    let mix = DocumentMix { answer_weight: 1.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };
-    let batch = source(mix, Curriculum { easy: None, ..easy_start() }).batch(3, 90).unwrap();
-    let (answers, questions) = (stretches(&batch, TokenRole::Answer), stretches(&batch, TokenRole::Question));
-    assert!(
-        answers.len() > 5 && answers.iter().zip(&questions).all(|(_, question)| question.contains("special magic"))
-    );
-    let is_short = |text: &String| text.split_whitespace().count() <= 8 && text.ends_with('.');
-    // The last of a row may be cut.
-    assert!(answers.iter().filter(|answer| is_short(answer)).count() * 10 >= answers.len() * 9, "{answers:?}");
-    assert!(stretches(&batch, TokenRole::Needle).iter().all(|needle| needle.contains("One of the special magic")));
-    assert!(!stretches(&batch, TokenRole::Prose).iter().any(|prose| prose.contains("magic")));
-}
-
-#[test]
-fn documents_begin_short_and_terse_and_never_exceed_the_context() {
-    let source = source(DocumentMix::default(), Curriculum { grow: 0.4, ..easy_start() });
-    let at = |step| source.batch(1, step).unwrap();
-    let has_long_form = |step| {
-        at(step).roles.contains(&TokenRole::Needle)
-            && stretches(&at(step), TokenRole::Needle).iter().any(|needle| needle.contains("special"))
+fn a_run_goes_on_where_its_optimizer_was() {
+    let batches = batches();
+    let train = |trainer: Trainer, batches: &[Batch]| {
+        batches.iter().fold(trainer, |trainer, batch| block_on(trainer.step(batch)).unwrap().0)
     };
-    assert!((0..25).all(|step| at(step).length <= 24 + 232 * 25 / 40 && !has_long_form(step)));
-    assert!((60..70).all(has_long_form));
-    let late: Vec<usize> = (60..90).map(|step| at(step).length).collect();
-    assert!(late.iter().all(|&length| length <= 256) && late.contains(&256) && late.iter().any(|&l| l < 256));
-    assert_eq!(at(40), at(40));
-    assert_ne!(at(40), at(41));
+    let begin = |model| Trainer::new(model, positions(), hyperparameters(OptimizerKind::AdamW));
+    let whole = train(begin(model()), &batches);
+    let half = train(begin(model()), &batches[..2]);
+    let saved = block_on(half.model().to_safetensors()).unwrap();
+    let loaded = Model::from_safetensors(&config(), &saved, &Device::flex().autodiff()).unwrap();
+    let resumed = begin(loaded).resumed(2, half.optimizer().to_bytes().unwrap()).unwrap();
+    assert_eq!(weights(train(resumed, &batches[2..]).model()), weights(whole.model()));
 }
 
 #[test]
-fn a_tokenizer_that_cannot_fill_a_document_is_refused() {
-    // One that knows no word drops nothing, so its documents are never of the right length: every letter is its own token.
-    let tiny = Tokenizer::train(vec!["a".into()]).unwrap();
-    let source = SyntheticDocuments { context: 17, tokenizer: tiny, ..source(DocumentMix::default(), easy_start()) };
-    let _ = source.batch(1, 0);
+fn gradients_that_are_not_finite_end_the_run() {
+    let mut batch = batches().remove(0);
+    batch.loss_weights[3] = f32::INFINITY;
+    let trainer = Trainer::new(model(), positions(), hyperparameters(OptimizerKind::Muon));
+    assert!(matches!(block_on(trainer.step(&batch)), Err(Error::NotFinite(_))));
+}
+
+#[test]
+fn a_batch_without_loss_weights_moves_nothing_but_by_decay() {
+    let mut batch = batches().remove(0);
+    batch.loss_weights.fill(0.0);
+    let hyperparameters = Hyperparameters { weight_decay: 0.0, ..hyperparameters(OptimizerKind::AdamW) };
+    let (trainer, report) = block_on(Trainer::new(model(), positions(), hyperparameters).step(&batch)).unwrap();
+    assert_eq!(report.gradient_norm, 0.0);
+    assert_eq!(weights(trainer.model()), weights(&model()));
 }

@@ -16,7 +16,7 @@ use crate::{model_folder, threads, train};
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
-/// Tokens of the prompt, and tokens that are generated behind it.
+/// Tokens of the prompt, and tokens that are generated after it.
 const PROMPT: [usize; 2] = [1024, 64];
 
 /// Medians of several runs, in tokens a second.

@@ -167,6 +167,7 @@ pub fn gradients(
         let ids = token_ids(&ids, [1, ids.len()], &device);
         for back in [0, 1] {
             let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
+            let norms = pollster::block_on(norms)?;
             for (mean, norm) in means.iter_mut().zip(norms) {
                 mean[back] += norm / runs as f64;
             }

@@ -16,7 +16,7 @@ use crate::{files, interrupt, model_folder};
 
 const POPULATION: usize = 64;
 
-/// What the search is told.
+/// Options of `core search longrope2`.
 pub struct SearchOptions {
     pub model: PathBuf,
     pub out: PathBuf,
@@ -27,7 +27,7 @@ pub struct SearchOptions {
     pub device: DeviceChoice,
 }
 
-/// What `search.json` holds: enough to go on.
+/// Contents of `search.json`: enough to resume.
 #[derive(Serialize, Deserialize)]
 struct SearchState {
     /// Of the model that candidates are judged with.
@@ -51,7 +51,7 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
     files::check_writable(&path)?;
     let model = model_folder::fingerprint(&request.model, Method::LongRope)?;
     let mut population =
-        begun(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+        unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
     loop {
@@ -89,8 +89,8 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
     model_folder::save_config(&request.out, &scaled(config, factor, &found))
 }
 
-/// A search that was stopped.
-fn begun(path: &Path, model: &str, space: &Space, request: &SearchOptions) -> Result<Option<Population>> {
+/// The population of a search that was stopped.
+fn unfinished(path: &Path, model: &str, space: &Space, request: &SearchOptions) -> Result<Option<Population>> {
     if !path.exists() {
         return Ok(None);
     }

@@ -66,9 +66,10 @@ impl Batch {
         }
     }
 
-    /// Sum of the loss weights of all predicted tokens: what the loss is divided by.
+    /// Sum of the loss weights of all predicted tokens: what the loss is divided by. Above 0 also where no token counts, so
+    /// that gradients are then 0 and not NaN.
     pub fn total_loss_weight(&self) -> f32 {
-        predicted(&self.loss_weights, self.length).sum()
+        predicted(&self.loss_weights, self.length).sum::<f32>().max(f32::MIN_POSITIVE)
     }
 
     /// Roles of the predicted tokens, in the order of [`super::StepReport::token_losses`].

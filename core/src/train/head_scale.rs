@@ -1,4 +1,4 @@
-//! HeadScale (Wang et al. 2024): a temperature for each head, trained with everything else frozen.
+//! HeadScale (Wang et al. 2024, arXiv 2404.12224): a temperature λ for each head, trained with all weights frozen.
 
 use burn::module::{Module, Param};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
@@ -31,7 +31,7 @@ impl HeadScaleFit {
         AdamWConfig::new().with_beta_1(0.9).with_beta_2(0.95).with_weight_decay(0.0).init()
     }
 
-    /// One update on a batch, whose weights say which tokens count; then every λ is at least 1. Returns the mean loss.
+    /// One update on a batch, by its loss weights; then every λ is set to at least 1. Returns the mean loss before, in nats.
     ///
     /// `model` is frozen ([`Module::no_grad`]) and on the same autodiff device.
     ///
@@ -56,13 +56,13 @@ impl HeadScaleFit {
         let gradients = GradientsParams::from_grads(loss.backward(), &self);
         let mut updated = optimizer.step(learning_rate, self, gradients);
         for layer in &mut updated.layers {
-            // Cut from the step that made them: the next one begins a graph of its own.
+            // Without the graph of the update: the next one has a graph of its own.
             *layer = layer.clone().map(|scales| scales.clamp_min(1.0).detach().require_grad());
         }
         Ok((updated, mean))
     }
 
-    /// λ as numbers, head after head, layer after layer.
+    /// λ of each head of each layer.
     ///
     /// # Errors
     /// If the device fails.

@@ -1,6 +1,6 @@
-//! HeadScale: a temperature λ ≥ 1 for each head, everything else frozen (Wang et al. 2024).
+//! HeadScale: a temperature λ ≥ 1 for each head, all weights frozen (Wang et al. 2024, arXiv 2404.12224).
 //!
-//! Begun at the best uniform value; 200 steps of AdamW, 20 of them to warm up, then a cosine to a tenth.
+//! It starts from the best uniform value; 200 updates of AdamW, 20 of them of warm-up, then a cosine to a tenth.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub const FACTOR: usize = 8;
 const STEPS: usize = 200;
 const SCHEDULE: Schedule = Schedule { peak: 0.05, warmup: 20, floor: 0.1 };
 
-/// Fits λ, head after head, layer after layer.
+/// Fits λ of each head of each layer.
 pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<Vec<Vec<f64>>> {
     let initial = uniform::best_beta(context, FACTOR)?.max(1.0);
     // On a device of its own: an autodiff device would keep the graphs of all passes whose gradients are never taken.
@@ -30,7 +30,7 @@ pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<V
     let mut optimizer = HeadScaleFit::optimizer();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(STEPS as u64).with_style(style);
-    // The first documents were those of the grid.
+    // The first documents are those of the uniform fit.
     let documents = context.documents(FACTOR, context.texts + STEPS).into_iter().skip(context.texts);
     for (step, document) in documents.enumerate() {
         interrupt::check("stopped; the config is unchanged")?;

@@ -1,7 +1,7 @@
 //! `core fit-scale`: the temperature of a model without (low) positions, by perplexity on held-out text.
 //!
-//! Longer texts spread attention thinner; a factor of the logits gathers it again. Scores of retrieval tasks play no part
-//! (held_out.rs).
+//! In longer texts attention is spread over more keys; a factor of the logits above 1 concentrates it. Scores of retrieval
+//! tasks play no part (held_out.rs).
 
 mod head;
 mod uniform;

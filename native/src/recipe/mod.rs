@@ -108,7 +108,7 @@ impl Recipe {
     /// If it is not TOML of this form, or a field has a value that no run can have; the sentence names the field.
     pub fn read(path: &Path) -> Result<Self> {
         let text = files::read_text(path)?;
-        Self::from_toml(&text).map_err(|reason| anyhow!("{} is not a recipe: {reason}", path.display()))
+        Self::from_toml(&text).map_err(|reason| anyhow!("{}: {reason}", path.display()))
     }
 
     fn from_toml(text: &str) -> Result<Self, String> {
@@ -117,7 +117,7 @@ impl Recipe {
             let start = error.span().map_or(0, |span| span.start);
             let number = text[..start].lines().count().max(1);
             let line = text.lines().nth(number - 1).unwrap_or_default();
-            format!("{} (line {number}: {line})", error.message().replace('\n', " "))
+            format!("this is not a recipe: {} (line {number}: {line})", error.message().replace('\n', " "))
         })?;
         check::recipe(&recipe)?;
         Ok(recipe)

@@ -10,7 +10,7 @@ use super::{DocumentMix, Piece};
 use crate::language::{Key, Needle, Split, Values};
 
 /// Pieces of at least `budget` tokens; the caller truncates.
-pub(super) fn pieces(
+pub(super) fn fact_pieces(
     rng: &mut impl Rng,
     budget: usize,
     mix: &DocumentMix,

@@ -8,7 +8,11 @@ mod retrieval;
 
 use rand::{Rng, RngExt};
 
+use self::facts::fact_pieces;
 pub use self::mix::DocumentMix;
+use self::pass_key::pass_key_pieces;
+use self::repeated::repeated_pieces;
+use self::retrieval::retrieval_pieces;
 
 /// What a token of a document is part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -153,12 +157,12 @@ pub fn training_document(
 fn draw_pieces(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     // Drawn only where needed, so that recipes without pass keys draw the documents that they always did.
     if mix.passkey > 0.0 && rng.random_bool(mix.passkey) {
-        pass_key::pieces(rng, budget, count)
+        pass_key_pieces(rng, budget, count)
     } else if rng.random_bool(mix.facts) {
-        facts::pieces(rng, budget, mix, count)
+        fact_pieces(rng, budget, mix, count)
     } else if rng.random_bool(mix.repeat) {
-        repeated::pieces(rng, budget, count)
+        repeated_pieces(rng, budget, count)
     } else {
-        retrieval::pieces(rng, budget, mix, count)
+        retrieval_pieces(rng, budget, mix, count)
     }
 }

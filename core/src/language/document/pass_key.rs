@@ -2,11 +2,12 @@
 
 use rand::{Rng, RngExt};
 
-use super::{Piece, repeated};
+use super::Piece;
+use super::repeated::repeated_pieces;
 use crate::language::{MIN_WORDS, Split, passkey, prose};
 
 /// Pieces of at most `budget` tokens. Short documents have no introduction, and the shortest no pass key.
-pub(super) fn pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+pub(super) fn pass_key_pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     let pass_key = passkey::random(rng, Split::Training);
     let needle = passkey::sentence(&pass_key);
     let answer = format!("{pass_key}.");
@@ -14,7 +15,7 @@ pub(super) fn pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) ->
     // A rest that is too small for a sentence could not be filled.
     let smallest = fixed + MIN_WORDS + 1;
     if budget < smallest {
-        return repeated::pieces(rng, budget, count);
+        return repeated_pieces(rng, budget, count);
     }
     let introduction = count(passkey::INTRODUCTION);
     let has_introduction = budget >= smallest + introduction;

@@ -6,7 +6,7 @@ use super::Piece;
 use crate::language::prose;
 
 /// Pieces of more than `budget` tokens; the caller truncates.
-pub(super) fn pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
+pub(super) fn repeated_pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     let mut sentences = prose(rng, budget, count);
     if sentences.is_empty() {
         return Vec::new();

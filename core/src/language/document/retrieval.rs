@@ -3,7 +3,8 @@
 use rand::{Rng, RngExt, seq::SliceRandom};
 
 use super::facts::{ask, state};
-use super::{DocumentMix, Piece, repeated};
+use super::repeated::repeated_pieces;
+use super::{DocumentMix, Piece};
 use crate::language::{Key, MIN_WORDS, Needle, Split, Values, ask_all, ask_two, list, prose};
 
 /// Needles that one question asks for, as text.
@@ -22,7 +23,7 @@ enum HaystackSlot {
 }
 
 /// Pieces of at most `budget` tokens.
-pub(super) fn pieces(
+pub(super) fn retrieval_pieces(
     rng: &mut impl Rng,
     budget: usize,
     mix: &DocumentMix,
@@ -55,7 +56,7 @@ pub(super) fn pieces(
         }
     }
     if asked.is_empty() {
-        return repeated::pieces(rng, budget, count);
+        return repeated_pieces(rng, budget, count);
     }
     let mut haystack: Vec<HaystackSlot> = prose(rng, left, count).into_iter().map(HaystackSlot::Prose).collect();
     for group in group_of_needle {
