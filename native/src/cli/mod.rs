@@ -125,34 +125,7 @@ enum Command {
     #[command(subcommand)]
     Search(Search),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
-    Reproduce {
-        /// Folder for the report.
-        #[arg(long)]
-        out: PathBuf,
-        /// Minutes in place of hours: few questions, nothing trained.
-        #[arg(long)]
-        quick: bool,
-        /// Measure and train nothing: write again what can be made from the results files.
-        #[arg(long, conflicts_with = "quick")]
-        render: bool,
-        /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
-        #[arg(long)]
-        data: Option<PathBuf>,
-        /// Folder of the shipped models; what other models a section needs is trained into models in --out.
-        #[arg(long, default_value = "models")]
-        models: PathBuf,
-        /// Folder of the recipes.
-        #[arg(long, default_value = "recipes")]
-        recipes: PathBuf,
-        #[arg(long, value_delimiter = ',', help = format!("Only these sections: {}", reproduce::section_names()))]
-        only: Vec<String>,
-        /// Where to compute.
-        #[arg(long, value_enum, default_value = "auto")]
-        device: DeviceChoice,
-        /// CPU threads of measuring; training uses one.
-        #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
-        threads: usize,
-    },
+    Reproduce(reproduce::ReproduceArgs),
     /// Join the results of all shards into one file, as if they had been measured together.
     Merge {
         /// Files that `eval` wrote with --shard.
@@ -256,20 +229,7 @@ pub fn run(cli: Cli) -> Result<()> {
                 device,
             })
         }
-        Command::Reproduce { out, quick, render, data, models, recipes, only, device, threads } => {
-            let data = data.unwrap_or_else(|| out.join("data"));
-            reproduce::run(&reproduce::ReproduceOptions {
-                out,
-                data,
-                models,
-                recipes,
-                quick,
-                render,
-                only,
-                device,
-                threads,
-            })
-        }
+        Command::Reproduce(args) => reproduce::write_report(&args),
         Command::Merge { files, json } => results_file::merge(&files, &json),
     }
 }
