@@ -95,7 +95,7 @@ pub fn compare_at_equal_budget(context: &ReportContext) -> Result<Section> {
             pretraining.steps,
             pretraining.tokens_per_step,
             recalibration.steps,
-            context.trials(100, 100),
+            score::questions(rows.iter().flat_map(|row| &row.multi_key.scores)),
             table(&header, &rows.iter().map(line).collect::<Vec<_>>())
         ),
         verdict: format!(

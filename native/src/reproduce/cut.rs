@@ -48,8 +48,7 @@ struct FewestPairs {
 
 pub fn vary_cut(context: &ReportContext) -> Result<Section> {
     let extensions = if context.is_quick() { vec![1, 4] } else { vec![1, 2, 4, 8, LONGEST] };
-    let trials = context.trials(30, 40);
-    let rows = rows(context, &extensions, trials)?;
+    let rows = rows(context, &extensions)?;
     let fewest: Vec<FewestPairs> = MODELS.iter().filter_map(|(model, _)| fewest_pairs(model, &rows)).collect();
     let line = |row: &CutRow| -> Vec<String> {
         let mark = if row.is_usual { " (2π/C)" } else { "" };
@@ -67,8 +66,9 @@ pub fn vary_cut(context: &ReportContext) -> Result<Section> {
     let text = SectionText {
         paper: "not in it. Frequencies below the cut become the identity; none kept is DroPE, all kept is RoPE.".into(),
         body: format!(
-            "Multi-key numbers, {trials} questions; behind the semicolon the perplexity of held-out text, at {LONGEST}× of texts \
+            "Multi-key numbers, {} questions; behind the semicolon the perplexity of held-out text, at {LONGEST}× of texts \
              of twice the length.\n\n{}",
+            score::questions(rows.iter().flat_map(|row| &row.multi_key.scores)),
             tables.collect::<String>()
         ),
         verdict: fewest.iter().map(sentence).collect::<Vec<_>>().join(" "),
@@ -77,7 +77,7 @@ pub fn vary_cut(context: &ReportContext) -> Result<Section> {
     Section::new(&rows, &fewest, text)
 }
 
-fn rows(context: &ReportContext, extensions: &[usize], trials: usize) -> Result<Vec<CutRow>> {
+fn rows(context: &ReportContext, extensions: &[usize]) -> Result<Vec<CutRow>> {
     let config = context.config("nano-rope")?;
     let frequencies = rope_frequencies(config.rope.rope_theta, config.head_dim);
     let usual = frequencies.iter().filter(|&&omega| omega >= TAU / config.max_position_embeddings as f64).count();
@@ -86,7 +86,8 @@ fn rows(context: &ReportContext, extensions: &[usize], trials: usize) -> Result<
     for (model, _) in MODELS {
         for &kept in kept.iter().filter(|&&kept| kept <= frequencies.len()) {
             let cut = cut_between(&frequencies, kept);
-            let ask = Ask { cut: Some(cut), ..Ask::new(Method::PDrope, Task::MultiKey, extensions, trials) };
+            let ask =
+                Ask { cut: Some(cut), ..Ask::new(Method::PDrope, Task::MultiKey, extensions, context.trials(30, 40)) };
             let cells = context.niah("cut.json", model, &ask)?;
             let mut losses = context.perplexity(model, Method::PDrope, Some(cut), &EXTENSIONS)?;
             if extensions.contains(&LONGEST) {

@@ -79,7 +79,7 @@ pub fn compare_treatments(context: &ReportContext) -> Result<Section> {
         paper: format!("Llama-3-8B-Instruct at 24K, noisy / original: {}.", printed(&PRINTED, 1)),
         body: format!(
             "{} questions a cell; noisy: {SINKS} beginning-of-text tokens right behind the needle.\n\n{}",
-            trials(context),
+            score::questions(rows.iter().flat_map(|row| row.noisy.scores.iter().chain(&row.plain.scores))),
             table(&header, &rows.iter().map(line).collect::<Vec<_>>())
         ),
         verdict: format!(

@@ -88,7 +88,7 @@ pub fn vary_drop_time(context: &ReportContext) -> Result<Section> {
              fitted by core fit-scale. {} questions a cell.\n\n{}",
             budget.steps,
             budget.tokens_per_step,
-            context.trials(100, 100),
+            score::questions(rows.iter().flat_map(|row| &row.multi_key.scores)),
             table(&header, &rows.iter().map(line).collect::<Vec<_>>())
         ),
         verdict: sentence(&rows, &verdict),
@@ -98,7 +98,7 @@ pub fn vary_drop_time(context: &ReportContext) -> Result<Section> {
 }
 
 impl DropTime {
-    fn title(self) -> String {
+    pub fn title(self) -> String {
         let late = 100.0 * LATE;
         match self {
             Self::FromTheStart => "0 % (NoPE)".to_owned(),
@@ -135,7 +135,7 @@ fn train(context: &ReportContext) -> Result<()> {
         if context.is_measured(FILE, name, &recipe, None)? {
             continue;
         }
-        if context.model(name).is_none() {
+        if !context.is_trained(name, &recipe, None)? {
             let from = context.paused("drop-time-trunk", "nano-rope.toml", steps)?;
             context.recalibrated(name, &recipe, &from)?;
         }

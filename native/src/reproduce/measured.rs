@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use drope_core::probe::HeadCell;
-use drope_core::results::{Cell, Shard, rounded};
+use drope_core::results::{self, Cell, ResultCell, Shard, rounded};
+use serde::de::DeserializeOwned;
 
 use super::context::{ReportContext, SEED};
 use crate::sweep::Sweep;
@@ -50,6 +52,7 @@ impl Ask {
             && cell.values == self.values
             && self.extensions.contains(&cell.extension)
             && (cell.seed, cell.filler, cell.shard, cell.heads.as_deref()) == (SEED, None, None, heads)
+            && !cell.beta_given
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))
             && (self.sinks, self.cut.map(rounded)) == (cell.sinks, cell.cut)
     }
@@ -75,14 +78,27 @@ impl ReportContext<'_> {
         }
     }
 
-    /// Scores; where nothing is to be measured, those of the results file that are of the model as it is.
+    /// Of the results file the cells that are asked for; of several for the same place the one that counts.
+    fn known<T: ResultCell + DeserializeOwned>(
+        &self,
+        file: &str,
+        model: &str,
+        heads: Option<&DopeHeads>,
+        is_asked: impl Fn(&T) -> bool,
+    ) -> Result<Vec<T>> {
+        let mut known: Vec<T> = results_file::read(Some(&self.data(file)))?;
+        known.retain(is_asked);
+        let present = self.model(model).map(|folder| model_folder::fingerprint(&folder, heads)).transpose()?;
+        Ok(results::current(known, |_| present.clone()))
+    }
+
+    /// Scores; where nothing is to be measured, those that count of the results file.
     pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<Cell>> {
         let Some(folder) = self.measurable(model) else {
             let heads = ask.heads.as_deref().map(model_folder::dope_heads).transpose()?;
-            let label = heads.map(|heads| heads.label());
-            let mut known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
-            known.retain(|cell| cell.model == model && ask.asks_for(cell, label.as_deref()));
-            return Ok(known);
+            let label = heads.as_ref().map(DopeHeads::label);
+            let is_asked = |cell: &Cell| cell.model == model && ask.asks_for(cell, label.as_deref());
+            return self.known(file, model, heads.as_ref(), is_asked);
         };
         evaluate::niah(&evaluate::NiahArgs {
             sweep: self.sweep(folder, ask.method, &ask.extensions, ask.cut, file),
@@ -109,17 +125,16 @@ impl ReportContext<'_> {
         let file = "perplexity.json";
         let Some(folder) = self.measurable(model) else {
             let longest = extensions.iter().max().copied().unwrap_or(1);
+            let length = longest * self.config("nano-rope")?.max_position_embeddings;
             let is_asked = |cell: &PerplexityCell| {
                 (&*cell.model, cell.method) == (model, method)
                     && extensions.contains(&cell.extension)
                     && cell.cut == cut.map(rounded)
                     && cell.source == format!("synthetic, seed {SEED}")
-                    && cell.length * cell.extension == longest * cell.context
+                    && cell.length == length
                     && cell.stride == cell.context / 2
             };
-            let mut known: Vec<PerplexityCell> = results_file::read(Some(&self.data(file)))?;
-            known.retain(is_asked);
-            return Ok(known);
+            return self.known(file, model, None, is_asked);
         };
         perplexity::run(&perplexity::PerplexityArgs {
             sweep: self.sweep(folder, method, extensions, cut, file),
@@ -134,12 +149,11 @@ impl ReportContext<'_> {
     pub fn heads(&self, model: &str, method: Method, extensions: &[usize]) -> Result<Vec<HeadCell>> {
         let file = "probe.json";
         let Some(folder) = self.measurable(model) else {
-            let mut known: Vec<HeadCell> = results_file::read(Some(&self.data(file)))?;
-            known.retain(|cell| {
+            let is_asked = |cell: &HeadCell| {
                 (&*cell.model, cell.method, cell.seed, cell.cut) == (model, method, SEED, None)
                     && extensions.contains(&cell.extension)
-            });
-            return Ok(known);
+            };
+            return self.known(file, model, None, is_asked);
         };
         let sweep = self.sweep(folder, method, extensions, None, file);
         probe::run(&probe::ProbeArgs { sweep, trials: self.trials(50, 15), gradients: 0 })

@@ -50,7 +50,7 @@ pub struct ReproduceArgs {
     #[arg(long)]
     quick: bool,
     /// Measure and train nothing: write the report again from the results files.
-    #[arg(long, conflicts_with_all = ["quick", "trials", "steps"])]
+    #[arg(long)]
     render: bool,
     /// Folder of results files, which are added to; what they hold is not measured again; default: data in --out.
     #[arg(long)]

@@ -74,7 +74,7 @@ pub fn compare_temperatures(context: &ReportContext) -> Result<Section> {
         body: format!(
             "Models trained on pass keys no longer than C (recipes/reproduction/passkey.toml); {} questions a cell, {} depths, \
              Wang's repeated filler; numbers divisible by 8 are kept from training.\n\n{}{}{}",
-            context.trials(TRIALS, TRIALS) * DEPTHS.len(),
+            score::questions(rows.iter().flat_map(|row| &row.passkeys.scores)),
             DEPTHS.len(),
             table(
                 &by_length("pass key; perplexity of held-out documents", &EXTENSIONS),

@@ -1,7 +1,5 @@
 //! Tables 1 and 10 of the DroPE paper.
 
-use std::collections::BTreeSet;
-
 use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
@@ -14,7 +12,7 @@ use super::markdown::{by_length, list, table};
 use super::measured::Ask;
 use super::paper::{PrintedRow, printed};
 use super::report::{Section, SectionText};
-use super::score::{Score, ScoreRow};
+use super::score::{self, Score, ScoreRow};
 
 /// A system: its name, the model it reads with, and how.
 type System = (&'static str, &'static str, Method);
@@ -31,14 +29,18 @@ const SYSTEMS: [System; 14] = [
     ("ALiBi", "nano-alibi", Method::Alibi),
     ("NoPE", "nano-nope", Method::Nope),
     ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
-    (PAPERS, "drope-plain", Method::Drope),
+    (PAPERS, PLAIN_MODEL, Method::Drope),
     (OURS, "nano-drope", Method::Drope),
     (PARTIAL, "nano-p-drope", Method::PDrope),
 ];
 
-/// Systems that go on from nano-rope without training.
-pub const UNTRAINED: [&str; 5] = ["cropped RoPE", "PI", "NTK", "YaRN", "Llama 3"];
+/// Systems that read nano-rope without training.
+pub const UNTRAINED: [&str; 6] = ["cropped RoPE", "PI", "NTK", "dynamic NTK", "YaRN", "Llama 3"];
+/// Systems trained from random weights with other positions than RoPE.
+pub const FROM_SCRATCH: [&str; 3] = ["ALiBi", "NoPE", "RNoPE-SWA"];
 
+/// The model of DroPE as in the paper, which is not shipped.
+pub const PLAIN_MODEL: &str = "drope-plain";
 pub const OURS: &str = "DroPE";
 pub const PARTIAL: &str = "partial DroPE";
 pub const PAPERS: &str = "DroPE as in the paper";
@@ -104,7 +106,7 @@ pub fn compare_systems(context: &ReportContext) -> Result<Section> {
     Section::new(&scores, &judged, text)
 }
 
-/// Scores of every system on every task of the table.
+/// Scores of every system on every task of the table, exact answers of the first task first.
 pub fn task_scores(context: &ReportContext) -> Result<Vec<TaskScores>> {
     let tasks =
         if context.is_quick() { &[Task::MultiKey][..] } else { &[Task::MultiKey, Task::MultiQuery, Task::MultiValue] };
@@ -180,11 +182,9 @@ fn asked_again(context: &ReportContext, rows: &[ScoreRow]) -> Result<Vec<ScoreRo
 /// A table, and how many questions it took.
 fn scores_table(scores: &TaskScores) -> String {
     let lines: Vec<_> = scores.rows.iter().map(|row| row.line(&EXTENSIONS)).collect();
-    let trials = scores.rows.iter().flat_map(|row| &row.scores).map(|score| score.trials);
-    let counts: Vec<String> = BTreeSet::from_iter(trials).iter().map(usize::to_string).collect();
     format!(
         "{}Questions a cell: {}.\n\n",
         table(&by_length(&format!("{}; numbers", scores.task), &EXTENSIONS), &lines),
-        counts.join(" or ")
+        score::questions(scores.rows.iter().flat_map(|row| &row.scores))
     )
 }

@@ -1,5 +1,7 @@
 //! Scores with their intervals: the rows of most tables.
 
+use std::collections::BTreeSet;
+
 use drope_core::results::Cell;
 use drope_core::stats::{wilson, wilson_of_mean};
 use serde::Serialize;
@@ -97,6 +99,12 @@ impl ScoreRow {
     pub fn line(&self, extensions: &[usize]) -> Vec<String> {
         std::iter::once(self.label()).chain(extensions.iter().map(|&s| text(self.at(s)))).collect()
     }
+}
+
+/// How many questions scores rest on: `100 or 500`.
+pub fn questions<'a>(scores: impl IntoIterator<Item = &'a Score>) -> String {
+    let counts: BTreeSet<usize> = scores.into_iter().map(|score| score.trials).collect();
+    counts.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ")
 }
 
 /// `98.2 [96.6, 99.1]`, or a dash.

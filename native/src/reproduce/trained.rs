@@ -24,7 +24,7 @@ struct TrainedModel {
     model: String,
     /// As TOML.
     recipe: String,
-    /// Hash of the weights that training went on from; `None`: random weights.
+    /// Hash of the weights that training went on from; `None`: random weights, or not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     from: Option<String>,
 }
@@ -39,7 +39,8 @@ impl TrainedModel {
     /// Whether both were trained alike; what a recipe of an earlier version does not name has its default.
     fn is_like(&self, other: &Self) -> bool {
         let recipe = |record: &Self| toml::from_str::<Recipe>(&record.recipe).ok();
-        recipe(self) == recipe(other) && self.from == other.from
+        let is_from_another = matches!((&self.from, &other.from), (Some(ours), Some(theirs)) if ours != theirs);
+        recipe(self) == recipe(other) && !is_from_another
     }
 }
 
@@ -65,9 +66,8 @@ impl ReportContext<'_> {
         self.trained(name, recipe, Some(from), None, |options| train::recalibrate(from, options))
     }
 
-    /// Whether the results of a model are there, and are of a model that was trained so.
-    ///
-    /// Results from before recipes were recorded count as they are.
+    /// Whether the results of a model are there, and are of a model that was trained so: with this recipe, and from these
+    /// weights where they are given. Results from before recipes were recorded count as they are.
     pub fn is_measured(&self, file: &str, name: &str, recipe: &Recipe, from: Option<&Path>) -> Result<bool> {
         if self.args.render {
             return Ok(true);
@@ -136,8 +136,7 @@ impl ReportContext<'_> {
         }
         let out = self.own(name);
         let record = TrainedModel::new(name, recipe, from)?;
-        if is_model(&out) {
-            self.check_record(&out, &record)?;
+        if self.is_trained(name, recipe, from)? {
             return Ok(out);
         }
         println!("training {name}");
@@ -158,17 +157,23 @@ impl ReportContext<'_> {
         Ok(out)
     }
 
-    /// Refuses a model that was trained otherwise: its results would be taken for those of the recipe as it is now.
-    fn check_record(&self, folder: &Path, wanted: &TrainedModel) -> Result<()> {
+    /// Whether this run need not train a model. Refuses one that was trained otherwise: its results would be taken for those
+    /// of the recipe as it is now.
+    pub fn is_trained(&self, name: &str, recipe: &Recipe, from: Option<&Path>) -> Result<bool> {
+        let folder = self.own(name);
+        if !is_model(&folder) {
+            return Ok(false);
+        }
+        let wanted = TrainedModel::new(name, recipe, from)?;
         let records: Vec<TrainedModel> = results_file::read(Some(&self.data(FILE)))?;
         let record = records.iter().rfind(|record| record.model == wanted.model);
         let in_folder = TrainedModel { recipe: files::read_text(&folder.join("recipe.toml"))?, ..wanted.clone() };
-        if !in_folder.is_like(wanted) || record.is_some_and(|record| !record.is_like(wanted)) {
+        if !in_folder.is_like(&wanted) || record.is_some_and(|record| !record.is_like(&wanted)) {
             bail!(
                 "{} was trained with another recipe or from other weights than it would be now; move it away to train it anew",
                 folder.display()
             );
         }
-        Ok(())
+        Ok(true)
     }
 }
