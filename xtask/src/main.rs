@@ -32,7 +32,7 @@ enum Task {
     },
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test,
-    /// Write the results table of the README from docs/results/niah.json.
+    /// Write the report, the tables and the findings of the documents again from docs/results.
     Table,
 }
 

@@ -9,6 +9,9 @@ use crate::page::{build, target_dir};
 use crate::shell::tee;
 use crate::tools::Tools;
 
+/// Always the same packages together: cargo joins their features, and another set would compile Burn again.
+pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+
 /// What ran so far.
 #[derive(Default)]
 struct Tally {
@@ -27,8 +30,6 @@ pub fn all() -> Result<()> {
         command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place)).args(arguments);
         command
     };
-    // Always the same packages together: cargo joins their features, and another set would compile Burn again.
-    let native = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
     let clippy = |packages: &[&str], more: &[&str]| {
         let mut command = cargo(&["clippy", "--release", "--all-targets"]);
         command.args(packages).args(more).args(["--", "-D", "warnings"]);
@@ -37,23 +38,16 @@ pub fn all() -> Result<()> {
     // One profile for everything, for the same reason.
     let test = |more: &[&str]| {
         let mut command = cargo(&["test", "--release", "--no-fail-fast"]);
-        command.args(native).args(more);
+        command.args(NATIVE).args(more);
         command
     };
     tally.check("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
-    tally.check("clippy", &mut clippy(&native, &[]))?;
+    tally.check("clippy", &mut clippy(&NATIVE, &[]))?;
     if tools.has_wasm_clippy() {
         tally.check("clippy on wasm", &mut clippy(&["-p", "drope-web"], &["--target", "wasm32-unknown-unknown"]))?;
     } else {
         println!("NOT RUN: clippy on the web crate; the wasm toolchain here has none");
         tally.skipped += 1;
-    }
-    match crate::table::check(&place) {
-        Ok(()) => tally.passed += 1,
-        Err(error) => {
-            println!("FAILED: {error:#}");
-            tally.failed += 1;
-        }
     }
     let mut unit = vec!["--lib".to_owned(), "--bins".to_owned()];
     for name in test_programs(&place)? {
