@@ -23,6 +23,9 @@ pub enum Error {
         /// What there is.
         found: String,
     },
+    /// A results file is not a list, or a result cannot be written as JSON.
+    #[error("the results cannot be written ({0}); choose another file")]
+    Results(String),
     /// The texts of a cell are not each there once.
     #[error("{cell}: found the texts {found}; merge needs each of them once")]
     Texts {

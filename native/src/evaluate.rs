@@ -13,7 +13,7 @@ use drope_core::language::Values;
 use drope_core::model::Model;
 use drope_core::niah::{self, Filler, Score, Sinks, Spec, Task};
 use drope_core::positions::{Method, Positions};
-use drope_core::results::{Cell, Shard};
+use drope_core::results::{Cell, ResultCell, Shard, rounded};
 use drope_core::tokenizer::Tokenizer;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -98,7 +98,7 @@ pub fn niah(request: &NiahArgs) -> Result<Vec<Cell>> {
     );
     for cell in every_cell(&reader, request)? {
         let known = cells.iter().find(|known| {
-            known.is_of(&cell.blank) && known.shard == cell.blank.shard && known.trials == cell.trials.len()
+            known.same_measurement(&cell.blank) && known.shard == cell.blank.shard && known.trials == cell.trials.len()
         });
         let cell = match known {
             Some(known) => known.clone(),
@@ -180,8 +180,9 @@ fn cell(
         string_match: 0.0,
         ci95: [0.0, 0.0],
         seed: sweep.seed,
-        beta: positions.logit_scale,
-        cut: sweep.cut,
+        beta: rounded(positions.logit_scale),
+        beta_given: sweep.beta.is_some(),
+        cut: sweep.cut.map(rounded),
         depth,
         filler: (filler != task.filler()).then_some(filler),
         sinks: request.sinks,

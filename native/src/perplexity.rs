@@ -8,9 +8,9 @@ use drope_core::config::Config;
 use drope_core::language::{DocumentMix, training_document};
 use drope_core::loaded_model::short_hash;
 use drope_core::model::Model;
-use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, token_losses, windows};
+use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, synthetic_source, token_losses, windows};
 use drope_core::positions::Positions;
-use drope_core::results::Shard;
+use drope_core::results::{ResultCell, Shard, rounded};
 use drope_core::tokenizer::Tokenizer;
 use indicatif::ProgressIterator;
 use rand::SeedableRng;
@@ -61,7 +61,7 @@ pub fn run(request: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             format!("{name} {}", short_hash(&[&files::read(path)?]))
         }
-        None => format!("synthetic, seed {}", sweep.seed),
+        None => synthetic_source(sweep.seed),
     };
     let wanted: Vec<usize> = request.shard.trials(texts.len()).collect();
     ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
@@ -82,8 +82,9 @@ pub fn run(request: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
                 context: window,
                 stride: request.stride.unwrap_or(window / 2),
                 source: source.clone(),
-                beta: positions.logit_scale,
-                cut: sweep.cut,
+                beta: rounded(positions.logit_scale),
+                beta_given: sweep.beta.is_some(),
+                cut: sweep.cut.map(rounded),
                 fingerprint: fingerprint.clone(),
                 length: longest * config.max_position_embeddings,
                 of_texts: texts.len(),
@@ -96,7 +97,9 @@ pub fn run(request: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
                 texts: Vec::new(),
             };
             let is_done = |cell: &&PerplexityCell| {
-                cell.is_of(&blank) && cell.texts.iter().map(|text| text.index).eq(wanted.iter().copied())
+                cell.same_measurement(&blank)
+                    && cell.of_texts == blank.of_texts
+                    && cell.texts.iter().map(|text| text.index).eq(wanted.iter().copied())
             };
             let cell = match cells.iter().find(is_done) {
                 Some(cell) => cell.clone(),

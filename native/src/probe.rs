@@ -58,6 +58,7 @@ pub fn run(request: &ProbeArgs) -> Result<Vec<HeadCell>> {
                 method,
                 extension,
                 beta: rounded(positions.logit_scale),
+                beta_given: sweep.beta.is_some(),
                 cut: sweep.cut.map(rounded),
                 trials: request.trials,
                 seed: sweep.seed,

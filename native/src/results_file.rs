@@ -42,8 +42,7 @@ pub fn stopped(json: Option<&Path>) -> &'static str {
 }
 
 fn write<T: Serialize>(path: &Path, cells: &[T]) -> Result<()> {
-    let lines = cells.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-    files::write(path, format!("[\n{}\n]\n", lines.join(",\n")).as_bytes())
+    files::write(path, results::to_json(cells)?.as_bytes())
 }
 
 /// `core merge`: the shards of each cell joined into one file.

@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use crate::error::{Error, Result};
 use crate::positions::Method;
-use crate::results::rounded;
+use crate::results::{Reading, ResultCell, SEED, is_false, rounded};
 
 /// Sums of one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -56,6 +56,9 @@ pub struct PerplexityCell {
     pub source: String,
     /// Temperature of the logits.
     pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
@@ -84,14 +87,41 @@ pub struct PerplexityCell {
     pub texts: Vec<TextLoss>,
 }
 
-impl PerplexityCell {
-    /// Whether the other is of the same texts, up to the shard.
-    pub fn is_of(&self, other: &Self) -> bool {
-        // What was measured does not matter, all that was asked for does.
-        let asked = |cell: &Self| Self { texts: Vec::new(), ..cell.clone() }.scored();
-        asked(self) == asked(other)
+impl ResultCell for PerplexityCell {
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            model: &self.model,
+            method: self.method,
+            extension: self.extension,
+            beta: self.beta,
+            beta_given: self.beta_given,
+            cut: self.cut,
+            heads: None,
+            fingerprint: &self.fingerprint,
+        }
     }
 
+    fn same_question(&self, other: &Self) -> bool {
+        let question = |cell: &Self| (cell.context, cell.stride, cell.length);
+        question(self) == question(other) && self.source == other.source
+    }
+
+    fn questions(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn is_standard(&self) -> bool {
+        let is_usual_text = self.stride == self.context / 2 && self.source == synthetic_source(SEED);
+        is_usual_text && self.texts.len() == self.of_texts && self.reading().is_standard()
+    }
+}
+
+/// Name of the held-out documents of the synthetic language that are drawn with this seed.
+pub fn synthetic_source(seed: u64) -> String {
+    format!("synthetic, seed {seed}")
+}
+
+impl PerplexityCell {
     /// The same with every number computed from its texts, whatever their order was.
     #[must_use]
     pub fn scored(mut self) -> Self {
@@ -104,7 +134,6 @@ impl PerplexityCell {
         let (answers, answer_loss) = total(|text| (text.answers, text.answer_loss));
         self.tokens = tokens;
         self.loss = mean(loss, tokens).unwrap_or(0.0);
-        (self.beta, self.cut) = (rounded(self.beta), self.cut.map(rounded));
         self.perplexity = rounded(self.loss.exp());
         self.answer_perplexity = mean(answer_loss, answers).map(|loss| rounded(loss.exp()));
         self.curve = (0..PARTS)
@@ -153,7 +182,7 @@ pub fn excess(ours: &PerplexityCell, other: &PerplexityCell) -> Option<(f64, [f6
 pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
     let mut merged: Vec<PerplexityCell> = Vec::new();
     for cell in cells {
-        match merged.iter_mut().find(|first| first.is_of(&cell)) {
+        match merged.iter_mut().find(|first| first.same_measurement(&cell) && first.of_texts == cell.of_texts) {
             Some(first) => first.texts.extend(cell.texts),
             None => merged.push(cell),
         }
@@ -174,6 +203,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
 mod tests {
     use super::{PerplexityCell, TextLoss, excess, half_width, merge};
     use crate::positions::Method;
+    use crate::results::ResultCell;
 
     #[test]
     fn means_have_students_interval() {
@@ -207,6 +237,7 @@ mod tests {
             stride: 128,
             source: "1".into(),
             beta: 1.0,
+            beta_given: false,
             cut: None,
             fingerprint: String::new(),
             length: 2048,
@@ -245,6 +276,7 @@ mod tests {
         // Other texts are another cell, and so is another model.
         let other =
             [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];
-        assert!(other.iter().all(|other| !other.is_of(&cell(&[0]))) && cell(&[1]).is_of(&cell(&[0])));
+        assert!(other.iter().all(|other| !other.same_measurement(&cell(&[0]))));
+        assert!(cell(&[1]).same_measurement(&cell(&[0])));
     }
 }

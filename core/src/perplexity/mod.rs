@@ -8,7 +8,7 @@ use std::ops::Range;
 use burn::tensor::activation::log_softmax;
 
 #[cfg(feature = "statistics")]
-pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge};
+pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge, synthetic_source};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;

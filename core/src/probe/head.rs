@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::positions::Method;
+use crate::results::{Reading, ResultCell, SEED, is_false};
 
 /// Parts of a text that entropies are averaged over.
 pub const PARTS: usize = 16;
@@ -81,6 +82,9 @@ pub struct HeadCell {
     pub extension: usize,
     /// Temperature of the logits.
     pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
@@ -99,6 +103,34 @@ pub struct HeadCell {
     /// itself and the one before, at random weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradients: Option<[f64; 2]>,
+}
+
+impl ResultCell for HeadCell {
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            model: &self.model,
+            method: self.method,
+            extension: self.extension,
+            beta: self.beta,
+            beta_given: self.beta_given,
+            cut: self.cut,
+            heads: None,
+            fingerprint: &self.fingerprint,
+        }
+    }
+
+    fn same_question(&self, other: &Self) -> bool {
+        let question = |cell: &Self| (cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
+        question(self) == question(other)
+    }
+
+    fn questions(&self) -> usize {
+        self.trials
+    }
+
+    fn is_standard(&self) -> bool {
+        self.seed == SEED && self.reading().is_standard()
+    }
 }
 
 /// Share of the attention that falls on the keys `at` of a text of `tokens`; `weights` are of its last keys.
