@@ -131,6 +131,7 @@ impl Positions {
         &self.layers[index % self.layers.len()]
     }
 
+    #[cfg(feature = "model")]
     /// The length up to which every query has the same frequencies; `None` where there is no end to it.
     pub(crate) fn constant_within(&self) -> Option<usize> {
         let dynamic = self.layers.iter().filter_map(|layer| match &layer.encoding {

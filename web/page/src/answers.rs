@@ -1,10 +1,11 @@
 //! The two columns.
 
 use drope_core::positions::Method;
+use drope_protocol::Described;
 use leptos::prelude::*;
 
-use super::client;
-use super::controls::{Choice, explain, title};
+use super::controls::Choice;
+use super::runs::stop;
 use super::state::{Answer, Asked, Running, State};
 
 /// Both methods, side by side.
@@ -24,15 +25,15 @@ fn Column(state: State, column: usize) -> impl IntoView {
     let method = state.methods[column];
     let answer = state.answers[column];
     let side = ["left", "right"][column];
-    let methods = Method::ALL.map(|method| (method.name(), title(method))).to_vec();
+    let methods = Method::ALL.map(|method| (method.name(), method.title())).to_vec();
     let share = move || {
         let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.tokens));
         // Cropping reads less than there is.
-        answer.with(|answer| if answer.done.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
+        answer.with(|answer| if answer.finished.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
     };
     let verdict = move || {
-        answer.with(|answer| match answer.done {
-            Some(done) if done.exact => "right",
+        answer.with(|answer| match answer.finished {
+            Some(finished) if finished.exact => "right",
             Some(_) => "wrong",
             None => "",
         })
@@ -44,12 +45,12 @@ fn Column(state: State, column: usize) -> impl IntoView {
                 on_choose=move |name: String| if let Ok(chosen) = name.parse() {
                     // What another method answers or answered is not this one's.
                     if state.running.get_untracked() == Some(Running::Answer) {
-                        client::stop(state);
+                        stop(state);
                     }
                     answer.set(Answer::default());
                     method.set(chosen);
                 } />
-            <p class="explain">{move || explain(method.get())}</p>
+            <p class="explain">{move || method.get().explanation()}</p>
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
             <p class="answer" id=["left-answer", "right-answer"][column]>
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
@@ -87,7 +88,7 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
             views.push(view! { <span class=class>{letter.to_string()}</span> }.into_any());
         }
         // The last value may still be growing.
-        let is_whole = runs.peek().is_some() || answer.done.is_some();
+        let is_whole = runs.peek().is_some() || answer.finished.is_some();
         if is_whole && run.len() < wanted.len() {
             let missing = "·".repeat(wanted.len() - run.len());
             views.push(view! { <span class="miss" title="missing">{missing}</span> }.into_any());
@@ -98,10 +99,10 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
 
 /// The outcome and the speed in words: colours alone do not reach every reader.
 fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
-    let done = answer.done?;
+    let finished = answer.finished?;
     let outcome = match asked {
-        Some(asked) if !done.exact => format!("Wrong; the text says {}.", asked.references.join(", ")),
+        Some(asked) if !finished.exact => format!("Wrong; the text says {}.", asked.references.join(", ")),
         _ => "Found.".to_owned(),
     };
-    Some(format!("{outcome} Read {:.0} tokens/s, wrote {:.0} tokens/s.", done.prefill, done.decode))
+    Some(format!("{outcome} Read {:.0} tokens/s, wrote {:.0} tokens/s.", finished.prefill, finished.decode))
 }

@@ -5,7 +5,7 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use leptos::prelude::*;
 
-use super::client;
+use super::runs::{ask, stop};
 use super::state::{EXTENSIONS, State};
 
 /// Form of the question.
@@ -14,7 +14,7 @@ pub fn Controls(state: State) -> impl IntoView {
     let is_running = move || state.running.get().is_some();
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
-        client::ask(state);
+        ask(state);
     };
     let task_name = |task| match task {
         Task::Single => "one needle",
@@ -57,8 +57,8 @@ pub fn Controls(state: State) -> impl IntoView {
             <div class="buttons">
                 <button id="run" type="submit" class="primary">"Run"</button>
                 <button id="next" type="button" title="The same question over another haystack"
-                    on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); client::ask(state); }>"Another"</button>
-                <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| client::stop(state)>"Stop"</button>
+                    on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); ask(state); }>"Another"</button>
+                <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
             </div>
         </form>
         <p class="examples">
@@ -71,7 +71,7 @@ pub fn Controls(state: State) -> impl IntoView {
                     for (signal, method) in state.methods.into_iter().zip(methods) {
                         signal.set(method);
                     }
-                    client::ask(state);
+                    ask(state);
                 }>{name}</button>
             }).collect_view()}
         </p>
@@ -103,59 +103,5 @@ pub fn Choice(
                 }).collect_view()}
             </select>
         </label>
-    }
-}
-
-/// Methods as a reader would call them.
-pub fn title(method: Method) -> &'static str {
-    match method {
-        Method::Rope => "RoPE as trained",
-        Method::Crop => "RoPE, cropped",
-        Method::Pi => "Position interpolation",
-        Method::Ntk => "NTK-aware RoPE",
-        Method::DynamicNtk => "Dynamic NTK",
-        Method::Yarn => "YaRN",
-        Method::YarnAsPrinted => "YaRN as printed",
-        Method::Llama3 => "Llama 3's scaling",
-        Method::LongRope => "LongRoPE",
-        Method::DopeParts => "DoPE by parts",
-        Method::DopeAll => "DoPE by all",
-        Method::DopeGaussian => "DoPE by Gaussian",
-        Method::Drope => "DroPE",
-        Method::PDrope => "Partial DroPE",
-        Method::Nope => "NoPE from scratch",
-        Method::Alibi => "ALiBi",
-        Method::RnopeSwa => "RNoPE-SWA",
-    }
-}
-
-/// What a method does, in a sentence.
-pub fn explain(method: Method) -> &'static str {
-    match method {
-        Method::Rope => "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
-        Method::Crop => "RoPE as trained, given only the last tokens that fit into the training context.",
-        Method::Pi => {
-            "All frequencies divided by the extension: no angle is new, but neighbours look too close to copy exactly."
-        }
-        Method::Ntk => "A larger rotary base: high frequencies stay, low ones are stretched.",
-        Method::DynamicNtk => "A rotary base that grows with the text, from the end of the training context on.",
-        Method::YarnAsPrinted => "The formula in the DroPE paper, which comes out as position interpolation.",
-        Method::Llama3 => "Frequencies that turn rarely within the context are stretched, those that turn often stay.",
-        Method::LongRope => "Each frequency is stretched by a factor of its own, found by a search.",
-        Method::DopeParts => "NTK scaling, but in three heads of low entropy the low frequencies do not turn.",
-        Method::DopeAll => "NTK scaling, but three heads of low entropy have no positions.",
-        Method::DopeGaussian => "NTK scaling, but the queries and keys of three heads of low entropy are noise.",
-        Method::Nope => "Trained without positions from the first step.",
-        Method::Alibi => "Trained with a bias against distant tokens, in place of positions.",
-        Method::RnopeSwa => {
-            "Trained with three layers that see a window, with positions, to one that sees everything, without."
-        }
-        Method::Yarn => "High frequencies stay, low ones are stretched, and attention is sharpened.",
-        Method::Drope => {
-            "No positions at all: removed after training, then recalibrated within the training context, where filler counts as many copies of itself and logits grow with the length (both are ours)."
-        }
-        Method::PDrope => {
-            "Only the frequencies that never turn once in the context are removed; then recalibrated as DroPE."
-        }
     }
 }

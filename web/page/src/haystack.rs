@@ -13,14 +13,15 @@ pub fn Haystack(state: State) -> impl IntoView {
             <h2>"The haystack"</h2>
             {move || state.asked.get().map_or_else(
                 || view! { <p class="hint">"Press Run: the text that both methods read appears here, with its needles marked."</p> }.into_any(),
-                |asked| view! { <Text asked /> }.into_any(),
+                |asked| view! { <HaystackText asked /> }.into_any(),
             )}
         </section>
     }
 }
 
+/// A strip with the places of the needles, and the sentences.
 #[component]
-fn Text(asked: Asked) -> impl IntoView {
+fn HaystackText(asked: Asked) -> impl IntoView {
     let bytes: usize = asked.haystack.iter().map(|(text, _)| text.len() + 1).sum();
     let mut before = 0;
     let mut marks = Vec::new();

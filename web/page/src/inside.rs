@@ -1,11 +1,11 @@
 //! What attention does with the question: how much of it each head gives the needle, and how it spreads along the text.
 
 use drope_core::probe::HeadProbe;
+use drope_protocol::Described;
 use leptos::prelude::*;
 
-use super::client;
-use super::controls::title;
-use super::state::{Look, Running, State};
+use super::runs::{probe, stop};
+use super::state::{ProbedHeads, Running, State};
 
 /// Size of a chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];
@@ -13,8 +13,8 @@ const SIZE: [f64; 2] = [300.0, 120.0];
 /// Both models' heads, side by side.
 #[component]
 pub fn Inside(state: State) -> impl IntoView {
-    let is_running = move || state.running.get() == Some(Running::Look);
-    let press = move |_| if is_running() { client::stop(state) } else { client::look(state) };
+    let is_running = move || state.running.get() == Some(Running::Probe);
+    let press = move |_| if is_running() { stop(state) } else { probe(state) };
     view! {
         <section class="inside" aria-label="Inside">
             <h2>"Inside the models"</h2>
@@ -22,10 +22,10 @@ pub fn Inside(state: State) -> impl IntoView {
                 "A model that finds the needle has a head that looks at it while reading the question. In other heads attention \
                  spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same."
             </p>
-            <button id="look" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
+            <button id="probe" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
             <div class="answers">
-                {state.looks.map(|look| view! {
-                    <div>{move || look.get().map(|look| view! { <Heads look /> })}</div>
+                {state.probes.map(|probed| view! {
+                    <div>{move || probed.get().map(|probed| view! { <Heads probed /> })}</div>
                 }).collect_view()}
             </div>
         </section>
@@ -34,19 +34,19 @@ pub fn Inside(state: State) -> impl IntoView {
 
 /// A model's heads as a table, and their entropy along the text.
 #[component]
-fn Heads(look: Look) -> impl IntoView {
+fn Heads(probed: ProbedHeads) -> impl IntoView {
     let layers: Vec<Vec<HeadProbe>> =
-        look.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
+        probed.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
     let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
-    let best = look.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
+    let best = probed.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
     let best = best.unwrap_or_default();
     // The sign stays on the number's line.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
     let caption = format!(
         "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
          {:.1} of at most {:.1} nats.",
-        title(look.method),
-        look.extension,
+        probed.method.title(),
+        probed.extension,
         best.layer,
         best.head,
         percent(best.needle_of_question),
@@ -74,7 +74,7 @@ fn Heads(look: Look) -> impl IntoView {
                 </tbody>
             </table>
         </div>
-        <Entropy heads=look.heads />
+        <Entropy heads=probed.heads />
     }
 }
 

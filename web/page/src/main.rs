@@ -1,19 +1,22 @@
 //! The page below its heading, which index.html has. Everything on it can be used before the weights are there.
 
+mod address;
 mod answers;
-mod client;
 mod controls;
 mod grid;
 mod haystack;
 mod inside;
+mod replies;
+mod results;
+mod runs;
 mod state;
+mod worker_link;
 
 use leptos::prelude::*;
 
 use self::state::{Engine, State};
 
-/// Entry point of the page's wasm.
-pub fn start() {
+fn main() {
     console_error_panic_hook::set_once();
     mount_to_body(App);
     if let Some(notice) = document().get_element_by_id("starting") {
@@ -25,7 +28,7 @@ pub fn start() {
 #[component]
 fn App() -> impl IntoView {
     let state = State::from_address();
-    client::connect(state);
+    worker_link::connect(state);
     state.keep_address();
     view! {
         <main>

@@ -1,17 +1,13 @@
-//! What the page shows, and the part of it that the address keeps.
+//! What the page shows.
 
 use std::collections::HashMap;
-use std::str::FromStr;
 
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
 use drope_core::positions::Method;
 use drope_core::probe::HeadProbe;
+use drope_protocol::{BackendChoice, Question};
 use leptos::prelude::*;
-use wasm_bindgen::JsValue;
-use web_sys::UrlSearchParams;
-
-use crate::protocol::{BackendChoice, Question};
 
 /// Factors of the training context that can be chosen.
 pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -36,7 +32,7 @@ pub struct State {
     /// Where the models compute.
     pub engine: RwSignal<Engine>,
     /// Weights on their way.
-    pub loading: RwSignal<Option<Loading>>,
+    pub loading: RwSignal<Option<Download>>,
     /// What went wrong.
     pub error: RwSignal<Option<String>>,
     /// Number of the last run.
@@ -48,9 +44,9 @@ pub struct State {
     /// The two answers.
     pub answers: [RwSignal<Answer>; 2],
     /// What the heads of both columns did.
-    pub looks: [RwSignal<Option<Look>>; 2],
+    pub probes: [RwSignal<Option<ProbedHeads>>; 2],
     /// Cells of the grid that were run here.
-    pub live: RwSignal<HashMap<CellKey, Live>>,
+    pub counted: RwSignal<HashMap<CellKey, Counted>>,
 }
 
 /// The worker, from the page's first moment on.
@@ -73,7 +69,7 @@ pub enum Engine {
 
 /// Bytes of a model so far and in all.
 #[derive(Clone, PartialEq)]
-pub struct Loading {
+pub struct Download {
     /// Name of the model.
     pub model: String,
     /// Bytes so far.
@@ -88,7 +84,7 @@ pub enum Running {
     /// Both columns answer.
     Answer,
     /// Both columns show their heads.
-    Look,
+    Probe,
     /// A cell of the grid is measured.
     Cell(CellKey),
 }
@@ -108,7 +104,7 @@ pub struct CellKey {
 
 /// What was counted in this tab.
 #[derive(Clone, Copy, Default, PartialEq)]
-pub struct Live {
+pub struct Counted {
     /// Exact answers.
     pub correct: usize,
     /// Trials.
@@ -140,12 +136,12 @@ pub struct Answer {
     /// Text so far.
     pub text: String,
     /// Exactness and speeds, once done.
-    pub done: Option<Done>,
+    pub finished: Option<Finished>,
 }
 
 /// What the heads of a column did.
 #[derive(Clone, PartialEq)]
-pub struct Look {
+pub struct ProbedHeads {
     /// Method that read.
     pub method: Method,
     /// Multiple of the training context.
@@ -156,7 +152,7 @@ pub struct Look {
 
 /// How an answer ended.
 #[derive(Clone, Copy, PartialEq)]
-pub struct Done {
+pub struct Finished {
     /// Whether it is exact.
     pub exact: bool,
     /// Tokens of the prompt a second.
@@ -166,66 +162,6 @@ pub struct Done {
 }
 
 impl State {
-    /// What the address says, and defaults for the rest.
-    pub fn from_address() -> Self {
-        let query = window().location().search().unwrap_or_default();
-        let parameters = UrlSearchParams::new_with_str(&query).ok();
-        let get = |name: &str| parameters.as_ref().and_then(|parameters| parameters.get(name));
-        let extension = read(get("extension")).filter(|factor| EXTENSIONS.contains(factor));
-        let backend = match get("backend").as_deref() {
-            Some("cpu") => BackendChoice::Cpu,
-            Some("webgpu") => BackendChoice::Webgpu,
-            _ => BackendChoice::Auto,
-        };
-        Self {
-            // The models of the page were not taught the words of pass keys.
-            task: RwSignal::new(read(get("task")).filter(|&task| task != Task::Passkey).unwrap_or(Task::MultiKey)),
-            values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
-            extension: RwSignal::new(extension.unwrap_or(4)),
-            depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
-            seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
-            methods: [
-                RwSignal::new(read(get("left")).unwrap_or(Method::Drope)),
-                RwSignal::new(read(get("right")).unwrap_or(Method::Yarn)),
-            ],
-            backend_choice: RwSignal::new(backend),
-            engine: RwSignal::new(Engine::Loading),
-            loading: RwSignal::new(None),
-            error: RwSignal::new(None),
-            run: RwSignal::new(0),
-            running: RwSignal::new(None),
-            asked: RwSignal::new(None),
-            answers: [RwSignal::default(), RwSignal::default()],
-            looks: [RwSignal::default(), RwSignal::default()],
-            live: RwSignal::default(),
-        }
-    }
-
-    /// Writes every choice into the address, so that it can be shared.
-    pub fn keep_address(self) {
-        Effect::new(move |_| {
-            let backend = match self.backend_choice.get() {
-                BackendChoice::Auto => "",
-                BackendChoice::Webgpu => "&backend=webgpu",
-                BackendChoice::Cpu => "&backend=cpu",
-            };
-            let address = format!(
-                "?task={}&values={}&extension={}&depth={}&seed={}&left={}&right={}{backend}",
-                self.task.get().name(),
-                self.values.get().name(),
-                self.extension.get(),
-                self.depth.get(),
-                self.seed.get(),
-                self.methods[0].get().name(),
-                self.methods[1].get().name(),
-            );
-            if let Ok(history) = window().history() {
-                // Refused only on pages without an origin; the page works without.
-                let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
-            }
-        });
-    }
-
     /// The question as chosen.
     pub fn question(self) -> Question {
         Question {
@@ -235,8 +171,4 @@ impl State {
             seed: self.seed.get_untracked(),
         }
     }
-}
-
-fn read<T: FromStr>(text: Option<String>) -> Option<T> {
-    text?.parse().ok()
 }

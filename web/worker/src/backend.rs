@@ -2,21 +2,23 @@
 
 use burn::tensor::Device;
 use drope_core::language::Values;
+use drope_core::loaded_model::LoadedModel;
 use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
+use drope_protocol::{BackendChoice, Described, Reply};
 
-use super::models::{Files, LoadedModel, ModelCache, files};
+use super::models::{ModelCache, ModelFiles};
 use super::now;
-use crate::protocol::{BackendChoice, Reply};
+use super::run::Interruption;
 
 /// Largest difference of a logit that still counts as the same answer.
 const TOLERANCE: f32 = 1e-3;
 /// Tokens of the prompt that both backends read.
 const PROMPT: usize = 64;
 
-/// An empty models on the chosen device, and the message that says which it is and why.
-pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), String> {
+/// No models yet, on the chosen device, and the message that says which it is and why.
+pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), Interruption> {
     let (device, backend, note) = match choice {
         BackendChoice::Cpu => (Device::flex(), "CPU", "as you asked".to_owned()),
         BackendChoice::Auto | BackendChoice::Webgpu => match try_webgpu(choice == BackendChoice::Auto).await {
@@ -31,8 +33,10 @@ pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), String
 async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
     let gpu = Device::wgpu_options().init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
-    let files = files("nano-rope").await;
-    let files = files.map_err(|error| format!("WebGPU was not compared, because {}", error.trim_end_matches('.')))?;
+    let files = ModelFiles::load(Method::Rope.nano_model(), None).await.map_err(|interruption| match interruption {
+        Interruption::Failed(message) => format!("WebGPU was not compared, because {}", message.trim_end_matches('.')),
+        Interruption::Stopped => "WebGPU was not compared".to_owned(),
+    })?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
     // NaN must not pass as small.
@@ -48,10 +52,10 @@ async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
     Ok((gpu, format!("it gives the CPU's answers: {times}")))
 }
 
-/// Logits of a short prompt and the milliseconds of the second of two readings: the first compiles kernels.
-async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), String> {
-    let model = files.open(device)?;
-    let ids = prompt(&model)?;
+/// Logits of a short prompt and the milliseconds of the faster of two readings; one before them compiles kernels.
+async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f64), String> {
+    let model = files.on(device)?;
+    let ids = prompt(&model).map_err(|error| error.to_string())?;
     let mut logits = read(&model, &ids, device).await?;
     let mut time = f64::INFINITY;
     for _ in 0..2 {
@@ -62,10 +66,10 @@ async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), 
     Ok((logits, time))
 }
 
-fn prompt(model: &LoadedModel) -> Result<Vec<u32>, String> {
+fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
     let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
-    let text = sample(&spec, &|text| model.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
-    let ids = model.tokenizer.prompt(&text, model.config.bos_token_id).map_err(|error| error.to_string())?;
+    let text = sample(&spec, &|text| model.tokenizer.count(text))?.prompt();
+    let ids = model.tokenizer.prompt(&text, model.config.bos_token_id)?;
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 

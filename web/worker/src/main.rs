@@ -1,41 +1,44 @@
-//! The worker: takes requests one after another and never blocks longer than one chunk of a prompt.
+//! The playground's worker, in which the models run. It carries out requests one after another and lets messages arrive after
+//! every chunk of a prompt, so that Stop takes effect.
 
-mod ask;
 mod backend;
+mod content;
 mod download;
 mod models;
+mod questions;
+mod run;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use drope_protocol::{Reply, Request};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
 
 use self::models::ModelCache;
-use crate::protocol::{Reply, Request};
+use self::run::{Interruption, Run};
 
-/// What the worker holds between two messages.
-struct Worker {
-    queue: RefCell<VecDeque<Request>>,
-    busy: Cell<bool>,
-    /// The run that may go on; any other stops at its next look.
-    current: Cell<Option<u32>>,
+/// Requests that wait, and the run that may go on.
+#[derive(Default)]
+struct Queue {
+    waiting: RefCell<VecDeque<Request>>,
+    is_busy: Cell<bool>,
+    current: Rc<Cell<Option<u32>>>,
 }
 
-/// Entry point of the worker's wasm.
-pub fn start() {
+fn main() {
     console_error_panic_hook::set_once();
-    let worker = Rc::new(Worker { queue: RefCell::default(), busy: Cell::new(false), current: Cell::new(None) });
+    let queue = Rc::new(Queue::default());
     let models = Rc::new(RefCell::new(None::<ModelCache>));
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
-        worker.current.set(request.run());
-        worker.queue.borrow_mut().push_back(request);
-        if !worker.busy.replace(true) {
-            wasm_bindgen_futures::spawn_local(drain(worker.clone(), models.clone()));
+        queue.current.set(request.run());
+        queue.waiting.borrow_mut().push_back(request);
+        if !queue.is_busy.replace(true) {
+            wasm_bindgen_futures::spawn_local(carry_out_all(queue.clone(), models.clone()));
         }
     });
     scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
@@ -45,21 +48,24 @@ pub fn start() {
 }
 
 /// Carries out requests until there are none.
-async fn drain(worker: Rc<Worker>, models: Rc<RefCell<Option<ModelCache>>>) {
+async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>) {
     loop {
-        let Some(request) = worker.queue.borrow_mut().pop_front() else { break };
+        let Some(request) = queue.waiting.borrow_mut().pop_front() else { break };
         let run = request.run();
-        // Requests come one at a time, so the models is never borrowed twice.
+        // Requests come one at a time, so the models are never borrowed twice.
         let mut held = models.take();
-        if let Err(message) = carry_out(&worker, &mut held, request).await {
-            reply(&Reply::Failed { run, message });
-        }
+        let outcome = carry_out(&queue, &mut held, request).await;
         models.replace(held);
+        match (outcome, run) {
+            (Err(Interruption::Failed(message)), _) => reply(&Reply::Failed { run, message }),
+            (Ok(()) | Err(Interruption::Stopped), Some(run)) => reply(&Reply::Finished { run }),
+            (Ok(()) | Err(Interruption::Stopped), None) => {}
+        }
     }
-    worker.busy.set(false);
+    queue.is_busy.set(false);
 }
 
-async fn carry_out(worker: &Worker, models: &mut Option<ModelCache>, request: Request) -> Result<(), String> {
+async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Request) -> Result<(), Interruption> {
     if let Request::Start { backend, base } = request {
         download::set_base(base);
         let (chosen, ready) = backend::choose(backend).await?;
@@ -67,24 +73,17 @@ async fn carry_out(worker: &Worker, models: &mut Option<ModelCache>, request: Re
         reply(&ready);
         return Ok(());
     }
-    let models = models.as_mut().ok_or("The models are not ready yet; reload the page.")?;
-    let goes_on = |run| worker.current.get() == Some(run);
+    let Some(number) = request.run() else { return Ok(()) };
+    let models = models.as_mut().ok_or_else(|| "The models are not ready yet; reload the page.".to_owned())?;
+    let run = Run::new(number, queue.current.clone());
     match request {
-        Request::Answer(asked) => {
-            ask::answer(models, asked, &|| goes_on(asked.run)).await?;
-            reply(&Reply::Finished { run: asked.run });
+        Request::Answer(comparison) => questions::answer(models, comparison, &run).await,
+        Request::Probe(comparison) => questions::probe(models, comparison, &run).await,
+        Request::Measure { question, method, trials, .. } => {
+            questions::measure(models, question, method, trials, &run).await
         }
-        Request::Look(asked) => {
-            ask::probe_heads_of_both(models, asked, &|| goes_on(asked.run)).await?;
-            reply(&Reply::Finished { run: asked.run });
-        }
-        Request::Measure { run, question, method, trials } => {
-            ask::measure(models, run, question, method, trials, &|| goes_on(run)).await?;
-            reply(&Reply::Finished { run });
-        }
-        Request::Start { .. } | Request::Stop => {}
+        Request::Start { .. } | Request::Stop => Ok(()),
     }
-    Ok(())
 }
 
 /// Sends a message to the page.
@@ -97,11 +96,6 @@ fn reply(message: &Reply) {
 
 fn scope() -> DedicatedWorkerGlobalScope {
     js_sys::global().unchecked_into()
-}
-
-/// Lets messages from the page arrive.
-async fn yield_to_messages() {
-    gloo_timers::future::TimeoutFuture::new(0).await;
 }
 
 /// Milliseconds, for durations.

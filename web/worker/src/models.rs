@@ -5,11 +5,12 @@ use std::rc::Rc;
 
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::model::Model;
-use drope_core::tokenizer::Tokenizer;
+use drope_core::generate::Flow;
+use drope_core::loaded_model::LoadedModel;
+use drope_protocol::Reply;
 
+use super::run::{Interruption, Run};
 use super::{download, reply};
-use crate::protocol::Reply;
 
 /// Loaded models and where they compute.
 pub struct ModelCache {
@@ -17,61 +18,50 @@ pub struct ModelCache {
     models: HashMap<&'static str, Rc<LoadedModel>>,
 }
 
-/// A model with what belongs to it.
-pub struct LoadedModel {
-    /// Its config.
-    pub config: Config,
-    /// Its weights.
-    pub model: Model,
-    /// Its tokenizer.
-    pub tokenizer: Tokenizer,
-}
-
 impl ModelCache {
-    /// An empty models.
+    /// No model yet.
     pub fn new(device: Device) -> Self {
         Self { device, models: HashMap::new() }
     }
 
     /// The model of that name, loaded if it is not yet.
-    pub async fn model(&mut self, name: &'static str) -> Result<Rc<LoadedModel>, String> {
+    pub async fn model(&mut self, name: &'static str, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
         if let Some(model) = self.models.get(name) {
             return Ok(model.clone());
         }
-        let files = files(name).await?;
-        let model = Rc::new(files.open(&self.device)?);
+        let files = ModelFiles::load(name, Some(run)).await?;
+        let model = Rc::new(files.on(&self.device)?);
         self.models.insert(name, model.clone());
         Ok(model)
     }
 }
 
 /// The bytes of a model folder.
-pub struct Files {
+pub struct ModelFiles {
     config: Vec<u8>,
     tokenizer: Vec<u8>,
     weights: Vec<u8>,
 }
 
-/// Loads a model folder, telling the page how far it is.
-pub async fn files(name: &str) -> Result<Files, String> {
-    let quiet = |_, _| {};
-    let config = download::file(&format!("models/{name}/config.json"), &quiet).await?;
-    let tokenizer = download::file(&format!("models/{name}/tokenizer.json"), &quiet).await?;
-    let progress = |received, total| reply(&Reply::Loading { model: name.to_owned(), received, total });
-    let weights = download::file(&format!("models/{name}/model.safetensors"), &progress).await?;
-    Ok(Files { config, tokenizer, weights })
-}
-
-impl Files {
-    /// Puts the model on a device.
-    pub fn open(&self, device: &Device) -> Result<LoadedModel, String> {
-        let open = || {
-            let config = Config::from_json(&String::from_utf8_lossy(&self.config))?;
-            let tokenizer = Tokenizer::from_json(&self.tokenizer)?;
-            tokenizer.check(config.vocab_size)?;
-            let model = Model::from_safetensors(&config, &self.weights, device)?;
-            Ok::<_, drope_core::Error>(LoadedModel { config, model, tokenizer })
+impl ModelFiles {
+    /// Loads a model folder and reports progress to the page; without a run it cannot be stopped.
+    pub async fn load(name: &str, run: Option<&Run>) -> Result<Self, Interruption> {
+        let flow = || run.map_or(Flow::Continue, Run::flow);
+        let silent = |_, _| flow();
+        let config = download::file(&format!("models/{name}/config.json"), &silent).await?;
+        let tokenizer = download::file(&format!("models/{name}/tokenizer.json"), &silent).await?;
+        let progress = |received, total| {
+            reply(&Reply::Loading { run: run.map(|run| run.number), model: name.to_owned(), received, total });
+            flow()
         };
-        open().map_err(|error| format!("The model cannot be used: {error}."))
+        let weights = download::file(&format!("models/{name}/model.safetensors"), &progress).await?;
+        Ok(Self { config, tokenizer, weights })
+    }
+
+    /// The model on a device.
+    pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
+        let config = Config::from_json(&String::from_utf8_lossy(&self.config));
+        let model = config.and_then(|config| LoadedModel::new(config, &self.tokenizer, &self.weights, device));
+        model.map_err(|error| format!("The model cannot be used: {error}."))
     }
 }

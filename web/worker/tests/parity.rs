@@ -1,6 +1,7 @@
 //! The comparisons with transformers, in a browser: on its CPU and on WebGPU.
 #![cfg(target_arch = "wasm32")]
 
+#[path = "../../../core/tests/parity/mod.rs"]
 mod parity;
 
 use burn::tensor::Device;
