@@ -30,7 +30,7 @@ pub fn all() -> Result<()> {
     let mut tally = Tally::default();
     natively(&place, &mut tally)?;
     if tools.has_wasm_clippy() {
-        tally.check("clippy on the worker", &mut clippy_on_worker(&place, &tools))?;
+        tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {
         println!("NOT RUN: clippy on the worker; the wasm toolchain here has none");
         tally.skipped += 1;
@@ -46,8 +46,8 @@ pub fn all() -> Result<()> {
 /// Formatting, lints and tests that need nothing but the compiler.
 fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
     tally.check("formatting", &mut cargo(place, &["fmt", "--all", "--check"]))?;
-    tally.check("clippy", &mut clippy(place, &NATIVE))?;
-    tally.check("clippy on the page", &mut clippy(place, &PAGE))?;
+    tally.check("clippy", &mut clippy(place))?;
+    tally.check("clippy on the page", &mut linted(test(place, &PAGE, &[])))?;
     tally.result(crate::table::check(place));
     let mut programs = vec!["--lib".to_owned(), "--bins".to_owned()];
     for name in test_programs(place)? {
@@ -65,10 +65,18 @@ fn cargo(place: &Workplace, arguments: &[&str]) -> Command {
 }
 
 /// Lints in the profile of the tests, so that build scripts and macros are compiled once.
-fn clippy(place: &Workplace, packages: &[&str]) -> Command {
+fn clippy(place: &Workplace) -> Command {
     let mut command = cargo(place, &["clippy", "--release", "--all-targets"]);
-    command.args(packages).args(["--", "-D", "warnings"]);
+    command.args(NATIVE).args(["--", "-D", "warnings"]);
     command
+}
+
+/// Builds tests with clippy in the compiler's place: `cargo clippy` would go through all dependencies once more.
+fn linted(mut tests: Command) -> Command {
+    tests.arg("--no-run").env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // As `cargo clippy -- -D warnings` passes them to the driver.
+    tests.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    tests
 }
 
 /// In release: an unoptimised Burn would have to be compiled beside the optimised one.
@@ -83,15 +91,6 @@ fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
     let mut command = tools.command("cargo");
     command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
     command.args(["test", "--release", "--no-fail-fast", "-p", "drope-worker", "--target", "wasm32-unknown-unknown"]);
-    command
-}
-
-/// Clippy in the compiler's place while the worker is built: `cargo clippy` would go through Burn once more.
-fn clippy_on_worker(place: &Workplace, tools: &Tools) -> Command {
-    let mut command = worker_tests(place, tools);
-    command.arg("--no-run").env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
-    // As `cargo clippy -- -D warnings` gives them to the driver.
-    command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     command
 }
 
