@@ -4,6 +4,7 @@
 mod attention;
 #[cfg(feature = "model")]
 mod bias;
+mod cell;
 mod head;
 #[cfg(feature = "model")]
 mod question;
@@ -16,7 +17,8 @@ pub use self::attention::{AttentionStatistics, HeadWeights, attention};
 pub use self::bias::bias_gradients;
 #[cfg(feature = "model")]
 pub use self::bias::positional_bias;
-pub use self::head::{HeadCell, HeadProbe, PARTS, entropy, mass, mean};
+pub use self::cell::HeadCell;
+pub use self::head::{HeadProbe, PARTS, entropy, mass, mean};
 #[cfg(feature = "model")]
 pub use self::question::{TokenizedSample, probe_heads};
 #[cfg(feature = "model")]

@@ -27,9 +27,9 @@ pub fn answer(method: Method, model: &str, extension: usize, spec: &Spec) -> Res
     let loaded = LoadedModel::new(config, &read("tokenizer.json")?, &read("model.safetensors")?, &Device::flex())?;
     let LoadedModel { config, tokenizer, model, .. } = &loaded;
     let spec = Spec { context: extension * config.max_position_embeddings, ..*spec };
-    let sample = sample(&spec, &|text| tokenizer.count(text))?;
+    let sample = sample(&spec, tokenizer)?;
     let positions = method.positions(config, extension as f64)?;
-    let tokenized = TokenizedSample::new(&sample, tokenizer, config.bos_token_id)?;
+    let tokenized = TokenizedSample::new(&sample, tokenizer)?;
     let heads = pollster::block_on(probe_heads(model, config, &positions, &tokenized, async |_| Flow::Continue))?;
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
@@ -42,7 +42,7 @@ pub fn answer(method: Method, model: &str, extension: usize, spec: &Spec) -> Res
         temperature: 0.0,
         seed: 0,
     };
-    let prompt = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
+    let prompt = tokenizer.prompt(&sample.prompt())?;
     let ids = pollster::block_on(generate(model, config, &positions, &prompt, &options, async |_| Flow::Continue))?;
     let text = tokenizer.decode(&ids)?;
     Ok(NativeAnswer {

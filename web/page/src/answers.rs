@@ -1,7 +1,6 @@
 //! The two columns.
 
 use drope_core::positions::Method;
-use drope_protocol::Described;
 use leptos::prelude::*;
 
 use super::controls::Choice;
@@ -50,7 +49,7 @@ fn Column(state: State, column: usize) -> impl IntoView {
                     answer.set(Answer::default());
                     method.set(chosen);
                 } />
-            <p class="explain">{move || method.get().explanation()}</p>
+            <p class="explain">{move || method.get().info().explanation}</p>
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
             <p class="answer" id=["left-answer", "right-answer"][column]>
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}

@@ -3,7 +3,6 @@
 use drope_core::positions::Method;
 use drope_core::results::Cell;
 use drope_core::stats::wilson;
-use drope_protocol::Described;
 use leptos::prelude::*;
 
 use super::results::{UNEVEN, committed, find, interval, leaders, papers_drope, percent};

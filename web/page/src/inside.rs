@@ -1,7 +1,6 @@
 //! What attention does with the question: how much of it each head gives the needle, and how it spreads along the text.
 
 use drope_core::probe::HeadProbe;
-use drope_protocol::Described;
 use leptos::prelude::*;
 
 use super::runs::{probe, stop};

@@ -3,7 +3,6 @@
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::results::{Cell, ResultCell, current};
-use drope_protocol::Described;
 
 use super::state::{CellKey, EXTENSIONS};
 
@@ -36,7 +35,7 @@ fn cells(file: &str) -> Vec<Cell> {
 }
 
 fn shown(cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
-    let is_shown = |cell: &Cell| cell.is_standard() && cell.method.nano_model() == cell.model;
+    let is_shown = |cell: &Cell| cell.is_standard() && cell.method.info().nano_model == cell.model;
     // A test makes sure that the files hold one state of each model.
     current(cells.into_iter().filter(is_shown), |_| None)
 }

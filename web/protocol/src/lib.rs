@@ -1,10 +1,8 @@
 //! Messages between the page and the worker, as JSON strings.
 
-mod described;
 mod reply;
 mod request;
 
-pub use described::Described;
 pub use reply::Reply;
 pub use request::{BackendChoice, Comparison, Question, Request};
 

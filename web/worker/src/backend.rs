@@ -6,7 +6,7 @@ use drope_core::loaded_model::LoadedModel;
 use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
-use drope_protocol::{BackendChoice, Described, Reply};
+use drope_protocol::{BackendChoice, Reply};
 
 use super::models::{ModelCache, ModelFiles};
 use super::now;
@@ -33,10 +33,13 @@ pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), Interr
 async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
     let gpu = Device::wgpu_options().init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
-    let files = ModelFiles::load(Method::Rope.nano_model(), None).await.map_err(|interruption| match interruption {
-        Interruption::Failed(message) => format!("WebGPU was not compared, because {}", message.trim_end_matches('.')),
-        Interruption::Stopped => "WebGPU was not compared".to_owned(),
-    })?;
+    let files =
+        ModelFiles::load(Method::Rope.info().nano_model, None).await.map_err(|interruption| match interruption {
+            Interruption::Failed(message) => {
+                format!("WebGPU was not compared, because {}", message.trim_end_matches('.'))
+            }
+            Interruption::Stopped => "WebGPU was not compared".to_owned(),
+        })?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
     // NaN must not pass as small.
@@ -68,8 +71,8 @@ async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f
 
 fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
     let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
-    let text = sample(&spec, &|text| model.tokenizer.count(text))?.prompt();
-    let ids = model.tokenizer.prompt(&text, model.config.bos_token_id)?;
+    let text = sample(&spec, &model.tokenizer)?.prompt();
+    let ids = model.tokenizer.prompt(&text)?;
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 

@@ -7,7 +7,7 @@ use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
-use drope_protocol::{Comparison, Described, Question, Reply};
+use drope_protocol::{Comparison, Question, Reply};
 
 use super::models::ModelCache;
 use super::run::{Interruption, Run};
@@ -22,7 +22,7 @@ pub async fn answer(
     for (column, method) in methods.into_iter().enumerate() {
         let (model, positions) = load(models, method, question.extension, run).await?;
         let sample = draw(&model, question, Some(depth))?;
-        let prompt = model.tokenizer.prompt(&sample.prompt(), model.config.bos_token_id)?;
+        let prompt = model.tokenizer.prompt(&sample.prompt())?;
         if column == 0 {
             reply(&asked(run, &model, &sample, prompt.len()));
         }
@@ -65,7 +65,7 @@ pub async fn probe(
     for (column, method) in methods.into_iter().enumerate() {
         let (model, positions) = load(models, method, question.extension, run).await?;
         let sample = draw(&model, question, Some(depth))?;
-        let tokenized = TokenizedSample::new(&sample, &model.tokenizer, model.config.bos_token_id)?;
+        let tokenized = TokenizedSample::new(&sample, &model.tokenizer)?;
         if column == 0 {
             reply(&asked(run, &model, &sample, tokenized.ids.len()));
         }
@@ -94,7 +94,7 @@ pub async fn measure(
     let mut correct = 0;
     for trial in 0..trials {
         let sample = draw(&model, Question { seed: question.seed + trial as u64, ..question }, None)?;
-        let prompt = model.tokenizer.prompt(&sample.prompt(), model.config.bos_token_id)?;
+        let prompt = model.tokenizer.prompt(&sample.prompt())?;
         let observe = async |_| run.yield_to_messages().await;
         let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
         run.check()?;
@@ -110,7 +110,7 @@ async fn load(
     extension: usize,
     run: &Run,
 ) -> Result<(Rc<LoadedModel>, Positions), Interruption> {
-    let model = models.model(method.nano_model(), run).await?;
+    let model = models.model(method.info().nano_model, run).await?;
     let positions = method.positions(&model.config, extension as f64)?;
     Ok((model, positions))
 }
@@ -118,7 +118,7 @@ async fn load(
 fn draw(model: &LoadedModel, question: Question, depth: Option<f64>) -> Result<Sample, Interruption> {
     let context = question.extension * model.config.max_position_embeddings;
     let spec = Spec { depth, ..Spec::new(question.task, question.values, context, question.seed) };
-    Ok(sample(&spec, &|text| model.tokenizer.count(text))?)
+    Ok(sample(&spec, &model.tokenizer)?)
 }
 
 /// The question as the page shows it.
