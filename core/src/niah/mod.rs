@@ -1,10 +1,12 @@
 //! Needle-in-a-haystack tasks: RULER's (Hsieh et al. 2024, arXiv 2404.06654) in its words and those of the DroPE paper, and
 //! the passkey of Wang et al. (2024, arXiv 2404.12224).
 
+#[cfg(feature = "model")]
 mod draw;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "model")]
 pub use self::draw::{Sinks, Spec, sample};
 use crate::language::{Values, list, passkey};
 use crate::names::named;

@@ -2,6 +2,7 @@
 //! reading ([`ResultCell`]), and one rule says which of two results for the same cell counts ([`current`]).
 
 mod current;
+#[cfg(feature = "model")]
 mod fingerprint;
 mod retrieval;
 mod shard;
@@ -9,6 +10,7 @@ mod shard;
 use serde::Serialize;
 
 pub use self::current::current;
+#[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
