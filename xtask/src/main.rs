@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod gpu;
 mod page;
 mod shell;
 mod table;
@@ -32,6 +33,8 @@ enum Task {
     },
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test,
+    /// Build `core` for GPUs and compare it with the CPU, on Vulkan in software and on an NVIDIA card if there is one.
+    Gpu,
     /// Write the results table of the README from docs/results/niah.json.
     Table,
 }
@@ -40,6 +43,7 @@ fn main() {
     let result = match Cli::parse().task {
         Task::Play { port, open } => page::play(port, open),
         Task::Test => test::all(),
+        Task::Gpu => gpu::compare(),
         Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {

@@ -9,9 +9,12 @@ use crate::page::{build, target_dir};
 use crate::shell::tee;
 use crate::tools::Tools;
 
+/// Always the same packages together: cargo joins their features, and another set would compile Burn again.
+pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+
 /// What ran so far.
 #[derive(Default)]
-struct Tally {
+pub struct Tally {
     passed: usize,
     failed: usize,
     skipped: usize,
@@ -27,8 +30,6 @@ pub fn all() -> Result<()> {
         command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place)).args(arguments);
         command
     };
-    // Always the same packages together: cargo joins their features, and another set would compile Burn again.
-    let native = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
     let clippy = |packages: &[&str], more: &[&str]| {
         let mut command = cargo(&["clippy", "--release", "--all-targets"]);
         command.args(packages).args(more).args(["--", "-D", "warnings"]);
@@ -37,16 +38,15 @@ pub fn all() -> Result<()> {
     // One profile for everything, for the same reason.
     let test = |more: &[&str]| {
         let mut command = cargo(&["test", "--release", "--no-fail-fast"]);
-        command.args(native).args(more);
+        command.args(NATIVE).args(more);
         command
     };
     tally.check("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
-    tally.check("clippy", &mut clippy(&native, &[]))?;
+    tally.check("clippy", &mut clippy(&NATIVE, &[]))?;
     if tools.has_wasm_clippy() {
         tally.check("clippy on wasm", &mut clippy(&["-p", "drope-web"], &["--target", "wasm32-unknown-unknown"]))?;
     } else {
-        println!("NOT RUN: clippy on the web crate; the wasm toolchain here has none");
-        tally.skipped += 1;
+        tally.not_run("clippy on the web crate; the wasm toolchain here has none");
     }
     match crate::table::check(&place) {
         Ok(()) => tally.passed += 1,
@@ -78,11 +78,7 @@ pub fn all() -> Result<()> {
     // One browser at a time: each of them runs a whole WebGPU in software.
     let crossing = ["--test", "browser", "--test", "transformers", "--", "--test-threads", "1", "--nocapture"];
     tally.tests("across crates, browser included", &mut test(&crossing))?;
-    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
-    if tally.failed > 0 {
-        bail!("{} checks failed", tally.failed);
-    }
-    Ok(())
+    tally.finish()
 }
 
 /// Test programs of the crates that need nothing but themselves, all that there are.
@@ -110,7 +106,7 @@ impl Tally {
     }
 
     /// A step that prints cargo's closing lines, `test result: ok. 3 passed; 0 failed; …`.
-    fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
+    pub fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
         println!("== {name}");
         let (is_ok, output) = tee(command)?;
         let (passed, failed) = counts(&output);
@@ -119,6 +115,21 @@ impl Tally {
         self.skipped += not_run;
         // A step that breaks before it counts has failed, and so has one that ran nothing.
         self.failed += if (!is_ok || passed == 0) && failed == 0 { 1 } else { failed };
+        Ok(())
+    }
+
+    /// A step that this machine has not the means for.
+    pub fn not_run(&mut self, what: &str) {
+        println!("NOT RUN: {what}");
+        self.skipped += 1;
+    }
+
+    /// The closing line; an error if anything failed.
+    pub fn finish(&self) -> Result<()> {
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
+        if self.failed > 0 {
+            bail!("{} checks failed", self.failed);
+        }
         Ok(())
     }
 }
