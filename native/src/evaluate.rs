@@ -246,8 +246,8 @@ async fn run_trial(reader: &Reader, question: &Question, seed: u64) -> Result<Sc
         }
         None => None,
     };
-    let sample = niah::sample(&Spec { seed, sinks, ..*spec }, &|text| reader.tokenizer.count(text))?;
-    let prompt = reader.tokenizer.prompt(&sample.prompt(), reader.config.bos_token_id)?;
+    let sample = niah::sample(&Spec { seed, sinks, ..*spec }, &reader.tokenizer)?;
+    let prompt = reader.tokenizer.prompt(&sample.prompt())?;
     if let Some(word) = reader.tokenizer.unknown_word(&sample.question)? {
         bail!(
             "the tokenizer of {} does not know {word:?}, which the task {} needs; use a model trained with its words",

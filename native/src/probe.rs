@@ -122,8 +122,8 @@ fn question(
 ) -> Result<TokenizedSample> {
     let context = extension * config.max_position_embeddings;
     let spec = Spec::new(TASK, Values::Numbers, context, sweep.seed.wrapping_add(trial as u64));
-    let sample = niah::sample(&spec, &|text| tokenizer.count(text))?;
-    Ok(TokenizedSample::new(&sample, tokenizer, config.bos_token_id)?)
+    let sample = niah::sample(&spec, tokenizer)?;
+    Ok(TokenizedSample::new(&sample, tokenizer)?)
 }
 
 /// Norms of the gradients of both positional biases for each layer, of random weights and documents.

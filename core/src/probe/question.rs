@@ -27,13 +27,15 @@ impl TokenizedSample {
     ///
     /// # Errors
     /// If the tokenizer fails.
-    pub fn new(sample: &Sample, tokenizer: &Tokenizer, bos_token_id: Option<u32>) -> Result<Self> {
-        let ids = tokenizer.prompt(&sample.prompt(), bos_token_id)?;
-        let start = usize::from(bos_token_id.is_some());
+    pub fn new(sample: &Sample, tokenizer: &Tokenizer) -> Result<Self> {
+        let (ids, spans) = tokenizer.prompt_with_spans(&sample.prompt())?;
+        // Added tokens stand for no bytes.
+        let start = spans.iter().take_while(|span| span.is_empty()).count();
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
         for sentence in &sample.haystack {
             sentence.join(&mut text);
-            let to = start + tokenizer.count(&text);
+            // A token belongs to the sentence that its last byte is in.
+            let to = from + spans[from..].partition_point(|span| span.end <= text.len());
             sentences.push((from..to, sentence.kind));
             from = to;
         }

@@ -117,6 +117,7 @@ fn new_config(shape: &Shape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
         eos_token_ids: Vec::new(),
+        other: serde_json::Map::new(),
     }
 }
 
