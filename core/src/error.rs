@@ -23,6 +23,9 @@ pub enum Error {
         /// What there is.
         found: String,
     },
+    /// A results file is not a list, or a result cannot be written as JSON.
+    #[error("the results cannot be written ({0}); choose another file")]
+    Results(String),
     /// The texts of a cell are not each there once.
     #[error("{cell}: found the texts {found}; merge needs each of them once")]
     Texts {
@@ -139,6 +142,16 @@ pub enum Error {
         name: String,
         /// The names there are.
         choices: String,
+    },
+    /// A tokenizer with which documents of one length cannot be drawn.
+    #[error(
+        "no document of exactly {length} tokens can be made for step {step}; mend the recipe's [documents] and [curriculum], or use another tokenizer"
+    )]
+    NoDocument {
+        /// Tokens of the documents of the step.
+        length: usize,
+        /// The update.
+        step: usize,
     },
     /// A tensor could not be read back from the device.
     #[error("the device failed while computing: {0}")]

@@ -90,8 +90,8 @@ proptest! {
     #[test]
     fn training_documents_stay_within_their_length(length in 32usize..=256, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let document = training_document(&mut rng, length, &DocumentMix::default(), 1, &encode);
-        prop_assert!(document.ids.len() <= length && document.ids.len() == document.weights.len());
+        let document = training_document(&mut rng, length, &DocumentMix::default(), Some(1), &encode);
+        prop_assert!(document.ids.len() <= length && document.ids.len() == document.loss_weights.len());
         prop_assert!(document.ids.len() + 3 >= length, "{} of {length}", document.ids.len());
     }
 
@@ -99,21 +99,21 @@ proptest! {
     fn only_prose_is_counted_more_than_once(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { max_copies: 8.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, 256, &mix, 1, &encode);
-        prop_assert_eq!(document.copies.len(), document.ids.len());
-        for (at, (&copies, &weight)) in document.copies.iter().zip(&document.weights).enumerate() {
-            prop_assert!((1.0..=15.0).contains(&copies), "{copies} copies");
-            prop_assert!(copies == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
+        let document = training_document(&mut rng, 256, &mix, Some(1), &encode);
+        prop_assert_eq!(document.multiplicity.len(), document.ids.len());
+        for (at, (&multiplicity, &weight)) in document.multiplicity.iter().zip(&document.loss_weights).enumerate() {
+            prop_assert!((1.0..=15.0).contains(&multiplicity), "multiplicity {multiplicity}");
+            prop_assert!(multiplicity == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
         }
-        let plain = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
-        prop_assert!(plain.copies.iter().all(|&copies| copies == 1.0));
+        let plain = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
+        prop_assert!(plain.multiplicity.iter().all(|&multiplicity| multiplicity == 1.0));
     }
 
     #[test]
     fn values_of_one_key_are_listed_in_the_order_of_the_text(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { multi_value: 1.0, multi_query: 0.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, 256, &mix, 1, &encode);
+        let document = training_document(&mut rng, 256, &mix, Some(1), &encode);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         for question in text.split("What are all").skip(1) {
             let key = question.split_whitespace().find(|word| word.contains('-')).unwrap();
@@ -144,7 +144,7 @@ proptest! {
     fn documents_with_pass_keys_are_whole_and_ask_for_them(length in 64usize..=256, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { passkey: 1.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, length, &mix, 1, &encode);
+        let document = training_document(&mut rng, length, &mix, Some(1), &encode);
         prop_assert_eq!(document.ids.len(), length);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         let (haystack, answer) = text.split_once(passkey::QUESTION).unwrap();
@@ -169,7 +169,7 @@ fn training_never_meets_keys_of_evaluation() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let mut seen = 0;
     for _ in 0..300 {
-        let document = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
+        let document = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         for word in text.split(|c: char| !(c.is_alphabetic() || c == '-')).filter(|word| word.contains('-')) {
             assert!(!evaluation.contains(word), "{word} is a key of evaluation");

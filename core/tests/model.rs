@@ -331,16 +331,16 @@ fn a_temperature_for_each_head_is_fitted_and_read_back() {
     let case = case("drope");
     let config = case.config();
     let model = case.model(&device).no_grad();
-    let batch = Batch { ids: case.ids(), weights: vec![1.0; 40], copies: Vec::new(), rows: 1, length: 40 };
+    let batch = Batch::plain(case.ids(), 40);
     let mut fit = HeadScaleFit::new(&config, 1.1, &device);
     let mut optimizer = HeadScaleFit::optimizer();
     let mut curve = Vec::new();
     for _ in 0..40 {
         let loss;
-        (fit, loss) = fit.step(&mut optimizer, &model, &batch, &Positions::none(), 0.05).unwrap();
+        (fit, loss) = block_on(fit.step(&mut optimizer, &model, &batch, &Positions::none(), 0.05)).unwrap();
         curve.push(loss);
     }
-    let scales = fit.values();
+    let scales = block_on(fit.values()).unwrap();
     assert!(curve[39] < curve[0] - 0.01, "{curve:?}");
     assert!(scales.iter().flatten().all(|&scale| scale >= 1.0) && scales.iter().flatten().any(|&scale| scale > 1.2));
     // A reader of the config computes the loss that the fit ended with.
@@ -348,7 +348,7 @@ fn a_temperature_for_each_head_is_fitted_and_read_back() {
     let fitted = Config::from_json(&fitted.to_json()).unwrap();
     let at = |factor| Method::Drope.positions(&fitted, factor).unwrap();
     assert_eq!((at(1.0).head_scales, at(4.0).head_scales), (vec![vec![1.0; 4]; 2], scales));
-    let (_, end) = fit.step(&mut optimizer, &model, &batch, &Positions::none(), 0.0).unwrap();
+    let (_, end) = block_on(fit.step(&mut optimizer, &model, &batch, &Positions::none(), 0.0)).unwrap();
     let losses = block_on(drope_core::perplexity::token_losses(&model, &fitted, &at(4.0), &case.ids())).unwrap();
     let mean = losses.iter().map(|&loss| f64::from(loss)).sum::<f64>() / 39.0;
     assert!((mean - end).abs() < 1e-4, "{mean} {end}");

@@ -34,7 +34,7 @@ fn distance_from_uniform(model: &Model, ids: &[u32], positions: &Positions, devi
 
 /// Of the bias towards the token before, all layers together.
 fn gradient_of_queries_and_keys(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f64 {
-    let norms = bias_gradients(model, 2, &ids_tensor(ids, device), positions, 1);
+    let norms = block_on(bias_gradients(model, 2, &ids_tensor(ids, device), positions, 1)).unwrap();
     norms.iter().map(|norm| norm * norm).sum::<f64>().sqrt()
 }
 

@@ -1,21 +1,25 @@
-//! `core inspect`: what a model is, and what a method does to its frequencies.
+//! `core inspect`: the config of a model, its size, and its frequencies under a method.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use drope_core::config::Config;
+use drope_core::loaded_model::{TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::positions::{Encoding, Method, Positions};
 use safetensors::SafeTensors;
 
-use crate::files;
+use crate::model_folder;
 
 /// Prints the config, the number of parameters and the effective frequencies.
 pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positions, factor: f64) -> Result<()> {
-    let bytes = files::read(&folder.join("model.safetensors"))?;
+    let bytes = model_folder::weights(folder)?;
     let weights = SafeTensors::deserialize(&bytes)
-        .with_context(|| format!("{}/model.safetensors is damaged; copy it again", folder.display()))?;
+        .with_context(|| format!("{} is damaged; copy it again", folder.join(WEIGHTS_FILE).display()))?;
     let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
     print!("{}", config.to_json());
+    if folder.join(TOKENIZER_FILE).exists() {
+        println!("fingerprint in results: {}", model_folder::fingerprint(folder, method)?);
+    }
     println!("parameters: {parameters}");
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
     println!("logit scale β: {}", positions.logit_scale);

@@ -2,13 +2,21 @@
 
 #[cfg(feature = "statistics")]
 mod cell;
+#[cfg(feature = "statistics")]
+mod compare;
+#[cfg(feature = "statistics")]
+mod shards;
 
 use std::ops::Range;
 
 use burn::tensor::activation::log_softmax;
 
 #[cfg(feature = "statistics")]
-pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge};
+pub use self::cell::{PARTS, PerplexityCell, TextLoss, synthetic_source};
+#[cfg(feature = "statistics")]
+pub use self::compare::excess;
+#[cfg(feature = "statistics")]
+pub use self::shards::merge;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;

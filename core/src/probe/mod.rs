@@ -2,6 +2,7 @@
 
 mod attention;
 mod bias;
+mod cell;
 mod head;
 mod question;
 mod spread;
@@ -10,6 +11,7 @@ pub use self::attention::{AttentionStatistics, HeadWeights, attention};
 #[cfg(feature = "train")]
 pub use self::bias::bias_gradients;
 pub use self::bias::positional_bias;
-pub use self::head::{HeadCell, HeadProbe, PARTS, entropy, mass, mean};
+pub use self::cell::HeadCell;
+pub use self::head::{HeadProbe, PARTS, entropy, mass, mean};
 pub use self::question::{TokenizedSample, probe_heads};
 pub use self::spread::prefix_spread;

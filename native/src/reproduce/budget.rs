@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::context::{Ask, EXTENSIONS, ReportContext};
 use super::report::{Section, apart, at, by_length, percent, perplexity, summaries, table, within_two_percent};
-use crate::recipe::{Drop, Dropped, Recipe};
+use crate::recipe::{DropSettings, Dropped, Recipe};
 
 /// Of nano-rope's 16 frequencies the first nine are above.
 const CUT: f64 = 0.0075;
@@ -99,7 +99,10 @@ pub fn section(context: &ReportContext) -> Result<Option<Section>> {
 
 /// The recipe that drops so much, with so many copies.
 fn with(recipe: &Recipe, positions: Dropped, max_copies: f64) -> Recipe {
-    let drop =
-        recipe.drop.clone().map(|drop| Drop { positions, cut: (positions == Dropped::Low).then_some(CUT), ..drop });
+    let drop = recipe.drop.clone().map(|drop| DropSettings {
+        positions,
+        cut: (positions == Dropped::Low).then_some(CUT),
+        ..drop
+    });
     Recipe { drop, documents: DocumentMix { max_copies, ..recipe.documents.clone() }, ..recipe.clone() }
 }

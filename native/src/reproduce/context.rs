@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use drope_core::config::Config;
 use drope_core::language::Values;
+use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
@@ -62,7 +63,7 @@ impl<'a> ReportContext<'a> {
     /// The folder of a model: one of those to begin with, or one that this run trained.
     pub fn model(&self, name: &str) -> Option<PathBuf> {
         let folders = [self.options.models.join(name), self.own(name)];
-        folders.into_iter().find(|folder| folder.join("model.safetensors").exists())
+        folders.into_iter().find(|folder| folder.join(WEIGHTS_FILE).exists())
     }
 
     /// Where this run puts a model.
@@ -90,6 +91,7 @@ impl<'a> ReportContext<'a> {
             cut,
             json: Some(self.data(json)),
             device: self.options.device,
+            threads: self.options.threads,
         }
     }
 
@@ -112,7 +114,6 @@ impl<'a> ReportContext<'a> {
             filler: None,
             sinks: ask.sinks,
             heads: ask.heads.clone(),
-            threads: self.options.threads,
         })
     }
 
@@ -140,7 +141,7 @@ impl<'a> ReportContext<'a> {
                 return Ok(known.into_iter().filter(is_asked).collect());
             }
         };
-        perplexity::run(&perplexity::PerplexityArgs {
+        perplexity::perplexities(&perplexity::PerplexityArgs {
             sweep: self.sweep(folder, method, extensions.to_vec(), cut, file),
             stride: None,
             text: None,
@@ -204,14 +205,14 @@ impl<'a> ReportContext<'a> {
         name: &str,
         recipe: &Recipe,
         until: Option<usize>,
-        train: impl Fn(&train::Options) -> Result<()>,
+        train: impl Fn(&train::TrainOptions) -> Result<()>,
     ) -> Result<PathBuf> {
         if let Some(folder) = self.model(name) {
             return Ok(folder);
         }
         let out = self.own(name);
         println!("training {name}");
-        train(&train::Options {
+        train(&train::TrainOptions {
             recipe,
             out: &out,
             resume: train::unfinished(&out)?.is_some(),

@@ -31,7 +31,7 @@ pub fn section(context: &ReportContext) -> Result<Option<Section>> {
         }
         for run in 0..runs as u64 {
             let model = Model::random(&config, run, &device);
-            let ids = probe::document(&config, &tokenizer, SEED + run);
+            let ids = probe::document(&tokenizer, SEED + run);
             let ids = token_ids(&ids, [1, ids.len()], &device);
             for (sum, hidden) in sums[2].iter_mut().zip(model.capture(ids, positions, None).hidden) {
                 *sum += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / runs as f64;

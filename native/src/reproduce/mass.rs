@@ -28,7 +28,7 @@ pub fn section(context: &ReportContext) -> Result<Option<Section>> {
         let Some(folder) = context.model(model) else { continue };
         let trials = if context.is_quick() { 15 } else { 50 };
         let sweep = context.sweep(folder, method, extensions.clone(), None, "probe.json");
-        let cells = probe::run(&probe::ProbeArgs { sweep, trials, gradients: 0 })?;
+        let cells = probe::probe(&probe::ProbeArgs { sweep, trials, gradients: 0 })?;
         // The head that probes up the needle within the context is followed to longer texts.
         let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
         let best = at(1).max_by(|a, b| a.probe.needle_of_question.total_cmp(&b.probe.needle_of_question));

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
@@ -112,12 +113,12 @@ fn fitted(context: &ReportContext, from: &Path, name: &str, kind: Kind) -> Resul
         return Ok(());
     }
     let out = context.own(name);
-    for file in ["config.json", "tokenizer.json"] {
+    for file in [CONFIG_FILE, TOKENIZER_FILE] {
         files::write(&out.join(file), &files::read(&from.join(file))?)?;
     }
     // The weights come last: a folder with weights is done.
-    files::write(&out.join("unfitted.safetensors"), &files::read(&from.join("model.safetensors"))?)?;
+    files::write(&out.join("unfitted.safetensors"), &files::read(&from.join(WEIGHTS_FILE))?)?;
     let config = fit_scale::fit(from, kind, 16, 1, context.device())?;
     model_folder::save_config(&out, &config)?;
-    Ok(std::fs::rename(out.join("unfitted.safetensors"), out.join("model.safetensors"))?)
+    Ok(std::fs::rename(out.join("unfitted.safetensors"), out.join(WEIGHTS_FILE))?)
 }

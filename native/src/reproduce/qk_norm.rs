@@ -26,7 +26,7 @@ pub fn section(context: &ReportContext) -> Result<Option<Section>> {
             let name = format!("qk-norm-{norm}-{rate}");
             let mut recipe = context.recipe("reproduction/qk-norm.toml")?;
             recipe.schedule.peak = peak;
-            recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = attention_type;
+            recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = Some(attention_type);
             context.recalibrated(&name, &recipe, &from)?;
             let curve = context.curve(&name);
             lines.push(Series {

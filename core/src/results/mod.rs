@@ -1,0 +1,123 @@
+//! Results files: JSON lists of cells, one a line. Retrieval, perplexity and probe cells share what identifies a
+//! reading ([`ResultCell`]), and one rule says which of two results for the same cell counts ([`current`]).
+
+mod current;
+mod fingerprint;
+mod retrieval;
+mod shard;
+
+use serde::Serialize;
+
+pub use self::current::current;
+pub use self::fingerprint::fingerprint;
+pub use self::retrieval::Cell;
+pub use self::shard::{Shard, merge};
+use crate::error::{Error, Result};
+use crate::positions::Method;
+
+/// Seed of the questions and texts of every published result.
+pub const SEED: u64 = 20_000;
+
+/// What was read, and how: the part that all kinds of cells share.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading<'a> {
+    /// Name of the model's folder.
+    pub model: &'a str,
+    /// Position method.
+    pub method: Method,
+    /// Extension factor s.
+    pub extension: usize,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own.
+    pub beta_given: bool,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    pub cut: Option<f64>,
+    /// The heads that DoPE treats.
+    pub heads: Option<&'a str>,
+    /// Hash of the model; empty in results from before there was one.
+    pub fingerprint: &'a str,
+}
+
+impl Reading<'_> {
+    /// Whether the model was read as its config says: no temperature and no cut of the command line.
+    pub fn is_standard(&self) -> bool {
+        !self.beta_given && self.cut.is_none()
+    }
+
+    /// What was asked for on the command line. The fingerprint and the model's own temperature follow from the model: they
+    /// change when it is trained or fitted anew.
+    fn asked(self) -> Self {
+        Self { fingerprint: "", beta: if self.beta_given { self.beta } else { 1.0 }, ..self }
+    }
+}
+
+/// One result in a results file.
+pub trait ResultCell {
+    /// What was read, and how.
+    fn reading(&self) -> Reading<'_>;
+
+    /// Whether both are about the same question, whatever read it and however many samples of it were measured.
+    fn same_question(&self, other: &Self) -> bool;
+
+    /// Questions or texts that were measured.
+    fn questions(&self) -> usize;
+
+    /// Whether a table may show it without a remark: the standard questions, all of them, in the standard filler and at
+    /// random depths, read as the model's config says.
+    fn is_standard(&self) -> bool;
+
+    /// Whether both stand in the same place of a table: the same question to the same reading. They may differ in the
+    /// fingerprint, in what follows from the model, and in the number of samples.
+    fn same_place(&self, other: &Self) -> bool {
+        self.reading().asked() == other.reading().asked() && self.same_question(other)
+    }
+
+    /// Whether both are results of the same measurement: the same question to the same reading of the same model.
+    fn same_measurement(&self, other: &Self) -> bool {
+        self.reading() == other.reading() && self.same_question(other)
+    }
+}
+
+/// The text of a results file: a JSON list, one cell a line.
+///
+/// # Errors
+/// If a cell cannot be written as JSON.
+pub fn to_json<T: Serialize>(cells: &[T]) -> Result<String> {
+    append("", cells)
+}
+
+/// The text of a results file with cells added after those of `text`, which stay as they are to the last digit; an empty
+/// text is a file without cells.
+///
+/// # Errors
+/// If the text is not a list, or a cell cannot be written as JSON.
+pub fn append<T: Serialize>(text: &str, cells: &[T]) -> Result<String> {
+    let fail = |reason: &str| Error::Results(reason.to_owned());
+    let held = match text.trim() {
+        "" => "",
+        list => {
+            list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).ok_or_else(|| fail("not a list"))?.trim()
+        }
+    };
+    let mut lines = if held.is_empty() { vec![] } else { vec![held.to_owned()] };
+    for cell in cells {
+        lines.push(serde_json::to_string(cell).map_err(|error| fail(&error.to_string()))?);
+    }
+    Ok(format!("[\n{}\n]\n", lines.join(",\n")))
+}
+
+/// In steps of 1e-9: short enough that a file read and written again is the same file.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1e9).round() / 1e9
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+pub(crate) fn is_false(flag: &bool) -> bool {
+    !*flag
+}

@@ -1,0 +1,144 @@
+//! Retrieval: what `core eval niah` writes, and the page and the README's table read.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Reading, ResultCell, SEED, Shard, is_false, is_zero, rounded};
+use crate::language::Values;
+use crate::niah::{Filler, Task};
+use crate::positions::Method;
+use crate::stats::wilson;
+
+/// One cell of a retrieval table: a model read with a method, on a task, at a length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Name of the model's folder.
+    pub model: String,
+    /// Position method.
+    pub method: Method,
+    /// Task.
+    pub task: Task,
+    /// Kind of values.
+    pub values: Values,
+    /// s.
+    pub extension: usize,
+    /// s·C tokens: prompt and answer.
+    pub context: usize,
+    /// Questions asked.
+    pub trials: usize,
+    /// Exact matches.
+    pub correct: usize,
+    /// Share of exact matches.
+    pub accuracy: f64,
+    /// RULER's score, 0 to 1.
+    pub string_match: f64,
+    /// Wilson's interval of the accuracy.
+    pub ci95: [f64; 2],
+    /// Seed of the questions.
+    pub seed: u64,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beta_given: bool,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
+    /// Where the queried needle was put, if not at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f64>,
+    /// What the needles were hidden in, if not what the task's authors use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<Filler>,
+    /// Attention-sink tokens after each queried needle.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sinks: usize,
+    /// The heads that DoPE treats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heads: Option<String>,
+    /// Hash of the model and of what its config says ([`LoadedModel::fingerprint`]); empty in results from before there was one.
+    ///
+    /// [`LoadedModel::fingerprint`]: crate::loaded_model::LoadedModel::fingerprint
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
+    /// Which of the questions were asked, if not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+}
+
+impl ResultCell for Cell {
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            model: &self.model,
+            method: self.method,
+            extension: self.extension,
+            beta: self.beta,
+            beta_given: self.beta_given,
+            cut: self.cut,
+            heads: self.heads.as_deref(),
+            fingerprint: &self.fingerprint,
+        }
+    }
+
+    fn same_question(&self, other: &Self) -> bool {
+        let question = |cell: &Self| {
+            let Self { task, values, context, seed, depth, filler, sinks, .. } = *cell;
+            (task, values, context, seed, depth, filler, sinks)
+        };
+        question(self) == question(other)
+    }
+
+    fn questions(&self) -> usize {
+        self.trials
+    }
+
+    fn is_standard(&self) -> bool {
+        let is_usual_question = (self.seed, self.depth, self.filler, self.sinks) == (SEED, None, None, 0);
+        is_usual_question && self.shard.is_none() && self.reading().is_standard()
+    }
+}
+
+impl Cell {
+    /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
+    /// matches of all questions.
+    #[must_use]
+    pub fn scored(self, matched: f64) -> Self {
+        let trials = self.trials.max(1) as f64;
+        Self {
+            accuracy: self.correct as f64 / trials,
+            ci95: wilson(self.correct, self.trials).map(rounded),
+            // In fixed steps, so that the order of summing leaves no trace.
+            string_match: (matched * 1e6).round() / 1e6 / trials,
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+impl Cell {
+    /// A cell without questions, for tests.
+    pub(super) fn example() -> Self {
+        Self {
+            model: "m".into(),
+            method: Method::Drope,
+            task: Task::Single,
+            values: Values::Words,
+            extension: 2,
+            context: 512,
+            trials: 0,
+            correct: 0,
+            accuracy: 0.0,
+            string_match: 0.0,
+            ci95: [0.0, 0.0],
+            seed: SEED,
+            beta: 1.0,
+            beta_given: false,
+            cut: None,
+            depth: None,
+            filler: None,
+            sinks: 0,
+            heads: None,
+            fingerprint: String::new(),
+            shard: None,
+        }
+    }
+}
