@@ -210,6 +210,8 @@ if __name__ == "__main__":
     make("ntk", "ntk")
     make("drope", "drope")
     make("p-drope", "p-drope", drop_below=2 * math.pi / CONTEXT)
+    # 10000^(-2m/16): 6 of 8 pairs are kept, down to 10000^(-10/16) = 0.00316.
+    make("p-rope", "p-rope", drop_below=0.002)
     make("rope-qk-norm", "rope", norms=("q", "k"), extra={"attention_type": "qk_norm_rope"})
     make("drope-qk-norm", "drope", norms=("q", "k"), extra={"attention_type": "qk_norm_nope"})
     make("drope-q-norm", "drope", norms=("q",), extra={"attention_type": "q_norm_nope"})

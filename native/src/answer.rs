@@ -17,7 +17,7 @@ pub fn question_seed(cell: &Cell, trial: usize) -> u64 {
 
 /// Draws a question, lets the model answer it, and scores the answer.
 ///
-/// `sinks` attention-sink tokens stand behind each needle that is asked for.
+/// `sinks` attention-sink tokens stand after each queried needle.
 pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec<'_>, sinks: usize) -> Result<Score> {
     let MeasuredModel { name, loaded, .. } = model;
     let (config, tokenizer) = (&loaded.config, &loaded.tokenizer);

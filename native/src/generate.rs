@@ -1,4 +1,4 @@
-//! `core generate`: text behind a prompt, as it comes.
+//! `core generate`: text after a prompt, as it comes.
 
 use std::io::Write;
 use std::path::Path;

@@ -63,7 +63,7 @@ fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
     let mut after = config(&model);
     let fitted = after["temperature_coefficient"].as_f64().unwrap();
     assert!(fitted != 0.0 && format!("{fitted:.4}") == printed, "{fitted} and {printed}");
-    after["temperature_coefficient"] = before["temperature_coefficient"].clone();
+    after.as_object_mut().unwrap().remove("temperature_coefficient");
     assert_eq!(after, before);
     // The method reads with it: at 1 + c·ln 4.
     let beta = |said: String| said.lines().find_map(|line| line.strip_prefix("logit scale β: ")?.parse::<f64>().ok());

@@ -54,7 +54,7 @@ pub struct Config {
     pub scalable_softmax: bool,
     /// Whether logits fall linearly with the distance (ALiBi) in place of rotary positions.
     pub alibi: bool,
-    /// RNoPE-SWA: keys that a query sees in the three layers of four that have rotary positions; the fourth sees
+    /// RNoPE-SWA: keys that a query attends to in the three layers of four that have rotary positions; the fourth sees
     /// everything and has none.
     pub sliding_window: Option<usize>,
     /// Heads that DoPE's methods treat.

@@ -6,6 +6,7 @@ mod key;
 mod needle;
 pub mod passkey;
 mod prose;
+#[cfg(feature = "model")]
 mod word_tokenizer;
 mod words;
 

@@ -20,7 +20,7 @@ use crate::tokenizer::{Tokenizer, UNKNOWN};
 const BOS: &str = "<s>";
 
 impl Tokenizer {
-    /// A word-level tokenizer of the corpus: a word is a token, with the space or hyphen before it and a colon behind it; so is a digit.
+    /// A word-level tokenizer of the corpus: a word is a token, with the space or hyphen before it and a colon after it; so is a digit.
     ///
     /// # Errors
     /// If the corpus has no words.

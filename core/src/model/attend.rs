@@ -11,7 +11,7 @@ use crate::positions::{Encoding, LayerPositions};
 ///
 /// q is `[batch, heads, seq, head_dim]`, with every factor of the logits folded in; k and v are
 /// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. The weights,
-/// `[batch, heads, seq, keys]`, are added to `captured` where somebody wants them.
+/// `[batch, heads, seq, keys]`, are added to `captured` where there is one.
 pub(super) fn attend(
     q: Tensor<4>,
     k: Tensor<4>,
@@ -36,14 +36,14 @@ pub(super) fn attend(
     weights.matmul(v).reshape([batch, heads, seq, head_dim])
 }
 
-/// The bias of the attention logits in one kind of layer, as a description: which keys a query sees, and what is added for
+/// The bias of the attention logits in one kind of layer, as a description: which keys a query attends to, and what is added for
 /// them. A kernel can evaluate it key by key; the plain path writes it out as a matrix, once for all layers of the kind.
 pub(super) struct AttentionBias {
     /// Indices of the queries among all tokens.
     queries: Range<usize>,
     /// Keys before the first query that take part.
     past: usize,
-    /// Keys that a query sees, itself included; `None`: all before it.
+    /// Keys that a query attends to, itself included; `None`: all before it.
     window: Option<usize>,
     /// ALiBi: the logit of a key d tokens back gets −slope · d; one a query head, or none.
     slopes: Vec<f64>,
@@ -102,7 +102,7 @@ impl AttentionBias {
             let values = self.slopes.iter().flat_map(|&slope| rows(slope)).collect();
             (values, [1, self.slopes.len() / group, group * seq, keys])
         } else if seq == 1 {
-            // A single query sees every key that there is.
+            // A single query attends to every key.
             return None;
         } else {
             (rows(0.0).repeat(group), [1, 1, group * seq, keys])

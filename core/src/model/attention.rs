@@ -54,7 +54,7 @@ pub struct Activations {
     pub keys: Vec<Tensor<4>>,
     /// Attention weights, `[batch, heads, seq, keys]`.
     pub attention: Vec<Tensor<4>>,
-    /// The residual stream behind each block, `[batch, seq, hidden]`.
+    /// The residual stream after each block, `[batch, seq, hidden]`.
     pub hidden: Vec<Tensor<3>>,
 }
 

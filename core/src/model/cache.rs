@@ -75,7 +75,7 @@ impl Cache {
 }
 
 impl LayerCache {
-    /// Writes `[batch, kv_heads, seq, head_dim]` behind what is there, of which the last `past` are still seen.
+    /// Writes `[batch, kv_heads, seq, head_dim]` after what is there, of which the last `past` are still seen.
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
         let seq = k.dims()[2];
         if self.len + seq > self.keys.dims()[2] {
@@ -95,7 +95,7 @@ impl LayerCache {
     }
 
     /// Drops what is no longer seen, and leaves as much room again as there is left, so that copying costs a constant per
-    /// token: behind a sliding window the buffer stays bounded, elsewhere it doubles.
+    /// token: after a sliding window the buffer stays bounded, elsewhere it doubles.
     fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
         let capacity = capacity.max(2 * past).max(past + seq);

@@ -35,7 +35,7 @@ pub struct Model {
     ssmax_context: Option<usize>,
 }
 
-/// One layer: attention and SwiGLU, each behind a norm and beside a residual.
+/// One layer: attention and SwiGLU, each after a norm and beside a residual.
 #[derive(Module, Debug)]
 struct Block {
     self_attn: Attention,
@@ -70,7 +70,7 @@ impl Model {
         self.logits(self.hidden(ids, positions, cache))
     }
 
-    /// The residual stream behind the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
+    /// The residual stream after the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
     pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
         let pass = self.pass(&ids, positions, cache.as_deref());
         self.through_layers(ids, positions, &pass, cache, None)

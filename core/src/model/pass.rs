@@ -9,7 +9,7 @@ use super::attention::LayerKind;
 use super::rotation::Rotation;
 use crate::positions::{Encoding, LayerPositions, Positions};
 
-/// Where the queries of a forward pass stand and what they see.
+/// Positions of the queries of a forward pass, and the keys that they attend to.
 pub(super) struct Pass {
     /// Indices of its tokens in the text; those before are in the cache.
     pub(super) tokens: Range<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Pass {
     pub(super) text_len: usize,
     /// Position of each query, a row for each of the batch or one for all.
     pub(super) position_ids: Vec<Vec<usize>>,
-    /// Keys that each query sees, with their multiplicity; `[batch or 1, seq]`.
+    /// Keys that each query attends to, with their multiplicity; `[batch or 1, seq]`.
     pub(super) keys_seen: Vec<f32>,
     /// `[batch, 1, 1, seq]`: ln m of keys that count m times.
     pub(super) log_multiplicity: Option<Tensor<4>>,
@@ -79,7 +79,7 @@ impl Pass {
         }
     }
 
-    /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it sees n keys (Nakanishi 2025,
+    /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it attends to n keys (Nakanishi 2025,
     /// arXiv 2501.19399): `[batch or 1, 1, seq, 1]`.
     fn ssmax(&self, context: usize, window: Option<usize>, device: &Device) -> Tensor<4> {
         let scale = 1.0 / (context as f32).ln();
@@ -90,7 +90,7 @@ impl Pass {
     }
 }
 
-/// Positions of a row whose tokens count `multiplicity` times: behind a stretch of n tokens that count m times, (m − 1)·n
+/// Positions of a row whose tokens count `multiplicity` times: after a stretch of n tokens that count m times, (m − 1)·n
 /// positions are skipped.
 fn position_ids_with_gaps(multiplicity: &[f32]) -> Vec<usize> {
     let mut at = Vec::with_capacity(multiplicity.len());
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn positions_skip_what_copies_would_take() {
         assert_eq!(position_ids_with_gaps(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
-        // Two sentences of three and two copies: the second stands behind all of the first.
+        // Two sentences of three and two copies: the second stands after all of the first.
         assert_eq!(position_ids_with_gaps(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
         assert_eq!(position_ids_with_gaps(&[1.0; 3]), [0, 1, 2]);
     }

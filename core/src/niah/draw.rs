@@ -17,11 +17,11 @@ pub struct Spec<'a> {
     pub values: Values,
     /// Tokens of beginning-of-text, haystack, question and answer together.
     pub context: usize,
-    /// Where the (first) needle that is asked for stands, 0 to 1; random if not given. The others are at random places.
+    /// Where the (first) queried needle stands, 0 to 1; random if not given. The others are at random places.
     pub depth: Option<f64>,
     /// What surrounds the needles.
     pub filler: Filler,
-    /// Noise right behind each needle that is asked for.
+    /// Noise right after each queried needle.
     pub sinks: Option<Sinks<'a>>,
     /// Seed; evaluation draws from another stream than training, and from other keys.
     pub seed: u64,

@@ -1,6 +1,6 @@
 //! The list of methods, in the order of tables. A method is one file and one line here.
 
-use super::{Positions, alibi, dope, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn};
+use super::Positions;
 use crate::config::{Config, MAX_FACTOR};
 use crate::error::{Error, Result};
 use crate::names::by_name;
@@ -38,7 +38,7 @@ impl MethodInfo {
         crops: false,
         is_dope: false,
         asked_by: |_| false,
-        positions: |config, _| Ok(rope::positions(config)),
+        positions: |config, _| Ok(super::rope::positions(config)),
     };
 }
 
@@ -76,23 +76,24 @@ macro_rules! methods {
 }
 
 methods! {
-    Rope => rope::ROPE,
-    Crop => rope::CROP,
-    Pi => pi::PI,
-    Ntk => ntk::NTK,
-    DynamicNtk => dynamic_ntk::DYNAMIC_NTK,
-    Llama3 => llama3::LLAMA3,
-    Yarn => yarn::YARN,
-    YarnAsPrinted => yarn::YARN_AS_PRINTED,
-    LongRope => longrope::LONGROPE,
-    DopeParts => dope::DOPE_PARTS,
-    DopeAll => dope::DOPE_ALL,
-    DopeGaussian => dope::DOPE_GAUSSIAN,
-    Alibi => alibi::ALIBI,
-    Nope => drope::NOPE,
-    RnopeSwa => rnope_swa::RNOPE_SWA,
-    Drope => drope::DROPE,
-    PDrope => p_drope::P_DROPE,
+    Rope => super::rope::ROPE,
+    Crop => super::rope::CROP,
+    Pi => super::pi::PI,
+    Ntk => super::ntk::NTK,
+    DynamicNtk => super::dynamic_ntk::DYNAMIC_NTK,
+    Llama3 => super::llama3::LLAMA3,
+    Yarn => super::yarn::YARN,
+    YarnAsPrinted => super::yarn::YARN_AS_PRINTED,
+    LongRope => super::longrope::LONGROPE,
+    DopeParts => super::dope::DOPE_PARTS,
+    DopeAll => super::dope::DOPE_ALL,
+    DopeGaussian => super::dope::DOPE_GAUSSIAN,
+    Alibi => super::alibi::ALIBI,
+    Nope => super::drope::NOPE,
+    RnopeSwa => super::rnope_swa::RNOPE_SWA,
+    Drope => super::drope::DROPE,
+    PDrope => super::p_drope::P_DROPE,
+    PRope => super::p_rope::P_ROPE,
 }
 
 impl Method {
@@ -125,7 +126,7 @@ impl Method {
         if !(1.0..=MAX_FACTOR).contains(&factor) {
             return Err(Error::Method {
                 method: self.name(),
-                reason: format!("the extension factor is {factor} but must be from 1 to {MAX_FACTOR}"),
+                reason: format!("the extension factor is {factor} but must be at least 1 and at most {MAX_FACTOR}"),
             });
         }
         let trained = config.trained_factor();

@@ -11,6 +11,7 @@ mod longrope;
 mod method;
 mod ntk;
 mod p_drope;
+mod p_rope;
 mod pi;
 mod rnope_swa;
 mod rope;
@@ -41,13 +42,13 @@ pub struct Positions {
 /// How one layer sees positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerPositions {
-    /// What tells positions apart.
+    /// How positions are encoded.
     pub encoding: Encoding,
-    /// A query sees this many keys, itself included; `None`: all before it.
+    /// A query attends to this many keys, itself included; `None`: all before it.
     pub window: Option<usize>,
 }
 
-/// What tells positions apart.
+/// How positions are encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Encoding {
     /// Nothing but the causal mask: cos = 1 and sin = 0.

@@ -26,11 +26,11 @@ pub struct AttentionStatistics {
     /// Positional bias A^c towards the token itself and the one before it, `[layer][head]`, over the keys that are seen; see
     /// [`positional_bias`](super::positional_bias).
     pub bias: Vec<Vec<[f64; 2]>>,
-    /// Prefix spread of the residual stream behind each layer; see [`prefix_spread`](super::prefix_spread).
+    /// Prefix spread of the residual stream after each layer; see [`prefix_spread`](super::prefix_spread).
     pub spread: Vec<f64>,
 }
 
-/// Reads `ids` and keeps the weights of the last `queries` tokens. Tells `observe` how many tokens are read; `None` if it stops.
+/// Reads `ids` and keeps the weights of the last `queries` tokens. Calls `observe` with the number of tokens read; `None` if it stops.
 ///
 /// # Errors
 /// If the text is shorter or there are no queries, an id is outside the vocabulary, or the device fails.
@@ -76,7 +76,7 @@ pub async fn attention(
                 }
             }
             if read.start >= ids.len() - queries {
-                // Of tokens that are yet to come a query sees nothing.
+                // Of tokens that are yet to come a query attends to nothing.
                 let (keys, behind) = (weights.dims()[3], ids.len() - read.end);
                 let rows = numbers(weights).await?;
                 let rows = rows.chunks(keys).map(|row| [row, &vec![0.0; behind]].concat());

@@ -1,4 +1,4 @@
-//! Where the sentences of a question stand among its tokens, and what heads make of them.
+//! The tokens of each sentence of a question, and the attention that every head gives them.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct TokenizedSample {
     pub ids: Vec<u32>,
     /// Tokens of each sentence of the haystack.
     pub sentences: Vec<(Range<usize>, SentenceKind)>,
-    /// Tokens behind the haystack.
+    /// Tokens after the haystack.
     pub question: usize,
 }
 
@@ -62,7 +62,7 @@ impl TokenizedSample {
     }
 }
 
-/// Reads a question and says what every head does, layer after layer. Tells `observe` how many tokens are read; `None` if it
+/// Reads a question and summarises the attention of every head, layer after layer. Calls `observe` with the number of tokens read; `None` if it
 /// stops.
 ///
 /// # Errors

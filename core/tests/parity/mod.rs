@@ -35,7 +35,7 @@ pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     FIXTURES.dirs().filter_map(case).collect()
 });
 
-static FIXTURES: Dir = include_dir!("$CARGO_MANIFEST_DIR/../tests/fixtures");
+static FIXTURES: Dir = include_dir!("$DROPE_FIXTURES");
 
 /// The case of that name.
 pub fn case(name: &str) -> &'static Case {

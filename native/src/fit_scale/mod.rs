@@ -42,7 +42,7 @@ pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
         );
     }
     interrupt::watch()?;
-    let mut config = context.config.clone();
+    let mut config = context.loaded.config.clone();
     match kind {
         Kind::Uniform => {
             config.temperature_coefficient = uniform::fit(&context)?;
