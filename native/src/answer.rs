@@ -17,11 +17,11 @@ pub fn question_seed(cell: &Cell, trial: usize) -> u64 {
 
 /// Draws a question, lets the model answer it, and scores the answer.
 ///
-/// `sinks` attention-sink tokens stand behind each needle that is asked for.
+/// `sinks` attention-sink tokens stand after each queried needle.
 pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec<'_>, sinks: usize) -> Result<Score> {
     let MeasuredModel { name, loaded, .. } = model;
     let (config, tokenizer) = (&loaded.config, &loaded.tokenizer);
-    let sink = config.bos_token_id.and_then(|id| tokenizer.token(id));
+    let sink = tokenizer.bos().and_then(|id| tokenizer.token(id));
     let sinks = match sink.as_deref() {
         Some(token) => Some(Sinks { token, count: sinks }),
         None if sinks > 0 => {
@@ -29,8 +29,8 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
         }
         None => None,
     };
-    let sample = niah::sample(&Spec { sinks, ..*spec }, &|text| tokenizer.count(text))?;
-    let prompt = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
+    let sample = niah::sample(&Spec { sinks, ..*spec }, tokenizer)?;
+    let prompt = tokenizer.prompt(&sample.prompt())?;
     if let Some(word) = tokenizer.unknown_word(&sample.question)? {
         bail!(
             "the tokenizer of {name} does not know {word:?}, which the task {} needs; use a model trained with its words",

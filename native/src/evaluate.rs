@@ -38,7 +38,7 @@ pub struct NiahArgs {
     /// What needles are hidden in: prose, or grass (Wang's repeated sentences); default: grass for passkey, else prose.
     #[arg(long)]
     pub filler: Option<Filler>,
-    /// Attention-sink tokens (beginning of text) right behind each needle that is asked for: DoPE's noisy setting.
+    /// Attention-sink tokens (beginning of text) right after each queried needle: DoPE's noisy setting.
     #[arg(long, default_value_t = 0)]
     pub sinks: usize,
     /// For dope-*: heads that `core dope select` wrote; default: those in the model's config.

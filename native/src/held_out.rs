@@ -49,7 +49,7 @@ impl FittingContext {
     /// The first `count` documents of `factor` times the context.
     pub fn documents(&self, factor: usize, count: usize) -> Vec<Document> {
         let encode = |text: &str| self.loaded.tokenizer.encode(text).unwrap_or_default();
-        let bos = self.loaded.config.bos_token_id.or(self.loaded.tokenizer.bos());
+        let bos = self.loaded.tokenizer.bos();
         let length = factor * self.loaded.config.max_position_embeddings;
         held_out_documents(HeldOutUse::Fitting { factor }, self.seed, length, bos, &encode).take(count).collect()
     }

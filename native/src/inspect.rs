@@ -44,10 +44,12 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
                     frequencies(&rotation.inv_freq);
                 }
             }
-            Encoding::Dynamic(dynamic) => {
-                let length = (factor * dynamic.context as f64) as usize;
-                println!("frequencies follow the length; at {length} tokens:");
-                frequencies(&dynamic.frequencies(length));
+            Encoding::LengthDependent(dependent) => {
+                let length = (factor * config.max_position_embeddings as f64) as usize;
+                let (inv_freq, attention_factor) = dependent.rotary(length);
+                println!("frequencies depend on the length; at {length} tokens:");
+                println!("attention factor: {attention_factor}");
+                frequencies(&inv_freq);
             }
         }
     }
@@ -55,8 +57,8 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
 }
 
 fn frequencies(inv_freq: &[f64]) {
-    println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/rotate");
+    println!("{:>4}  {:>14}  {:>15}", "pair", "radians/token", "tokens/rotation");
     for (pair, omega) in inv_freq.iter().enumerate() {
-        println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
+        println!("{pair:>4}  {omega:>14.8}  {:>15.1}", std::f64::consts::TAU / omega);
     }
 }

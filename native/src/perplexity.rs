@@ -135,7 +135,7 @@ impl Measurement for TextsToPredict<'_> {
             interrupt::check("stopped")?;
             let mut ids = text.ids[read.clone()].to_vec();
             // Models, above all those without positions, hold on to the first token of a text: every window has it.
-            ids[0] = self.model.config.bos_token_id.unwrap_or(ids[0]);
+            ids[0] = self.model.tokenizer.bos().unwrap_or(ids[0]);
             let losses = token_losses(&self.model.model, &self.model.config, &self.reading.positions, &ids);
             let losses = pollster::block_on(losses)?;
             for at in counted {
@@ -175,7 +175,7 @@ impl Measurement for TextsToPredict<'_> {
 fn documents(model: &LoadedModel, length: usize, args: &PerplexityArgs) -> Vec<PredictedText> {
     let encode = |text: &str| model.tokenizer.encode(text).unwrap_or_default();
     let text = |index: usize| {
-        let (purpose, bos) = (HeldOutUse::Perplexity { index }, model.config.bos_token_id);
+        let (purpose, bos) = (HeldOutUse::Perplexity { index }, model.tokenizer.bos());
         let document = held_out_documents(purpose, args.sweep.seed, length, bos, &encode).next();
         document.map(|document| PredictedText { is_answer: document.answers().collect(), ids: document.ids })
     };
@@ -188,7 +188,7 @@ fn own_texts(path: &Path, model: &LoadedModel, length: usize, texts: usize) -> R
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
     let ids = model.tokenizer.encode(&text)?;
-    let bos: Vec<u32> = model.config.bos_token_id.into_iter().collect();
+    let bos = model.tokenizer.prefix();
     let pieces = ids.chunks_exact(length - bos.len()).take(texts);
     let pieces: Vec<PredictedText> =
         pieces.map(|piece| PredictedText { ids: [&bos, piece].concat(), is_answer: vec![false; length] }).collect();

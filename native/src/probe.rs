@@ -102,8 +102,8 @@ impl Measurement for HeadsToProbe<'_> {
     fn sample(&self, trial: usize) -> Result<Vec<HeadProbe>> {
         let (loaded, reading) = (&self.model.loaded, &self.reading);
         let spec = Spec::new(TASK, Values::Numbers, reading.context, self.blank.seed.wrapping_add(trial as u64));
-        let sample = niah::sample(&spec, &|text| loaded.tokenizer.count(text))?;
-        let sample = TokenizedSample::new(&sample, &loaded.tokenizer, loaded.config.bos_token_id)?
+        let sample = niah::sample(&spec, &loaded.tokenizer)?;
+        let sample = TokenizedSample::new(&sample, &loaded.tokenizer)?
             .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens());
         let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
@@ -163,7 +163,7 @@ pub fn gradients(
     for run in 0..runs as u64 {
         interrupt::check("stopped while it took gradients; the same command takes them anew")?;
         let model = Model::random(config, run, &device);
-        let ids = document(config, tokenizer, seed.wrapping_add(run));
+        let ids = document(tokenizer, seed.wrapping_add(run));
         let ids = token_ids(&ids, [1, ids.len()], &device);
         for back in [0, 1] {
             let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
@@ -177,9 +177,8 @@ pub fn gradients(
 }
 
 /// A document of the synthetic language that training does not see.
-pub fn document(config: &Config, tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
+pub fn document(tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
     let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mut documents =
-        held_out_documents(HeldOutUse::BiasGradients, seed, GRADIENT_TOKENS, config.bos_token_id, &encode);
+    let mut documents = held_out_documents(HeldOutUse::BiasGradients, seed, GRADIENT_TOKENS, tokenizer.bos(), &encode);
     documents.next().map(|document| document.ids).unwrap_or_default()
 }

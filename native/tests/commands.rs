@@ -12,7 +12,7 @@ use drope_core::tokenizer::Tokenizer;
 fn question(seed: u64) -> Sample {
     let tokenizer = Tokenizer::from_json(&std::fs::read(nano_rope().join("tokenizer.json")).unwrap()).unwrap();
     let spec = Spec::new(Task::MultiKey, Values::Numbers, 256, seed);
-    sample(&spec, &|text| tokenizer.count(text)).unwrap()
+    sample(&spec, &tokenizer).unwrap()
 }
 
 /// A model of two layers without positions, trained for two steps.

@@ -190,9 +190,9 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
     let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
     let model = Model::from_safetensors(&config, &std::fs::read(folder.join("model.safetensors"))?, &Device::flex())?;
     let spec = Spec { context: spec.context * config.max_position_embeddings, ..*spec };
-    let sample = sample(&spec, &|text| tokenizer.count(text))?;
+    let sample = sample(&spec, &tokenizer)?;
     let positions = method.positions(&config, (spec.context / config.max_position_embeddings) as f64)?;
-    let marked = TokenizedSample::new(&sample, &tokenizer, config.bos_token_id)?;
+    let marked = TokenizedSample::new(&sample, &tokenizer)?;
     let heads = pollster::block_on(probe_heads(&model, &config, &positions, &marked, async |_| Flow::Continue))?;
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
@@ -207,7 +207,7 @@ fn native(method: Method, model: &str, spec: &Spec) -> Result<(String, bool, Str
         temperature: 0.0,
         seed: 0,
     };
-    let prompt = tokenizer.prompt(&sample.prompt(), config.bos_token_id)?;
+    let prompt = tokenizer.prompt(&sample.prompt())?;
     let ids = pollster::block_on(generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue))?;
     let text = tokenizer.decode(&ids)?;
     let exact = sample.score(&text).exact;

@@ -6,6 +6,7 @@ mod key;
 mod needle;
 pub mod passkey;
 mod prose;
+mod word_tokenizer;
 mod words;
 
 pub use document::{Document, DocumentMix, TokenRole, training_document};

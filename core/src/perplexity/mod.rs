@@ -34,6 +34,7 @@ pub async fn token_losses(model: &Model, config: &Config, positions: &Positions,
     config.check_ids(ids)?;
     let device = model.device();
     let mut cache = Cache::new(config, positions, ids.len(), &device);
+    cache.expect_prompt(ids.len());
     let mut losses = Vec::with_capacity(ids.len() - 1);
     let (inputs, targets) = (&ids[..ids.len() - 1], &ids[1..]);
     for (input, target) in inputs.chunks(CHUNK).zip(targets.chunks(CHUNK)) {

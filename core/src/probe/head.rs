@@ -14,7 +14,7 @@ pub struct HeadProbe {
     pub layer: usize,
     /// Query head, from 0.
     pub head: usize,
-    /// Attention of the last query on the needle that is asked for (Gelberg et al. 2025, figure 8).
+    /// Attention of the last query on the queried needle (Gelberg et al. 2025, figure 8).
     pub needle: f64,
     /// The same of the token of the question that attends to it most: models may fetch the value where the key stands.
     pub needle_of_question: f64,
@@ -34,7 +34,7 @@ pub struct HeadProbe {
     pub diagonal_bias: f64,
     /// The same towards the token before.
     pub previous_bias: f64,
-    /// Prefix spread of the residual stream behind the layer (Gelberg et al. 2025, theorem 3.4).
+    /// Prefix spread of the residual stream after the layer (Gelberg et al. 2025, theorem 3.4).
     pub prefix_spread: f64,
 }
 

@@ -87,7 +87,7 @@ pub fn to_json<T: Serialize>(cells: &[T]) -> Result<String> {
     append("", cells)
 }
 
-/// The text of a results file with cells added behind those of `text`, which stay as they are to the last digit; an empty
+/// The text of a results file with cells added after those of `text`, which stay as they are to the last digit; an empty
 /// text is a file without cells.
 ///
 /// # Errors

@@ -124,5 +124,6 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
         eos_token_ids: Vec::new(),
+        other: serde_json::Map::new(),
     }
 }

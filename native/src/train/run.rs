@@ -45,7 +45,7 @@ pub fn run(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> R
     }
     interrupt::watch()?;
     let mut progress = Progress::start(options.out, &state, recipe)?;
-    let source = recipe.documents(tokenizer, config.bos_token_id.or(tokenizer.bos()));
+    let source = recipe.documents(tokenizer, tokenizer.bos());
     for batch in batches_ahead(source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let gradients = gradients_in_threads(&trainer, &batch, threads);

@@ -69,7 +69,7 @@ pub async fn probe_heads_of_both(
     for (column, method) in methods.into_iter().enumerate() {
         let (model, positions) = open(models, method, question.extension).await?;
         let sample = draw(&model, question, Some(depth))?;
-        let marked = TokenizedSample::new(&sample, &model.tokenizer, model.config.bos_token_id);
+        let marked = TokenizedSample::new(&sample, &model.tokenizer);
         let marked = marked.map_err(|error| error.to_string())?;
         if column == 0 {
             reply(&asked(run, &model, &sample, marked.ids.len()));
@@ -141,7 +141,7 @@ fn draw(model: &LoadedModel, question: Question, depth: Option<f64>) -> Result<S
             question.seed,
         )
     };
-    sample(&spec, &|text| model.tokenizer.count(text)).map_err(|error| error.to_string())
+    sample(&spec, &model.tokenizer).map_err(|error| error.to_string())
 }
 
 /// The question as the page shows it.
@@ -158,7 +158,7 @@ fn asked(run: u32, model: &LoadedModel, sample: &Sample, tokens: usize) -> Reply
 }
 
 fn tokens(model: &LoadedModel, sample: &Sample) -> Result<Vec<u32>, String> {
-    model.tokenizer.prompt(&sample.prompt(), model.config.bos_token_id).map_err(|error| error.to_string())
+    model.tokenizer.prompt(&sample.prompt()).map_err(|error| error.to_string())
 }
 
 fn options(model: &LoadedModel, method: Method, question: Question) -> Options {

@@ -64,8 +64,8 @@ async fn read_prompt(files: &Files, device: &Device) -> Result<(Vec<f32>, f64), 
 
 fn prompt(model: &LoadedModel) -> Result<Vec<u32>, String> {
     let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
-    let text = sample(&spec, &|text| model.tokenizer.count(text)).map_err(|error| error.to_string())?.prompt();
-    let ids = model.tokenizer.prompt(&text, model.config.bos_token_id).map_err(|error| error.to_string())?;
+    let text = sample(&spec, &model.tokenizer).map_err(|error| error.to_string())?.prompt();
+    let ids = model.tokenizer.prompt(&text).map_err(|error| error.to_string())?;
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 

@@ -23,7 +23,7 @@ pub enum TokenRole {
     Needle,
     /// What asks for a value.
     Question,
-    /// A value that stands earlier in the document, asked for or repeated, with the full stop behind it.
+    /// A value that stands earlier in the document, asked for or repeated, with the full stop after it.
     Answer,
 }
 

@@ -40,7 +40,7 @@ pub(super) fn retrieval_pieces(
     while let Some(group) = draw_group(rng, &mut keys, mix, most - group_of_needle.len()) {
         let tokens_of_needles: usize = group.needles.iter().map(|needle| count(needle)).sum();
         let tokens_of_question = count(&group.question) + count(&group.answer);
-        // The first question is always asked; a needle that is not asked for costs fewer tokens.
+        // The first question is always asked; a needle that is not queried costs fewer tokens.
         let is_asked = asked.is_empty() || asks_all || rng.random_bool(0.3);
         let cost = tokens_of_needles + if is_asked { tokens_of_question } else { 0 };
         // A rest that is too small for a sentence could not be filled.
