@@ -1,7 +1,7 @@
 """Makes tiny random Llama checkpoints and their logits with Hugging Face transformers.
 
     pip install torch transformers safetensors
-    python tests/fixtures.py
+    python tests/fixtures.py [CASE ...]
 
 writes tests/fixtures/<case>/{config.json, model.safetensors, expected.safetensors}. The logits come from
 transformers' own rotary code (default, linear, dynamic, yarn, llama3, longrope); NTK, identity rotation, ALiBi,
@@ -11,6 +11,7 @@ sliding windows and the norms of queries and keys, which transformers' Llama lac
 import json
 import math
 import pathlib
+import sys
 
 import torch
 from safetensors.torch import save_file
@@ -133,13 +134,16 @@ def entropies(model, ids):
 
 
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
-         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR):
+         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ):
+    if len(sys.argv) > 1 and case not in sys.argv[1:]:
+        return
     torch.manual_seed(sum(map(ord, case)))
     config = LlamaConfig(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
         num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=context, tie_word_embeddings=tied,
         rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
         attn_implementation="eager",
+        **{name: value for name, value in (extra or {}).items() if name == "original_max_position_embeddings"},
     )
     model = LlamaForCausalLM(config).eval()
     for parameter in model.parameters():
@@ -171,7 +175,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         for index, layer in enumerate(model.model.layers):
             is_global = index % 4 == 3
             change_attention(layer, None if is_global else window, rotates=not is_global)
-    ids = torch.randint(0, config.vocab_size, (1, SEQ))
+    ids = torch.randint(0, config.vocab_size, (1, seq))
     more = {}
     if chosen:
         more["scores"] = entropies(model, ids)
@@ -180,13 +184,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         named = [{"layer": layer, "head": head, "score": 0.0, "query_std": 1.0, "key_std": 1.0} for layer, head in chosen]
         extra = {"dope_heads": {"criterion": criterion, "extension": 4, "seed": 42, "heads": named}}
     with torch.no_grad():
-        if method == "dynamic-ntk":
-            # Each query has the frequencies of the text that ends with it: a pass at every length. In deeper models
-            # the keys of earlier tokens would be those of that pass, where ours stay as they were when written.
-            assert layers == 1
-            logits = torch.stack([model(ids[:, :length]).logits[0, -1] for length in range(1, SEQ + 1)])
-        else:
-            logits = model(ids).logits[0]
+        logits = model(ids).logits[0]
     # What Rust reads: the unscaled model; the method is the reader's.
     written = {
         "model_type": "llama_drope" if extra and "attention_type" in extra else "llama", "vocab_size": 48, "hidden_size": hidden_size,
@@ -212,10 +210,14 @@ if __name__ == "__main__":
     make("ntk", "ntk")
     make("drope", "drope")
     make("p-drope", "p-drope", drop_below=2 * math.pi / CONTEXT)
+    # 10000^(-2m/16): 6 of 8 pairs are kept, down to 10000^(-10/16) = 0.00316.
+    make("p-rope", "p-rope", drop_below=0.002)
     make("rope-qk-norm", "rope", norms=("q", "k"), extra={"attention_type": "qk_norm_rope"})
     make("drope-qk-norm", "drope", norms=("q", "k"), extra={"attention_type": "qk_norm_nope"})
     make("drope-q-norm", "drope", norms=("q",), extra={"attention_type": "q_norm_nope"})
-    make("dynamic-ntk", "dynamic-ntk", {"rope_type": "dynamic", "factor": FACTOR}, layers=1)
+    make("dynamic-ntk", "dynamic-ntk", {"rope_type": "dynamic", "factor": 1.0}, seq=3 * CONTEXT)
+    dynamic = {"rope_type": "dynamic", "factor": FACTOR}
+    make("dynamic-ntk-f4", "dynamic-ntk", dynamic, seq=3 * CONTEXT, extra={"rope_scaling": dynamic})
     make("llama3", "llama3", {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **scaled})
     scales = {"mscale": 0.7, "mscale_all_dim": 1.3}
     make("yarn-mscale", "yarn", {"rope_type": "yarn", **scaled, **scales},
@@ -223,6 +225,12 @@ if __name__ == "__main__":
     factors = {"short_factor": [1.0 + 0.1 * m for m in range(8)], "long_factor": [1.0 + 0.5 * m for m in range(8)]}
     make("longrope", "longrope", {"rope_type": "longrope", **scaled, **factors},
          extra={"rope_scaling": {"rope_type": "longrope", **factors}})
+    make("longrope-short", "longrope", {"rope_type": "longrope", **scaled, **factors}, seq=CONTEXT - 4,
+         extra={"rope_scaling": {"rope_type": "longrope", **factors}})
+    # The context before the extension stands outside the scaling, as in Phi-3, and goes before the one inside.
+    inside = {"rope_type": "longrope", "original_max_position_embeddings": 2 * CONTEXT, **factors}
+    make("longrope-outside", "longrope", inside, context=4 * CONTEXT, factor=1.0,
+         extra={"rope_scaling": inside, "original_max_position_embeddings": CONTEXT})
     # Checkpoints that were extended before: their context is the extended one, and they are read as they are.
     extended = {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **scaled}
     make("llama3-extended", "llama3", extended, context=4 * CONTEXT, factor=1.0, extra={"rope_scaling": extended})

@@ -50,6 +50,9 @@ pub enum Error {
     /// A tensor that the config calls for is not in the file.
     #[error("the weights lack the tensor {0}; check that config.json belongs to this safetensors file")]
     MissingTensor(String),
+    /// A tensor that the config does not call for, but that changes what the model computes.
+    #[error("the weights hold the tensor {0}, which config.json does not call for; check that they belong together")]
+    SurplusTensor(String),
     /// A tensor has another shape than the config says.
     #[error(
         "the tensor {name} has shape {found:?} where config.json asks for {expected:?}; check that they belong together"
@@ -73,6 +76,21 @@ pub enum Error {
     /// A weight is NaN or infinite.
     #[error("the tensor {0} holds NaN or infinite values; this checkpoint is broken, use an earlier one")]
     NotFinite(String),
+    /// The model computes NaN or infinite logits, though its weights are finite.
+    #[error(
+        "the model computes logits that are NaN or infinite; check the temperature, the scaling and the precision of its weights"
+    )]
+    LogitsNotFinite,
+    /// An answer as long as the cropped text leaves no room for the prompt.
+    #[error(
+        "cropping keeps {context} tokens, prompt and answer together, and {max_new_tokens} new ones leave no room for a prompt; ask for fewer new tokens"
+    )]
+    CropLength {
+        /// Tokens that are kept.
+        context: usize,
+        /// Most tokens to generate.
+        max_new_tokens: usize,
+    },
     /// `tokenizer.json` cannot be read or trained.
     #[error("tokenizer.json: {0}")]
     Tokenizer(String),
@@ -124,6 +142,16 @@ pub enum Error {
         name: String,
         /// The names there are.
         choices: String,
+    },
+    /// A tokenizer with which documents of one length cannot be drawn.
+    #[error(
+        "no document of exactly {length} tokens can be made for step {step}; mend the recipe's [documents] and [curriculum], or use another tokenizer"
+    )]
+    NoDocument {
+        /// Tokens of the documents of the step.
+        length: usize,
+        /// The update.
+        step: usize,
     },
     /// A tensor could not be read back from the device.
     #[error("the device failed while computing: {0}")]

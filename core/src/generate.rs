@@ -66,6 +66,7 @@ pub async fn generate(
     let prompt = &cropped(prompt, options);
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
     let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens, &model.device());
+    cache.expect_prompt(prompt.len());
     let mut answer = Vec::new();
     let mut logits = Vec::new();
     for chunk in prompt.chunks(CHUNK) {
@@ -88,7 +89,7 @@ pub async fn generate(
 
 /// Tokens of a prompt that a model is given where prompt and answer have no more than `crop_length`.
 pub(crate) fn prompt_room(crop_length: Option<usize>, max_new_tokens: usize) -> usize {
-    crop_length.map_or(usize::MAX, |length| length.saturating_sub(max_new_tokens).max(2))
+    crop_length.map_or(usize::MAX, |length| length.saturating_sub(max_new_tokens))
 }
 
 fn cropped(prompt: &[u32], options: &Options) -> Vec<u32> {
@@ -108,6 +109,10 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
     if needed > options.context {
         return Err(Error::TooLong { needed, context: options.context });
     }
+    // Room for the first token and the last one at least.
+    if let Some(context) = options.crop_length.filter(|&length| options.max_new_tokens.saturating_add(2) > length) {
+        return Err(Error::CropLength { context, max_new_tokens: options.max_new_tokens });
+    }
     config.check_ids(prompt)
 }
 
@@ -120,12 +125,19 @@ async fn read(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u3
     Ok(data.iter::<f32>().collect())
 }
 
+/// Whether a model computes numbers at all: absurd weights or settings overflow on the way.
+///
+/// # Errors
+/// If a logit is NaN or infinite.
+pub fn check_finite(logits: &[f32]) -> Result<()> {
+    if logits.iter().all(|logit| logit.is_finite()) { Ok(()) } else { Err(Error::LogitsNotFinite) }
+}
+
 /// The most likely token, or a sample of softmax(logits / temperature).
 fn choose(logits: &[f32], temperature: f64, rng: &mut ChaCha8Rng) -> Result<u32> {
-    let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-    let is_broken = logits.iter().any(|logit| logit.is_nan());
-    let Some((best, &highest)) = best.filter(|(_, logit)| logit.is_finite() && !is_broken) else {
-        return Err(Error::NotFinite("logits".into()));
+    check_finite(logits)?;
+    let Some((best, &highest)) = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
+        return Err(Error::Zero("the size of the vocabulary"));
     };
     if temperature <= 0.0 {
         return Ok(best as u32);

@@ -7,21 +7,27 @@ pub mod config;
 #[cfg(feature = "statistics")]
 pub mod dope;
 pub mod error;
+#[cfg(feature = "model")]
 pub mod generate;
 pub mod language;
+#[cfg(feature = "model")]
 pub mod loaded_model;
 pub mod longrope2;
+#[cfg(feature = "model")]
 pub mod model;
 mod names;
 pub mod niah;
+#[cfg(feature = "model")]
 pub mod perplexity;
 pub mod positions;
 pub mod probe;
 pub mod results;
 pub mod stats;
+#[cfg(feature = "model")]
 pub mod tokenizer;
 #[cfg(feature = "train")]
 pub mod train;
 
+#[cfg(feature = "model")]
 pub use burn;
 pub use error::{Error, Result};

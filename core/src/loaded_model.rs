@@ -6,7 +6,16 @@ use sha2::{Digest, Sha256};
 use crate::config::Config;
 use crate::error::Result;
 use crate::model::Model;
+use crate::positions::Method;
+use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
+
+/// The config's file in a model folder.
+pub const CONFIG_FILE: &str = "config.json";
+/// The tokenizer's file in a model folder.
+pub const TOKENIZER_FILE: &str = "tokenizer.json";
+/// The weights' file in a model folder.
+pub const WEIGHTS_FILE: &str = "model.safetensors";
 
 /// A model with what is needed to use it. Evaluation, fitting, probes, the page and training all hold one of these.
 pub struct LoadedModel {
@@ -32,6 +41,14 @@ impl LoadedModel {
         tokenizer.check(config.vocab_size)?;
         let model = Model::from_safetensors(&config, weights, device)?;
         Ok(Self { config, tokenizer, model, weights_hash: short_hash(&[weights]) })
+    }
+
+    /// What tells results of this model, read with `method`, from those of another of the same name.
+    ///
+    /// # Errors
+    /// If the tokenizer cannot be expressed as JSON.
+    pub fn fingerprint(&self, method: Method) -> Result<String> {
+        fingerprint(&self.config, &self.tokenizer, &self.weights_hash, method)
     }
 }
 

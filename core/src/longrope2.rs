@@ -49,7 +49,7 @@ impl Space {
         Self { factor, pairs: frequencies.len(), critical }
     }
 
-    /// A candidate of a critical pair and of free factors for it and all behind it, forced into the space.
+    /// A candidate of a critical pair and of free factors for it and all after it, forced into the space.
     fn candidate(&self, critical: usize, free: &[f64]) -> Candidate {
         let mut factors = vec![1.0; self.pairs];
         let mut least = self.factor;
@@ -66,7 +66,7 @@ impl Space {
         Candidate { critical, factors, score: None }
     }
 
-    /// The first generation: every factor behind the critical pair at s, and mutants of that.
+    /// The first generation: every factor after the critical pair at s, and mutants of that.
     pub fn first(&self, size: usize, seed: u64) -> Population {
         let mut rng = generator(seed, 0);
         let flat = vec![self.factor; self.pairs];

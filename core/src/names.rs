@@ -1,23 +1,9 @@
 //! Enums whose variants have names on the command line and in files.
 
-/// An enum with `ALL` of its variants, their `name`s, and parsing, which lists the choices where a name is none of them.
-macro_rules! named {
-    ($(#[$about:meta])* $name:ident: $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub enum $name { $($(#[$doc])* $variant,)* }
-
-        impl $name {
-            /// Every choice.
-            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
-
-            /// Name on the command line and in files.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-
+/// Parsing and serde for an enum with `ALL` of its variants and a `name` for each: an unknown name is an error that lists the
+/// choices.
+macro_rules! by_name {
+    ($name:ident, $what:literal) => {
         impl std::str::FromStr for $name {
             type Err = $crate::Error;
 
@@ -38,7 +24,7 @@ macro_rules! named {
             }
         }
 
-        impl std::convert::From<$name> for String {
+        impl From<$name> for String {
             fn from(choice: $name) -> Self {
                 choice.name().to_owned()
             }
@@ -46,4 +32,26 @@ macro_rules! named {
     };
 }
 
-pub(crate) use named;
+/// An enum whose variants stand beside their names.
+macro_rules! named {
+    ($(#[$about:meta])* $name:ident: $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub enum $name { $($(#[$doc])* $variant,)* }
+
+        impl $name {
+            /// Every choice.
+            pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
+
+            /// Name on the command line and in files.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+
+        $crate::names::by_name!($name, $what);
+    };
+}
+
+pub(crate) use {by_name, named};

@@ -1,25 +1,19 @@
-//! `tokenizer.json`: read, written and, for the synthetic language, trained.
+//! `tokenizer.json`: text to ids and back, by its own rules.
 
-use tokenizers::decoders::metaspace::Metaspace as MetaspaceDecoder;
-use tokenizers::decoders::sequence::Sequence as DecoderSequence;
-use tokenizers::models::TrainerWrapper;
-use tokenizers::models::wordlevel::{WordLevel, WordLevelTrainer};
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
-use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{AddedToken, SplitDelimiterBehavior, decoders::fuse::Fuse};
+use std::ops::Range;
+
+use tokenizers::{
+    DecodeStream, DecoderWrapper, ModelWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper,
+};
 
 use crate::error::{Error, Result};
 
-/// First token of every text; something to look at for a head that has nothing to say, and, without
-/// positions, the only fixed point to count from.
-const BOS: &str = "<s>";
-const UNKNOWN: &str = "<unk>";
+/// What our own tokenizers say for a word that they do not know.
+pub(crate) const UNKNOWN: &str = "<unk>";
 
 /// Text to ids and back.
 #[derive(Clone)]
-pub struct Tokenizer(tokenizers::Tokenizer);
+pub struct Tokenizer(pub(crate) tokenizers::Tokenizer);
 
 impl Tokenizer {
     /// Reads `tokenizer.json`.
@@ -42,61 +36,56 @@ impl Tokenizer {
         self.0.to_string(true).map_err(|error| Error::Tokenizer(error.to_string()))
     }
 
-    /// A word-level tokenizer of the corpus: a word is a token, with the space or hyphen before it and a colon behind it; so is a digit.
+    /// Ids of a text as a model reads it, with what the post-processor of `tokenizer.json` adds: a beginning-of-text token for
+    /// Llama, none for SmolLM and Qwen 2.
     ///
     /// # Errors
-    /// If the corpus has no words.
-    pub fn train(corpus: Vec<String>) -> Result<Self> {
-        Self::try_train(corpus).map(Self).map_err(|error| Error::Tokenizer(error.to_string()))
+    /// If the tokenizer's model cannot encode it.
+    pub fn prompt(&self, text: &str) -> Result<Vec<u32>> {
+        Ok(self.ids(text, true)?.get_ids().to_vec())
     }
 
-    fn try_train(corpus: Vec<String>) -> tokenizers::Result<tokenizers::Tokenizer> {
-        let model = WordLevel::builder().unk_token(UNKNOWN.into()).build()?;
-        let mut tokenizer = tokenizers::Tokenizer::new(model);
-        // Spaces become ▁ and one is put in front of a text, as in Llama's tokenizers.
-        let words = r"[▁-]?\p{L}+:?|▁?\p{N}|▁?[^▁\p{L}\p{N}]|▁";
-        tokenizer.with_pre_tokenizer(Some(Sequence::new(vec![
-            PreTokenizerWrapper::Metaspace(Metaspace::new('▁', PrependScheme::Always, false)),
-            PreTokenizerWrapper::Split(Split::new(
-                SplitPattern::Regex(words.into()),
-                SplitDelimiterBehavior::Isolated,
-                false,
-            )?),
-        ])));
-        tokenizer.with_decoder(Some(DecoderSequence::new(vec![
-            MetaspaceDecoder::new('▁', PrependScheme::Always, false).into(),
-            Fuse::new().into(),
-        ])));
-        let special = [UNKNOWN, BOS].map(|token| AddedToken::from(token, true)).to_vec();
-        let mut trainer: TrainerWrapper =
-            WordLevelTrainer::builder().vocab_size(4096).show_progress(false).special_tokens(special).build()?.into();
-        tokenizer.train(&mut trainer, corpus.into_iter())?;
-        Ok(tokenizer)
+    /// As [`Tokenizer::prompt`], with the bytes of the text that each token stands for; those of an added token are empty.
+    ///
+    /// # Errors
+    /// If the tokenizer's model cannot encode it.
+    pub fn prompt_with_spans(&self, text: &str) -> Result<(Vec<u32>, Vec<Range<usize>>)> {
+        let encoding = self.0.encode(text, true).map_err(|error| Error::Tokenizer(error.to_string()))?;
+        let spans = encoding.get_offsets().iter().map(|&(start, end)| start..end).collect();
+        Ok((encoding.get_ids().to_vec(), spans))
     }
 
-    /// Ids of a text, without a beginning-of-text token.
+    /// Ids of a text alone, with nothing added.
     ///
     /// # Errors
     /// If the tokenizer's model cannot encode it.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding = self.0.encode_fast(text, false).map_err(|error| Error::Tokenizer(error.to_string()))?;
-        Ok(encoding.get_ids().to_vec())
+        Ok(self.ids(text, false)?.get_ids().to_vec())
     }
 
-    /// Tokens of a text. One that cannot be encoded is longer than any context, so that the caller's own check of
-    /// the length refuses it.
+    fn ids(&self, text: &str, add_special_tokens: bool) -> Result<tokenizers::Encoding> {
+        self.0.encode_fast(text, add_special_tokens).map_err(|error| Error::Tokenizer(error.to_string()))
+    }
+
+    /// Tokens of a text that follows a space. One that cannot be encoded is longer than any context, so that the caller's own
+    /// check of the length refuses it.
     pub fn count(&self, text: &str) -> usize {
-        self.encode(text).map_or(usize::MAX / 4, |ids| ids.len())
+        self.encode(&format!(" {text}")).map_or(usize::MAX / 4, |ids| ids.len())
     }
 
-    /// Ids of a prompt: the beginning-of-text token, where the model has one, and the text.
-    ///
-    /// # Errors
-    /// If the tokenizer's model cannot encode it.
-    pub fn prompt(&self, text: &str, bos: Option<u32>) -> Result<Vec<u32>> {
-        let mut ids: Vec<u32> = bos.into_iter().collect();
-        ids.extend(self.encode(text)?);
-        Ok(ids)
+    /// Ids that the post-processor puts before every text.
+    pub fn prefix(&self) -> Vec<u32> {
+        self.prompt("").unwrap_or_default()
+    }
+
+    /// The beginning-of-text token, where the post-processor adds one.
+    pub fn bos(&self) -> Option<u32> {
+        self.prefix().first().copied()
+    }
+
+    /// A decoder for ids that come one by one.
+    pub fn stream(&self) -> TextStream<'_> {
+        TextStream(self.0.decode_stream(true))
     }
 
     /// Ids of tokens that end a sentence or the text, in order; answers stop there.
@@ -148,11 +137,6 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// Id of the beginning-of-text token of our own tokenizers.
-    pub fn bos(&self) -> Option<u32> {
-        self.0.token_to_id(BOS)
-    }
-
     /// Whether it belongs to a model with this vocabulary.
     ///
     /// # Errors
@@ -160,5 +144,21 @@ impl Tokenizer {
     pub fn check(&self, vocab_size: usize) -> Result<()> {
         let tokenizer = self.vocab_size();
         if tokenizer > vocab_size { Err(Error::Vocabulary { tokenizer, model: vocab_size }) } else { Ok(()) }
+    }
+}
+
+/// Text of ids that come one by one. A character that needs several tokens comes with the last of them.
+pub struct TextStream<'a>(
+    DecodeStream<'a, ModelWrapper, NormalizerWrapper, PreTokenizerWrapper, PostProcessorWrapper, DecoderWrapper>,
+);
+
+impl TextStream<'_> {
+    /// What the next token adds to the text: nothing while a character is incomplete.
+    ///
+    /// # Errors
+    /// If the id is not in the vocabulary.
+    pub fn push(&mut self, id: u32) -> Result<String> {
+        let text = self.0.step(id).map_err(|error| Error::Tokenizer(error.to_string()))?;
+        Ok(text.unwrap_or_default())
     }
 }

@@ -9,17 +9,17 @@ use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Remov
 use drope_core::dope::scores;
 use drope_core::model::{Cache, Model};
 use drope_core::positions::{Method, Positions};
-use parity::{CASES, Case, ids_tensor, largest_difference};
+use parity::{Case, case, ids_tensor, largest_difference};
 
-fn case() -> &'static Case {
-    CASES.iter().find(|case| case.name == "dope-all").unwrap()
+fn dope_case() -> &'static Case {
+    case("dope-all")
 }
 
 /// tests/fixtures.py computes them with PyTorch's eigenvalues in float64.
 #[test]
 fn scores_are_those_of_pytorch() {
-    let (config, model) = (case().config(), case().model(&Device::flex()));
-    let expected = case().scores();
+    let (config, model) = (dope_case().config(), dope_case().model(&Device::flex()));
+    let expected = dope_case().scores();
     let criteria = [
         (Projection::Query, Stage::PostNtk, Some(4)),
         (Projection::Key, Stage::PreNtk, None),
@@ -29,7 +29,7 @@ fn scores_are_those_of_pytorch() {
     let heads = config.num_hidden_layers * config.num_attention_heads;
     for ((from, stage, rank), expected) in criteria.into_iter().zip(expected.chunks(heads)) {
         let criterion = Criterion { from, stage, rank, order: Order::Ascending };
-        let found = pollster::block_on(scores(&model, &config, &criterion, 4.0, &[case().ids()])).unwrap();
+        let found = pollster::block_on(scores(&model, &config, &criterion, 4.0, &[dope_case().ids()])).unwrap();
         assert_eq!(found.len(), heads);
         for (head, expected) in found.iter().zip(expected) {
             assert!((head.score - expected).abs() < 1e-4, "{criterion:?}: {head:?}, expected {expected}");
@@ -52,7 +52,7 @@ fn logits(model: &Model, config: &Config, positions: &Positions, ids: &[u32], pa
 
 #[test]
 fn noise_is_the_same_however_a_text_is_read() {
-    let (config, model, ids) = (case().config(), case().model(&Device::flex()), case().ids());
+    let (config, model, ids) = (dope_case().config(), dope_case().model(&Device::flex()), dope_case().ids());
     let positions = Method::DopeGaussian.positions(&config, 4.0).unwrap();
     let whole = logits(&model, &config, &positions, &ids, &[40]);
     let parts = logits(&model, &config, &positions, &ids, &[7, 20, 1, 1, 11]);
@@ -70,7 +70,7 @@ fn noise_is_the_same_however_a_text_is_read() {
 
 #[test]
 fn both_readings_of_the_paper_differ() {
-    let (config, model, ids) = (case().config(), case().model(&Device::flex()), case().ids());
+    let (config, model, ids) = (dope_case().config(), dope_case().model(&Device::flex()), dope_case().ids());
     let read = |method: Method, change: &dyn Fn(&mut Config)| {
         let mut config = config.clone();
         change(&mut config);
@@ -100,7 +100,7 @@ fn both_readings_of_the_paper_differ() {
 
 #[test]
 fn heads_that_a_model_lacks_are_refused() {
-    let mut config = case().config();
+    let mut config = dope_case().config();
     config.dope_heads.as_mut().unwrap().heads[0].layer = 9;
     assert!(config.check().unwrap_err().to_string().contains("layer 9"));
     config.dope_heads = None;

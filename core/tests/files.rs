@@ -4,18 +4,18 @@
 mod parity;
 
 use burn::tensor::{DType, Device, TensorData};
-use drope_core::config::{Config, Llama3Parameters, RopeScaling, YarnParameters};
+use drope_core::config::{AttentionType, Config, Llama3Parameters, RopeScaling, YarnParameters};
 use drope_core::error::Error;
-use drope_core::model::Model;
+use drope_core::model::{Model, SafetensorsBytes};
 use drope_core::positions::Method;
-use parity::CASES;
+use parity::case;
 use pollster::block_on;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
 #[test]
 fn weights_survive_a_round_trip() {
-    let case = &CASES[7];
+    let case = case("rope-qk-norm");
     let device = Device::flex();
     let model = case.model(&device);
     let bytes = block_on(model.to_safetensors()).unwrap();
@@ -25,7 +25,7 @@ fn weights_survive_a_round_trip() {
 
 #[test]
 fn weights_of_16_bits_are_read_as_their_nearest_numbers() {
-    let case = &CASES[7];
+    let case = case("rope-qk-norm");
     let device = Device::flex();
     let bytes = block_on(case.model(&device).to_safetensors()).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -125,7 +125,7 @@ fn both_spellings_of_rope_parameters_are_read() {
 /// A checkpoint such as Llama 3.1's: its context is the extended one, and its frequencies are scaled at s = 1 already.
 #[test]
 fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
-    let original = CASES[0].config();
+    let original = case("rope").config();
     let original_max_position_embeddings = Some(original.max_position_embeddings);
     for scaling in [
         RopeScaling::Yarn(YarnParameters { original_max_position_embeddings, ..YarnParameters::new(4.0) }),
@@ -146,11 +146,64 @@ fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
     }
 }
 
+/// transformers' Llama ignores it, and so must a reader of its checkpoints.
+#[test]
+fn a_window_of_a_plain_llama_is_kept_but_not_used() {
+    let window = |value: &str| config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, {value}"));
+    let config = window("\"sliding_window\": 4").unwrap();
+    assert_eq!((config.sliding_window, Method::of(&config)), (None, Method::Rope));
+    assert!(config.to_json().contains("\"sliding_window\": 4"));
+    let ours = Config { sliding_window: Some(4), ..case("rope").config() };
+    let again = Config::from_json(&ours.to_json()).unwrap();
+    assert_eq!((again.sliding_window, Method::of(&again)), (Some(4), Method::RnopeSwa));
+}
+
+#[test]
+fn foreign_fields_survive_a_save() {
+    let text = String::from_utf8(fixture("config.json")).unwrap();
+    let foreign = text.replacen('{', r#"{"torch_dtype": "bfloat16", "quirk": {"of": [1, 2.5, null]}, "#, 1);
+    let config = Config::from_json(&foreign).unwrap();
+    assert_eq!(config.other.len(), 2);
+    let again: serde_json::Value = serde_json::from_str(&config.to_json()).unwrap();
+    assert_eq!((&again["torch_dtype"], &again["quirk"]["of"][1]), (&"bfloat16".into(), &2.5.into()));
+    assert_eq!(Config::from_json(&config.to_json()).unwrap(), config);
+}
+
+/// Norms and biases that the config does not mention would be left out of the computation.
+#[test]
+fn tensors_that_the_config_does_not_call_for_are_refused_where_they_matter() {
+    let with_norms = case("rope-qk-norm");
+    let bytes = block_on(with_norms.model(&Device::flex()).to_safetensors()).unwrap();
+    let plain = Config { attention: AttentionType::Rope, ..with_norms.config() };
+    let error = Model::from_safetensors(&plain, &bytes, &Device::flex()).unwrap_err();
+    assert!(matches!(&error, Error::SurplusTensor(name) if name.ends_with("_norm.weight")), "{error}");
+
+    let good = fixture("model.safetensors");
+    let file = SafeTensors::deserialize(&good).unwrap();
+    let with = |name: &str| {
+        let mut tensors = file.tensors();
+        tensors.push((name.to_owned(), TensorView::new(Dtype::F32, vec![1], &[0; 4]).unwrap()));
+        safetensors::serialize(tensors, None).unwrap()
+    };
+    let load = |name: &str| {
+        let bytes = with(name);
+        let source = SafetensorsBytes::new(&bytes).unwrap();
+        Model::load(&case("rope").config(), &source, &Device::flex()).map(|(_, unused)| unused)
+    };
+    assert!(matches!(load("model.layers.0.self_attn.q_proj.bias"), Err(Error::SurplusTensor(_))));
+    assert!(matches!(load("model.layers.2.mlp.up_proj.weight"), Err(Error::SurplusTensor(_))));
+    for harmless in ["model.layers.0.self_attn.rotary_emb.inv_freq", "value_head.weight"] {
+        assert_eq!(load(harmless).unwrap(), [harmless]);
+    }
+}
+
 #[test]
 fn parameters_that_make_no_sense_are_named() {
     for (scaling, culprit) in [
         (r#""rope_type": "dynamic", "factor": -4.0"#, "factor"),
         (r#""rope_type": "linear", "factor": 0.5"#, "factor"),
+        (r#""rope_type": "linear", "factor": 1e308"#, "factor"),
+        (r#""rope_type": "yarn", "factor": 4.0, "attention_factor": 1e308"#, "attention_factor"),
         (r#""rope_type": "yarn", "factor": 4.0, "beta_fast": 1.0, "beta_slow": 32.0"#, "beta_slow"),
         (r#""rope_type": "llama3", "factor": 8.0, "low_freq_factor": 4.0"#, "low_freq_factor"),
         (r#""rope_type": "longrope", "short_factor": [1.0], "long_factor": [0.0]"#, "longrope"),
@@ -160,7 +213,7 @@ fn parameters_that_make_no_sense_are_named() {
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("config.json: ") && error.contains(culprit), "{error}");
     }
-    let plain = CASES[0].config();
+    let plain = case("rope").config();
     // A fitted temperature may fall with the length.
     Config { temperature_coefficient: -0.007, ..plain.clone() }.check().unwrap();
     for (config, culprit) in [
@@ -168,6 +221,8 @@ fn parameters_that_make_no_sense_are_named() {
         (Config { num_hidden_layers: 1 << 30, ..plain.clone() }, "num_hidden_layers"),
         (Config { max_position_embeddings: 1, ..plain.clone() }, "max_position_embeddings"),
         (Config { temperature_coefficient: f64::NAN, ..plain.clone() }, "temperature_coefficient"),
+        (Config { temperature_coefficient: 1e308, ..plain.clone() }, "temperature_coefficient"),
+        (Config { softmax_scale: Some(1e308), ..plain.clone() }, "softmax_scale"),
     ] {
         let error = config.check().unwrap_err().to_string();
         assert!(error.contains(culprit), "{error}");

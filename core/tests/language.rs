@@ -38,7 +38,7 @@ proptest! {
         task in any_task(), values in any_values(), context in 160usize..2048, depth in 0.0f64..=1.0, seed: u64,
     ) {
         let spec = Spec { depth: Some(depth), ..Spec::new(task, values, context, seed) };
-        let sample = sample(&spec, &count).unwrap();
+        let sample = sample(&spec, &TOKENIZER).unwrap();
         let tokens = 1 + count(&sample.prompt()) + count(&sample.expected());
         // Whole sentences of the passkey's filler are all that fits.
         let room = if task == Task::Passkey { 6 } else { 0 };
@@ -51,7 +51,7 @@ proptest! {
         values in any_values(), context in 400usize..2048, depth in 0.0f64..=1.0, seed: u64,
     ) {
         let spec = Spec { depth: Some(depth), ..Spec::new(Task::MultiKey, values, context, seed) };
-        let sample = sample(&spec, &count).unwrap();
+        let sample = sample(&spec, &TOKENIZER).unwrap();
         let needles: Vec<_> = sample.haystack.iter().filter(|s| s.kind == SentenceKind::Needle).collect();
         prop_assert_eq!(needles.len(), 1);
         prop_assert!(needles[0].text.contains(&sample.references[0]));
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn a_right_answer_scores_and_a_wrong_digit_does_not(task in any_task(), seed: u64) {
         let spec = Spec::new(task, Values::Numbers, 400, seed);
-        let sample = sample(&spec, &count).unwrap();
+        let sample = sample(&spec, &TOKENIZER).unwrap();
         let right = sample.score(&format!(" {}", sample.expected()));
         prop_assert!(right.exact && right.string_match == 1.0);
         let replace = |f: &dyn Fn(u32) -> char| -> String {
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn decoding_gives_the_text_back(task in any_task(), values in any_values(), seed: u64) {
         let spec = Spec::new(task, values, 300, seed);
-        let sample = sample(&spec, &count).unwrap();
+        let sample = sample(&spec, &TOKENIZER).unwrap();
         let text = format!("{} {}", sample.prompt(), sample.expected());
         prop_assert_eq!(TOKENIZER.decode(&encode(&text)).unwrap(), text);
     }
@@ -90,8 +90,8 @@ proptest! {
     #[test]
     fn training_documents_stay_within_their_length(length in 32usize..=256, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let document = training_document(&mut rng, length, &DocumentMix::default(), 1, &encode);
-        prop_assert!(document.ids.len() <= length && document.ids.len() == document.weights.len());
+        let document = training_document(&mut rng, length, &DocumentMix::default(), Some(1), &encode);
+        prop_assert!(document.ids.len() <= length && document.ids.len() == document.loss_weights.len());
         prop_assert!(document.ids.len() + 3 >= length, "{} of {length}", document.ids.len());
     }
 
@@ -99,21 +99,21 @@ proptest! {
     fn only_prose_is_counted_more_than_once(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { max_copies: 8.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, 256, &mix, 1, &encode);
-        prop_assert_eq!(document.copies.len(), document.ids.len());
-        for (at, (&copies, &weight)) in document.copies.iter().zip(&document.weights).enumerate() {
-            prop_assert!((1.0..=15.0).contains(&copies), "{copies} copies");
-            prop_assert!(copies == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
+        let document = training_document(&mut rng, 256, &mix, Some(1), &encode);
+        prop_assert_eq!(document.multiplicity.len(), document.ids.len());
+        for (at, (&multiplicity, &weight)) in document.multiplicity.iter().zip(&document.loss_weights).enumerate() {
+            prop_assert!((1.0..=15.0).contains(&multiplicity), "multiplicity {multiplicity}");
+            prop_assert!(multiplicity == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
         }
-        let plain = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
-        prop_assert!(plain.copies.iter().all(|&copies| copies == 1.0));
+        let plain = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
+        prop_assert!(plain.multiplicity.iter().all(|&multiplicity| multiplicity == 1.0));
     }
 
     #[test]
     fn values_of_one_key_are_listed_in_the_order_of_the_text(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { multi_value: 1.0, multi_query: 0.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, 256, &mix, 1, &encode);
+        let document = training_document(&mut rng, 256, &mix, Some(1), &encode);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         for question in text.split("What are all").skip(1) {
             let key = question.split_whitespace().find(|word| word.contains('-')).unwrap();
@@ -129,7 +129,7 @@ proptest! {
     fn sinks_stand_right_behind_the_needle_and_cost_filler(task in any_task(), sinks in 1usize..8, seed: u64) {
         let noise = Sinks { token: "<s>", count: sinks };
         let spec = Spec { filler: Filler::Prose, sinks: Some(noise), ..Spec::new(task, Values::Numbers, 400, seed) };
-        let sample = sample(&spec, &count).unwrap();
+        let sample = sample(&spec, &TOKENIZER).unwrap();
         prop_assert_eq!(1 + count(&sample.prompt()) + count(&sample.expected()), 400);
         let bos = TOKENIZER.bos().unwrap();
         let needles = sample.haystack.iter().filter(|s| s.kind == SentenceKind::Needle).count();
@@ -144,7 +144,7 @@ proptest! {
     fn documents_with_pass_keys_are_whole_and_ask_for_them(length in 64usize..=256, seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { passkey: 1.0, ..DocumentMix::default() };
-        let document = training_document(&mut rng, length, &mix, 1, &encode);
+        let document = training_document(&mut rng, length, &mix, Some(1), &encode);
         prop_assert_eq!(document.ids.len(), length);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         let (haystack, answer) = text.split_once(passkey::QUESTION).unwrap();
@@ -169,7 +169,7 @@ fn training_never_meets_keys_of_evaluation() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let mut seen = 0;
     for _ in 0..300 {
-        let document = training_document(&mut rng, 256, &DocumentMix::default(), 1, &encode);
+        let document = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
         let text = TOKENIZER.decode(&document.ids).unwrap();
         for word in text.split(|c: char| !(c.is_alphabetic() || c == '-')).filter(|word| word.contains('-')) {
             assert!(!evaluation.contains(word), "{word} is a key of evaluation");
@@ -179,7 +179,7 @@ fn training_never_meets_keys_of_evaluation() {
     assert!(seen > 300, "keys were looked at");
     for seed in 0..50 {
         let spec = Spec::new(Task::MultiKey, Values::Numbers, 256, seed);
-        let prompt = sample(&spec, &count).unwrap().prompt();
+        let prompt = sample(&spec, &TOKENIZER).unwrap().prompt();
         assert!(!training.iter().any(|key| prompt.contains(&format!(" {key} "))), "seed {seed}");
     }
 }
@@ -187,7 +187,7 @@ fn training_never_meets_keys_of_evaluation() {
 #[test]
 fn evaluation_asks_for_pass_keys_that_training_never_saw() {
     for seed in 0..100 {
-        let sample = sample(&Spec::new(Task::Passkey, Values::Numbers, 256, seed), &count).unwrap();
+        let sample = sample(&Spec::new(Task::Passkey, Values::Numbers, 256, seed), &TOKENIZER).unwrap();
         assert_eq!(sample.references[0].len(), 5);
         assert_eq!(sample.references[0].parse::<u32>().unwrap() % 8, 0);
         assert!(sample.haystack[0].text.starts_with("There is an important info"));
@@ -223,6 +223,6 @@ fn the_tokenizer_survives_its_file() {
 #[test]
 fn contexts_without_room_are_refused() {
     let spec = Spec::new(Task::MultiKey, Values::Numbers, 0, 1);
-    assert!(matches!(sample(&spec, &count), Err(Error::Zero(_))));
-    assert!(matches!(sample(&Spec { context: 50, ..spec }, &count), Err(Error::TooLong { context: 50, .. })));
+    assert!(matches!(sample(&spec, &TOKENIZER), Err(Error::Zero(_))));
+    assert!(matches!(sample(&Spec { context: 50, ..spec }, &TOKENIZER), Err(Error::TooLong { context: 50, .. })));
 }

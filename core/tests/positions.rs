@@ -34,8 +34,8 @@ fn config(head_dim: usize, rope_theta: f64, context: usize) -> Config {
 fn frequencies(method: Method, config: &Config, factor: f64) -> (Vec<f64>, f64) {
     match method.positions(config, factor).unwrap().layer(0).encoding.clone() {
         Encoding::Rotary { inv_freq, attention_factor } => (inv_freq, attention_factor),
-        Encoding::Dynamic(dynamic) => {
-            (dynamic.frequencies((factor * config.max_position_embeddings as f64) as usize), 1.0)
+        Encoding::LengthDependent(dependent) => {
+            dependent.rotary((factor * config.max_position_embeddings as f64) as usize)
         }
         other => panic!("{} is {other:?}", method.name()),
     }

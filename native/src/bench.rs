@@ -8,15 +8,15 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::positions::Method;
-use drope_core::train::{Batch, Optimizer, OptimizerKind};
+use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
 use crate::device::{self, DeviceChoice};
-use crate::{model_folder, train};
+use crate::{model_folder, threads, train};
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
-/// Tokens of the prompt, and tokens that are generated behind it.
+/// Tokens of the prompt, and tokens that are generated after it.
 const PROMPT: [usize; 2] = [1024, 64];
 
 /// Medians of several runs, in tokens a second.
@@ -30,28 +30,33 @@ struct Speeds {
 
 /// Prints the speeds as one line of JSON.
 pub fn run(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
-    let _ = rayon::ThreadPoolBuilder::new().num_threads(1).build_global();
     let config = model_folder::config(folder)?;
     let device = device::open(choice)?.device;
     let train = train_speed(folder, &config, &device, threads, repeats)?;
-    let (prefill, decode) = read_speed(folder, &config, &device, repeats)?;
+    let (prefill, decode) = threads::with_shared_kernels(threads, || read_speed(folder, &config, &device, repeats))??;
     println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
     Ok(())
 }
 
 fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, repeats: usize) -> Result<f64> {
     let device = device.clone().autodiff();
-    let mut model = model_folder::model(folder, config, &device)?;
-    let mut optimizer = Optimizer::new(OptimizerKind::AdamW, 0.1);
-    let positions = Method::Rope.positions(config, 1.0)?;
+    let hyperparameters = Hyperparameters {
+        steps: repeats + 1,
+        optimizer: OptimizerKind::AdamW,
+        weight_decay: 0.1,
+        schedule: Schedule { peak: 1e-4, warmup: 0, floor: 1.0 },
+        max_gradient_norm: 1.0,
+    };
+    let model = model_folder::model(folder, config, &device)?;
+    let mut trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);
     let [rows, length] = BATCH;
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
-    let batch = Batch { ids, weights: vec![1.0; rows * length], copies: Vec::new(), rows, length };
+    let batch = Batch::plain(ids, length);
     let mut speeds = Vec::new();
     for repeat in 0..=repeats {
         let start = Instant::now();
-        let step = train::gradients_of_batch(&model, &batch, &positions, &device, threads);
-        model = optimizer.step(model, step.gradients, 1e-4, 1.0)?.0;
+        let gradients = train::gradients_in_threads(&trainer, &batch, threads);
+        (trainer, _) = pollster::block_on(trainer.apply(gradients))?;
         // The first step allocates.
         if repeat > 0 {
             speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());

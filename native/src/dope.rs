@@ -7,10 +7,10 @@ use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Remova
 use drope_core::dope::scores;
 
 use crate::device::{self, DeviceChoice};
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 use crate::{files, model_folder};
 
-/// What `core dope select` is told.
+/// Options of `core dope select`.
 pub struct SelectOptions {
     pub model: PathBuf,
     /// Heads to choose.
@@ -20,7 +20,7 @@ pub struct SelectOptions {
     pub removal: Removal,
     pub parts: Parts,
     pub noise: Noise,
-    /// Documents that heads are judged on.
+    /// Documents that heads are scored on.
     pub texts: usize,
     pub seed: u64,
     pub json: Option<PathBuf>,
@@ -33,42 +33,42 @@ pub struct SelectOptions {
 const NOISE_SEED: u64 = 42;
 
 /// Scores every head, chooses, and writes the choice.
-pub fn select(request: &SelectOptions) -> Result<DopeHeads> {
-    let device = device::open(request.device)?.device;
-    let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
-    let total = subject.config.num_hidden_layers * subject.config.num_attention_heads;
-    if request.heads == 0 || request.heads > total {
-        bail!("--heads is {} but must be from 1 to the model's {total}", request.heads);
+pub fn select(options: &SelectOptions) -> Result<DopeHeads> {
+    let device = device::open(options.device)?.device;
+    let context = FittingContext::open(&options.model, options.texts, options.seed, &device)?;
+    let total = context.loaded.config.num_hidden_layers * context.loaded.config.num_attention_heads;
+    if options.heads == 0 || options.heads > total {
+        bail!("--heads is {} but must be from 1 to the model's {total}", options.heads);
     }
     let texts: Vec<Vec<u32>> =
-        subject.documents(request.extension, request.texts).map(|document| document.ids).collect();
-    let factor = request.extension as f64;
-    let scored = scores(&subject.model, &subject.config, &request.criterion, factor, &texts);
+        context.documents(options.extension, options.texts).into_iter().map(|document| document.ids).collect();
+    let factor = options.extension as f64;
+    let scored = scores(&context.loaded.model, &context.loaded.config, &options.criterion, factor, &texts);
     let mut heads = pollster::block_on(scored)?;
-    heads.sort_by(|a, b| match request.criterion.order {
+    heads.sort_by(|a, b| match options.criterion.order {
         Order::Ascending => a.score.total_cmp(&b.score),
         Order::Descending => b.score.total_cmp(&a.score),
     });
     for (rank, head) in heads.iter().enumerate() {
-        let chosen = if rank < request.heads { "chosen" } else { "" };
+        let chosen = if rank < options.heads { "chosen" } else { "" };
         println!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.score);
     }
-    heads.truncate(request.heads);
+    heads.truncate(options.heads);
     let chosen = DopeHeads {
-        criterion: request.criterion,
-        extension: request.extension,
-        removal: request.removal,
-        parts: request.parts,
-        noise: request.noise,
+        criterion: options.criterion,
+        extension: options.extension,
+        removal: options.removal,
+        parts: options.parts,
+        noise: options.noise,
         seed: NOISE_SEED,
         heads,
     };
-    if let Some(path) = &request.json {
+    if let Some(path) = &options.json {
         files::write(path, (serde_json::to_string_pretty(&chosen)? + "\n").as_bytes())?;
     }
-    if request.save {
-        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..subject.config };
-        model_folder::save_config(&request.model, &config)?;
+    if options.save {
+        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.loaded.config };
+        model_folder::save_config(&options.model, &config)?;
     }
     Ok(chosen)
 }

@@ -1,10 +1,11 @@
-//! Files that are either old or new and never half-written.
+//! Files that are either old or new and never half-written, whoever else writes them at the same time.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use tempfile::NamedTempFile;
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
@@ -18,27 +19,43 @@ pub fn read_text(path: &Path) -> Result<String> {
 
 /// Writes beside the target, then renames: after a crash or on a full disk the old file is still whole.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = with_suffix(path, "tmp");
     let write = || -> std::io::Result<()> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder)?;
-        }
-        let mut file = fs::File::create(&temporary)?;
+        let mut file = temporary_beside(path)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        sync_folder(folder_of(path))
     };
-    write().map_err(|error| {
-        let _ = fs::remove_file(&temporary);
-        anyhow::Error::new(error).context(format!("cannot write {}; check free space and permissions", path.display()))
-    })
+    write().with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
+}
+
+/// Reads a text file (empty where there is none), changes it and writes it, while no other process does so.
+pub fn update(path: &Path, change: impl FnOnce(&str) -> Result<String>) -> Result<()> {
+    let _lock = lock(path)?;
+    let text = if path.exists() { read_text(path)? } else { String::new() };
+    write(path, change(&text)?.as_bytes())
+}
+
+/// Waits until no other process holds the lock of `path`. The lock is a hidden file beside it, which stays: removing it
+/// would let two processes lock two files of one name.
+fn lock(path: &Path) -> Result<File> {
+    let lock = || -> std::io::Result<File> {
+        fs::create_dir_all(folder_of(path))?;
+        let name = format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy());
+        let file = File::options().create(true).append(true).open(path.with_file_name(name))?;
+        file.lock()?;
+        Ok(file)
+    };
+    lock().with_context(|| format!("cannot lock {}; check permissions", path.display()))
 }
 
 /// Whether [`write()`] will be able to write there, known before hours of work; makes the folder.
 pub fn check_writable(path: &Path) -> Result<()> {
-    let probe = with_suffix(path, "tmp");
-    write(&probe, &[])?;
-    fs::remove_file(&probe).with_context(|| format!("cannot remove {}; check permissions", probe.display()))
+    if path.is_dir() {
+        bail!("cannot write {}; it is a folder", path.display());
+    }
+    let file = temporary_beside(path);
+    file.map(drop).with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
 }
 
 /// Replaces a folder as a whole; `fill` writes the new one.
@@ -53,7 +70,8 @@ pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> 
             let _ = fs::remove_dir_all(&old);
             fs::rename(folder, &old)?;
         }
-        fs::rename(&new, folder)
+        fs::rename(&new, folder)?;
+        sync_folder(folder_of(folder))
     };
     swap().with_context(|| format!("cannot replace {}; check permissions", folder.display()))?;
     let _ = fs::remove_dir_all(&old);
@@ -66,8 +84,99 @@ pub fn current_folder(folder: &Path) -> PathBuf {
     if !folder.exists() && old.exists() { old } else { folder.to_owned() }
 }
 
+/// Removes a folder that [`replace_folder`] wrote, and what a replacement that was cut off has left.
+pub fn remove_replaced_folder(folder: &Path) -> Result<()> {
+    for folder in [folder.to_owned(), with_suffix(folder, "old"), with_suffix(folder, "tmp")] {
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// An empty file in the folder of `path` with a name of its own; it is removed unless it is renamed.
+fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    fs::create_dir_all(folder_of(path))?;
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less what the umask takes away
+    builder.tempfile_in(folder_of(path))
+}
+
+/// Makes renames in a folder last through a power failure.
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{suffix}"));
     path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{check_writable, current_folder, replace_folder, update, write};
+
+    #[test]
+    fn threads_that_update_one_file_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("numbers");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for number in 0..25 {
+                        check_writable(path).unwrap();
+                        update(path, |text| Ok(format!("{text}{writer}-{number}\n"))).unwrap();
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), 8 * 25);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        write(&path, b"old").unwrap();
+        assert!(update(&path, |_| anyhow::bail!("changed my mind")).is_err());
+        assert!(write(&path.join("below"), b"new").is_err() && check_writable(&path.join("below")).is_err());
+        assert!(check_writable(folder.path()).is_err());
+        check_writable(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        let names: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(names.iter().all(|name| name == "file" || name == ".file.lock"), "{names:?}");
+    }
+
+    #[test]
+    fn a_folder_is_there_at_every_moment_of_its_replacement() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("state");
+        let fill = |number: &'static str| move |new: &std::path::Path| write(&new.join("number"), number.as_bytes());
+        let number = || fs::read_to_string(current_folder(&folder).join("number")).unwrap();
+        replace_folder(&folder, fill("1")).unwrap();
+        assert_eq!(number(), "1");
+        assert!(replace_folder(&folder, |new| fill("2")(new).and_then(|()| anyhow::bail!("disk full"))).is_err());
+        assert_eq!(number(), "1");
+        // Cut off between the renames: the old folder is put aside, the new one has not its name yet.
+        fs::rename(&folder, parent.path().join("state.old")).unwrap();
+        write(&parent.path().join("state.tmp/number"), b"2").unwrap();
+        assert_eq!(number(), "1");
+        replace_folder(&folder, fill("3")).unwrap();
+        assert_eq!(number(), "3");
+        assert_eq!(fs::read_dir(&parent).unwrap().count(), 1, "what was put aside is gone");
+    }
 }

@@ -1,4 +1,4 @@
-//! `core generate`: text behind a prompt, as it comes.
+//! `core generate`: text after a prompt, as it comes.
 
 use std::io::Write;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn run(request: &GenerateOptions) -> Result<()> {
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let device = device::open(request.device)?.device;
     let model = model_folder::model(folder, config, &device)?;
-    let prompt = tokenizer.prompt(request.prompt, config.bos_token_id)?;
+    let prompt = tokenizer.prompt(request.prompt)?;
     let options = Options {
         max_new_tokens: request.max_new_tokens,
         stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },
@@ -42,15 +42,11 @@ pub fn run(request: &GenerateOptions) -> Result<()> {
         seed: request.seed,
     };
     interrupt::watch()?;
-    let (mut ids, mut printed) = (Vec::new(), 0);
+    let mut text = tokenizer.stream();
     let observe = async |event| {
         if let Event::Token(token) = event {
-            ids.push(token);
-            // Words may still change while their last token is open, so only what is new is printed.
-            let text = tokenizer.decode(&ids).unwrap_or_default();
-            print!("{}", text.get(printed..).unwrap_or_default());
+            print!("{}", text.push(token).unwrap_or_default());
             let _ = std::io::stdout().flush();
-            printed = text.len();
         }
         if interrupt::requested() { Flow::Stop } else { Flow::Continue }
     };

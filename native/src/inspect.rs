@@ -1,21 +1,25 @@
-//! `core inspect`: what a model is, and what a method does to its frequencies.
+//! `core inspect`: the config of a model, its size, and its frequencies under a method.
 
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use drope_core::config::Config;
+use drope_core::loaded_model::{TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::positions::{Encoding, Method, Positions};
 use safetensors::SafeTensors;
 
-use crate::files;
+use crate::model_folder;
 
 /// Prints the config, the number of parameters and the effective frequencies.
 pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positions, factor: f64) -> Result<()> {
-    let bytes = files::read(&folder.join("model.safetensors"))?;
+    let bytes = model_folder::weights(folder)?;
     let weights = SafeTensors::deserialize(&bytes)
-        .with_context(|| format!("{}/model.safetensors is damaged; copy it again", folder.display()))?;
+        .with_context(|| format!("{} is damaged; copy it again", folder.join(WEIGHTS_FILE).display()))?;
     let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
     print!("{}", config.to_json());
+    if folder.join(TOKENIZER_FILE).exists() {
+        println!("fingerprint in results: {}", model_folder::fingerprint(folder, method, None)?);
+    }
     println!("parameters: {parameters}");
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
     println!("logit scale β: {}", positions.logit_scale);
@@ -40,10 +44,12 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
                     frequencies(&rotation.inv_freq);
                 }
             }
-            Encoding::Dynamic(dynamic) => {
-                let length = (factor * dynamic.context as f64) as usize;
-                println!("frequencies follow the length; at {length} tokens:");
-                frequencies(&dynamic.frequencies(length));
+            Encoding::LengthDependent(dependent) => {
+                let length = (factor * config.max_position_embeddings as f64) as usize;
+                let (inv_freq, attention_factor) = dependent.rotary(length);
+                println!("frequencies depend on the length; at {length} tokens:");
+                println!("attention factor: {attention_factor}");
+                frequencies(&inv_freq);
             }
         }
     }
@@ -51,8 +57,8 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
 }
 
 fn frequencies(inv_freq: &[f64]) {
-    println!("{:>4}  {:>14}  {:>14}", "pair", "radians/token", "tokens/rotate");
+    println!("{:>4}  {:>14}  {:>15}", "pair", "radians/token", "tokens/rotation");
     for (pair, omega) in inv_freq.iter().enumerate() {
-        println!("{pair:>4}  {omega:>14.8}  {:>14.1}", std::f64::consts::TAU / omega);
+        println!("{pair:>4}  {omega:>14.8}  {:>15.1}", std::f64::consts::TAU / omega);
     }
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C: long work looks at a flag between steps and leaves everything in order.
+//! Ctrl-C: long work checks a flag between steps, and stops with all files whole.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

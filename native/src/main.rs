@@ -1,5 +1,6 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
+mod answer;
 mod bench;
 mod cli;
 mod device;
@@ -12,6 +13,7 @@ mod held_out;
 mod inspect;
 mod interrupt;
 mod logits;
+mod measure;
 mod model_folder;
 mod perplexity;
 mod probe;
@@ -20,6 +22,7 @@ mod reproduce;
 mod results_file;
 mod search;
 mod sweep;
+mod threads;
 mod train;
 
 use clap::Parser;
@@ -42,7 +45,7 @@ fn main() {
         }
         eprintln!("error: {info}");
     }));
-    let outcome = std::panic::catch_unwind(|| cli::run(cli::Cli::parse()));
+    let outcome = std::panic::catch_unwind(|| cli::execute(cli::Cli::parse()));
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {

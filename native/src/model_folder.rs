@@ -6,21 +6,47 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
-use drope_core::loaded_model::short_hash;
+use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE, short_hash};
 use drope_core::model::Model;
+use drope_core::positions::Method;
+use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
 use serde_json::{Map, Value};
 
 use crate::files;
 
-const CONFIG: &str = "config.json";
-const WEIGHTS: &str = "model.safetensors";
-const TOKENIZER: &str = "tokenizer.json";
+/// Reads all three files and checks that they belong together.
+pub fn load(folder: &Path, device: &Device) -> Result<LoadedModel> {
+    let (tokenizer, weights) = (files::read(&folder.join(TOKENIZER_FILE))?, weights(folder)?);
+    LoadedModel::new(config(folder)?, &tokenizer, &weights, device).with_context(|| cannot_use(folder))
+}
 
 /// Reads `config.json`.
 pub fn config(folder: &Path) -> Result<Config> {
-    let text = files::read_text(&folder.join(CONFIG))?;
-    Config::from_json(&text).with_context(|| format!("cannot use the model in {}", folder.display()))
+    let text = files::read_text(&folder.join(CONFIG_FILE))?;
+    Config::from_json(&text).with_context(|| cannot_use(folder))
+}
+
+/// Reads `model.safetensors`, as bytes.
+pub fn weights(folder: &Path) -> Result<Vec<u8>> {
+    files::read(&folder.join(WEIGHTS_FILE))
+}
+
+/// Reads `model.safetensors`.
+pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
+    Model::from_safetensors(config, &weights(folder)?, device).with_context(|| cannot_use(folder))
+}
+
+/// Reads `tokenizer.json` and checks that it belongs to the model.
+pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
+    let bytes = files::read(&folder.join(TOKENIZER_FILE))?;
+    let tokenizer = Tokenizer::from_json(&bytes).with_context(|| cannot_use(folder))?;
+    tokenizer.check(config.vocab_size).with_context(|| cannot_use(folder))?;
+    Ok(tokenizer)
+}
+
+fn cannot_use(folder: &Path) -> String {
+    format!("cannot use the model in {}", folder.display())
 }
 
 /// Reads the heads that `core dope select` wrote.
@@ -30,45 +56,26 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
         .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
 }
 
-/// A hash of the weights, and of what the config says of how they are read; of DoPE's heads only those that are given.
-pub fn fingerprint(folder: &Path, heads: Option<&DopeHeads>) -> Result<String> {
-    let config = Config { dope_heads: heads.cloned(), ..config(folder)? };
-    let mut fields: Map<String, Value> = serde_json::from_str(&config.to_json())?;
-    // A field that a later version adds changes nothing as long as it says nothing.
-    let says_something = |value: &Value| !(value.is_null() || value == false || value.as_f64() == Some(0.0));
-    fields.retain(|name, value| says_something(value) && !["architectures", "model_type"].contains(&&**name));
-    Ok(short_hash(&[&files::read(&folder.join(WEIGHTS))?, Value::from(fields).to_string().as_bytes()]))
-}
-
-/// Reads `model.safetensors`.
-pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
-    let bytes = files::read(&folder.join(WEIGHTS))?;
-    Model::from_safetensors(config, &bytes, device)
-        .with_context(|| format!("cannot use the model in {}", folder.display()))
-}
-
-/// Reads `tokenizer.json` and checks that it belongs to the model.
-pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
-    let bytes = files::read(&folder.join(TOKENIZER))?;
-    let read = || {
-        let tokenizer = Tokenizer::from_json(&bytes)?;
-        tokenizer.check(config.vocab_size)?;
-        Ok::<_, drope_core::Error>(tokenizer)
-    };
-    read().with_context(|| format!("cannot use the tokenizer in {}", folder.display()))
+/// What tells the model in a folder, read with `method`, from another of the same name ([`LoadedModel::fingerprint`], without
+/// the weights on a device). `heads` are for DoPE, in place of those in the config.
+pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
+    let mut config = config(folder)?;
+    config.dope_heads = heads.cloned().or(config.dope_heads);
+    let hash = short_hash(&[&weights(folder)?]);
+    Ok(results::fingerprint(&config, &tokenizer(folder, &config)?, &hash, method)?)
 }
 
 /// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
 pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
     let weights = pollster::block_on(model.to_safetensors())?;
     save_config(folder, config)?;
-    files::write(&folder.join(TOKENIZER), tokenizer.to_json()?.as_bytes())?;
-    files::write(&folder.join(WEIGHTS), &weights)
+    files::write(&folder.join(TOKENIZER_FILE), tokenizer.to_json()?.as_bytes())?;
+    files::write(&folder.join(WEIGHTS_FILE), &weights)
 }
 
 /// Writes `config.json` alone; what it held beyond our own fields stays.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
-    let path = folder.join(CONFIG);
+    let path = folder.join(CONFIG_FILE);
     let mut fields: Map<String, Value> = match path.exists() {
         true => serde_json::from_str(&files::read_text(&path)?)?,
         false => Map::new(),

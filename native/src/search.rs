@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use drope_core::config::{Config, LongRopeParameters, RopeScaling};
-use drope_core::language::Document;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::longrope2::{Candidate, Population, Space};
 use drope_core::positions::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::device::{self, DeviceChoice};
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 use crate::{files, interrupt, model_folder};
 
 const POPULATION: usize = 64;
 
-/// What the search is told.
+/// Options of `core search longrope2`.
 pub struct SearchOptions {
     pub model: PathBuf,
     pub out: PathBuf,
@@ -27,7 +27,7 @@ pub struct SearchOptions {
     pub device: DeviceChoice,
 }
 
-/// What `search.json` holds: enough to go on.
+/// Contents of `search.json`: enough to resume.
 #[derive(Serialize, Deserialize)]
 struct SearchState {
     /// Of the model that candidates are judged with.
@@ -41,23 +41,23 @@ struct SearchState {
 /// Searches and writes a folder of the same model whose config lists the factors.
 pub fn longrope2(request: &SearchOptions) -> Result<()> {
     let device = device::open(request.device)?.device;
-    let subject = Subject::open(&request.model, request.texts, request.seed, &device)?;
-    let config = &subject.config;
+    let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    let config = &context.loaded.config;
     let factor = request.factor as f64;
     let space = Space::new(factor, config.rope.rope_theta, config.head_dim, config.max_position_embeddings);
-    let texts: Vec<Document> = subject.documents(request.factor, request.texts).collect();
+    let texts = context.documents(request.factor, request.texts);
     interrupt::watch()?;
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
-    let model = model_folder::fingerprint(&request.model, None)?;
+    let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
     let mut population =
-        begun(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+        unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
     loop {
         for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
             let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
-            let perplexity = subject.answer_loss(&positions, &texts)?.exp();
+            let perplexity = context.answer_loss(&positions, &texts)?.exp();
             candidate.score = Some((perplexity * 1e6).round() / 1e6);
             bar.inc(1);
         }
@@ -83,14 +83,14 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
         found.critical, found.factors
     );
-    for name in ["model.safetensors", "tokenizer.json", "config.json"] {
+    for name in [WEIGHTS_FILE, TOKENIZER_FILE, CONFIG_FILE] {
         files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
     }
     model_folder::save_config(&request.out, &scaled(config, factor, &found))
 }
 
-/// A search that was stopped.
-fn begun(path: &Path, model: &str, space: &Space, request: &SearchOptions) -> Result<Option<Population>> {
+/// The population of a search that was stopped.
+fn unfinished(path: &Path, model: &str, space: &Space, request: &SearchOptions) -> Result<Option<Population>> {
     if !path.exists() {
         return Ok(None);
     }

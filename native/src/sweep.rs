@@ -1,15 +1,16 @@
-//! A model read with several methods at several lengths: what all measurements are told.
+//! A model read with several methods at several lengths: arguments and readings that all measurements share.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::config::dope::DopeHeads;
+use drope_core::loaded_model::LoadedModel;
 use drope_core::positions::{Method, Positions};
 
+use crate::cli::{above_zero, at_least_one, method_names};
 use crate::device::DeviceChoice;
-use crate::model_folder;
+use crate::{device, model_folder, threads};
 
 /// A model and the ways to read it.
 #[derive(Args)]
@@ -37,25 +38,56 @@ pub struct Sweep {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,
+    /// CPU threads that compute: questions or texts at a time.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
+}
+
+/// The model that is measured.
+pub struct MeasuredModel {
+    /// Name of its folder.
+    pub name: String,
+    pub loaded: LoadedModel,
+    /// Questions or texts at a time: `--threads` on the CPU, one on a GPU.
+    pub threads: usize,
+}
+
+/// One way to read the model: a method at a length.
+#[derive(Clone)]
+pub struct PlannedReading {
+    pub method: Method,
+    pub extension: usize,
+    /// s·C tokens.
+    pub context: usize,
+    pub positions: Positions,
+    pub fingerprint: String,
 }
 
 impl Sweep {
-    pub fn config(&self) -> Result<Config> {
-        Ok(model_folder::config(&self.model)?.with_cut(self.cut))
+    /// Loads the model.
+    pub fn load(&self) -> Result<MeasuredModel> {
+        let chosen = device::open(self.device)?;
+        Ok(MeasuredModel {
+            name: model_name(&self.model)?,
+            loaded: model_folder::load(&self.model, &chosen.device)?,
+            threads: if chosen.is_cpu { self.threads } else { 1 },
+        })
     }
 
-    pub fn positions(&self, config: &Config, method: Method, extension: usize) -> Result<Positions> {
-        positions(config, method, extension as f64, self.beta)
-    }
-
-    /// What tells the results of this model and reading from those of another of the same name.
-    pub fn fingerprint(&self, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
-        model_folder::fingerprint(&self.model, heads.filter(|_| method.is_dope()))
-    }
-
-    /// The model in results.
-    pub fn model_name(&self) -> Result<String> {
-        model_name(&self.model)
+    /// Every length with one method.
+    pub fn readings(&self, model: &LoadedModel, method: Method) -> Result<Vec<PlannedReading>> {
+        let fingerprint = model.fingerprint(method)?;
+        let config = model.config.clone().with_cut(self.cut);
+        let reading = |&extension: &usize| {
+            Ok(PlannedReading {
+                method,
+                extension,
+                context: extension * config.max_position_embeddings,
+                positions: positions(&config, method, extension as f64, self.beta)?,
+                fingerprint: fingerprint.clone(),
+            })
+        };
+        self.extensions.iter().map(reading).collect()
     }
 }
 
@@ -72,20 +104,4 @@ pub fn positions(config: &Config, method: Method, factor: f64, beta: Option<f64>
 pub fn model_name(folder: &Path) -> Result<String> {
     let folder = folder.canonicalize().context("cannot find the model's folder")?;
     Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
-}
-
-/// For help texts.
-pub fn method_names() -> String {
-    Method::ALL.map(Method::name).join(", ")
-}
-
-/// A number above 0, on the command line.
-pub fn above_zero(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| format!("{text} is not a number above 0"))
-}
-
-/// A whole number above 0, on the command line.
-pub fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text} is not a whole number of at least 1"))
 }

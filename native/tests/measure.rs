@@ -2,23 +2,9 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use common::{Folder, RECIPE, fixtures, refused, run, text};
-
-fn nano_rope() -> PathBuf {
-    fixtures().join("../../models/nano-rope")
-}
-
-fn succeeds(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn read(path: &Path) -> serde_json::Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
+use common::{Folder, RECIPE, fixtures, nano_rope, nano_rope_in, read_json, refused, run, succeeds, text};
 
 #[test]
 fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
@@ -33,7 +19,7 @@ fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
         assert_eq!(scores.len(), 16);
         assert_eq!(listed.lines().filter(|line| line.ends_with("chosen")).count(), 2);
         assert!(scores.is_sorted_by(|a, b| if order == "ascending" { a <= b } else { a >= b }), "{scores:?}");
-        read(&heads)["heads"].as_array().unwrap().clone()
+        read_json(&heads)["heads"].as_array().unwrap().clone()
     };
     let highest = select("descending");
     let lowest = select("ascending");
@@ -42,7 +28,7 @@ fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
         let arguments =
             ["eval", "niah", "--model", text(&model), "--method", method, "--extension", "2", "--trials", "6"];
         succeeds(&[&arguments[..], &["--json", text(&json)], more].concat());
-        read(&json).as_array().unwrap().last().unwrap().clone()
+        read_json(&json).as_array().unwrap().last().unwrap().clone()
     };
     // Heads of lowest entropy look at the token before: without positions nothing is found.
     let plain = evaluate("ntk", &[]);
@@ -53,7 +39,7 @@ fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
     select("descending");
     let other = evaluate("dope-all", &["--heads", text(&heads)]);
     assert_eq!(
-        (read(&json).as_array().unwrap().len(), &other["heads"]),
+        (read_json(&json).as_array().unwrap().len(), &other["heads"]),
         (3, &"query r16 pre_ntk descending 2 at 2x".into())
     );
     refused(&["dope", "select", "--model", text(&model), "--heads", "17"], "from 1 to the model's 16");
@@ -70,12 +56,12 @@ fn depths_and_sinks_have_cells_of_their_own() {
         let arguments =
             ["eval", "niah", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "3"];
         succeeds(&[&arguments[..], &["--json", text(&json)], more].concat());
-        read(&json).as_array().unwrap().len()
+        read_json(&json).as_array().unwrap().len()
     };
     assert_eq!(evaluate(&["--depth", "0,0.5,1"]), 3);
     assert_eq!(evaluate(&["--sinks", "4"]), 4);
     assert_eq!(evaluate(&["--depth", "0.5"]), 4, "known already");
-    assert_eq!(read(&json)[3]["sinks"], 4);
+    assert_eq!(read_json(&json)[3]["sinks"], 4);
     let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope"];
     refused(&[&arguments[..], &["--task", "passkey", "--trials", "1"]].concat(), "which the task passkey needs");
     let sand = run(&[&arguments[..], &["--filler", "sand"]].concat());
@@ -128,7 +114,7 @@ fn a_report_joins_what_is_there_and_says_what_is_not() {
     let svg = std::fs::read_to_string(out.join("frequencies-2x.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("polyline"));
     // PI halves every frequency, and so does YaRN as the paper prints it.
-    let numbers = read(&out.join("frequencies.json"));
+    let numbers = read_json(&out.join("frequencies.json"));
     let gammas = |method: &str| -> Vec<f64> {
         let rows = numbers["numbers"].as_array().unwrap();
         let row = rows.iter().find(|row| row["method"] == method && row["factor"] == 2).unwrap();
@@ -141,19 +127,11 @@ fn a_report_joins_what_is_there_and_says_what_is_not() {
     assert!(String::from_utf8_lossy(&none.stderr).contains("give the folder of the models with --models"));
 }
 
-/// A copy of nano-rope that a test may change.
-fn copied(folder: &Folder) -> PathBuf {
-    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
-        folder.write(&format!("model/{file}"), std::fs::read(nano_rope().join(file)).unwrap());
-    }
-    folder.path("model")
-}
-
 #[test]
 fn what_changes_the_answer_is_measured_again_and_nothing_else() {
     let folder = Folder::new("again");
-    let (model, json) = (copied(&folder), folder.path("results.json"));
-    let cells = || read(&json).as_array().unwrap().len();
+    let (model, json) = (nano_rope_in(&folder), folder.path("results.json"));
+    let cells = || read_json(&json).as_array().unwrap().len();
     for (kind, more) in [
         (&["eval", "niah"][..], &["--trials", "2", "--threads", "1"][..]),
         (&["eval", "ppl"], &["--texts", "1"]),
@@ -201,4 +179,23 @@ fn training_that_cannot_be_done_leaves_no_model() {
     assert!(late.status.code() == Some(2) && error.contains("already at step 3, past step 2"), "{error}");
     // RoPE reads with no temperature: there is nothing to fit.
     refused(&["fit-scale", "--model", text(&nano_rope())], "takes no temperature");
+}
+
+#[test]
+fn probes_find_the_head_that_looks_at_the_needle() {
+    let folder = Folder::new("probe");
+    let json = folder.path("heads.json");
+    let model = fixtures().join("../../models/nano-rope");
+    let arguments = ["probe", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "5"];
+    let output = run(&[&arguments[..], &["--json", text(&json)]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let heads: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let number = |head: &serde_json::Value, field: &str| head[field].as_f64().unwrap();
+    assert_eq!(heads.len(), 16);
+    for head in &heads {
+        assert!(number(head, "needle") + number(head, "distractors") + number(head, "first") < 1.0 + 1e-5, "{head}");
+        assert!(number(head, "entropy") <= number(head, "entropy_bound"), "{head}");
+    }
+    // A model that answers must look there.
+    assert!(heads.iter().any(|head| number(head, "needle_of_question") > 0.5));
 }

@@ -5,6 +5,7 @@
 mod page;
 mod shell;
 mod table;
+mod tally;
 mod test;
 mod toolchain;
 mod tools;
@@ -31,7 +32,11 @@ enum Task {
         open: bool,
     },
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
-    Test,
+    Test {
+        /// Only what takes less than five minutes once everything is compiled: no browser, no PyTorch.
+        #[arg(long)]
+        quick: bool,
+    },
     /// Write the report, the tables and the findings of the documents again from docs/results.
     Table,
 }
@@ -39,7 +44,8 @@ enum Task {
 fn main() {
     let result = match Cli::parse().task {
         Task::Play { port, open } => page::play(port, open),
-        Task::Test => test::all(),
+        Task::Test { quick: true } => test::quick(),
+        Task::Test { quick: false } => test::all(),
         Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {

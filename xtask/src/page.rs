@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -14,7 +14,10 @@ use crate::tools::Tools;
 /// Trunk, with build output outside the checkout.
 fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {
     let mut command = tools.command("trunk");
-    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place)).env("DROPE_BUILD", build_name(place)?);
+    command
+        .current_dir(&place.root)
+        .env("CARGO_TARGET_DIR", target_dir(place))
+        .env("DROPE_BUILD", build_name(&place.root)?);
     Ok(command)
 }
 
@@ -23,20 +26,33 @@ pub fn build(place: &Workplace, tools: &Tools) -> Result<()> {
     run(trunk(place, tools)?.args(["build", "--release"]))
 }
 
-/// A name for what the page serves under fixed names: it changes when a model or the code does.
-fn build_name(place: &Workplace) -> Result<String> {
+/// Everything that the page is built from.
+const SOURCES: [&str; 9] = [
+    ".cargo/config.toml",
+    "Cargo.lock",
+    "Cargo.toml",
+    "Trunk.toml",
+    "core/Cargo.toml",
+    "core/src",
+    "docs/results",
+    "models",
+    "web",
+];
+
+/// A name for what the page serves under fixed names: it changes when a model or what the programs are built from does.
+fn build_name(root: &Path) -> Result<String> {
     let mut hasher = std::hash::DefaultHasher::new();
-    let mut folders: Vec<PathBuf> = ["models", "core/src", "web/src"].map(|folder| place.root.join(folder)).into();
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-        paths.sort();
-        for path in paths {
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                std::fs::read(&path)?.hash(&mut hasher);
-            }
+    let mut waiting: Vec<PathBuf> = SOURCES.map(|path| root.join(path)).into();
+    while let Some(path) = waiting.pop() {
+        let cannot_read = || format!("cannot read {}", path.display());
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).with_context(cannot_read)?;
+            let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+            paths.sort();
+            waiting.append(&mut paths);
+        } else {
+            path.strip_prefix(root)?.hash(&mut hasher);
+            std::fs::read(&path).with_context(cannot_read)?.hash(&mut hasher);
         }
     }
     Ok(format!("{:016x}", hasher.finish()))
@@ -60,4 +76,31 @@ pub fn play(port: u16, open: bool) -> Result<()> {
         command.arg("--open");
     }
     run(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{SOURCES, build_name};
+
+    #[test]
+    fn every_source_changes_the_name_of_the_build() {
+        let root = tempfile::tempdir().unwrap();
+        // Folders and files alike: what is in a folder counts too.
+        let files =
+            SOURCES.map(|path| if Path::new(path).extension().is_some() { path.into() } else { format!("{path}/a/b") });
+        let write = |file: &str, text: &str| {
+            let path = root.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        files.iter().for_each(|file| write(file, "before"));
+        for file in &files {
+            let before = build_name(root.path()).unwrap();
+            assert_eq!(before, build_name(root.path()).unwrap());
+            write(file, "after");
+            assert_ne!(before, build_name(root.path()).unwrap(), "{file}");
+        }
+    }
 }

@@ -6,18 +6,21 @@ use anyhow::{Result, bail};
 
 use crate::Workplace;
 use crate::page::{build, target_dir};
-use crate::shell::tee;
+use crate::shell::which;
+use crate::tally::Tally;
 use crate::tools::Tools;
 
 /// Always the same packages together: cargo joins their features, and another set would compile Burn again.
 pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+/// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
+const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
-/// What ran so far.
-#[derive(Default)]
-struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
+/// What takes less than five minutes once everything is compiled.
+pub fn quick() -> Result<()> {
+    let place = Workplace::find()?;
+    let mut tally = Tally::default();
+    natively(&place, &mut tally)?;
+    tally.close()
 }
 
 /// Runs all; the last line counts what ran.
@@ -25,58 +28,80 @@ pub fn all() -> Result<()> {
     let place = Workplace::find()?;
     let tools = Tools::for_tests(&place)?;
     let mut tally = Tally::default();
-    let cargo = |arguments: &[&str]| {
-        let mut command = Command::new("cargo");
-        command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place)).args(arguments);
-        command
-    };
-    let clippy = |packages: &[&str], more: &[&str]| {
-        let mut command = cargo(&["clippy", "--release", "--all-targets"]);
-        command.args(packages).args(more).args(["--", "-D", "warnings"]);
-        command
-    };
-    // One profile for everything, for the same reason.
-    let test = |more: &[&str]| {
-        let mut command = cargo(&["test", "--release", "--no-fail-fast"]);
-        command.args(NATIVE).args(more);
-        command
-    };
-    tally.check("formatting", &mut cargo(&["fmt", "--all", "--check"]))?;
-    tally.check("clippy", &mut clippy(&NATIVE, &[]))?;
+    natively(&place, &mut tally)?;
     if tools.has_wasm_clippy() {
-        tally.check("clippy on wasm", &mut clippy(&["-p", "drope-web"], &["--target", "wasm32-unknown-unknown"]))?;
+        tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {
-        println!("NOT RUN: clippy on the web crate; the wasm toolchain here has none");
+        println!("NOT RUN: clippy on the worker; the wasm toolchain here has none");
         tally.skipped += 1;
     }
-    let mut unit = vec!["--lib".to_owned(), "--bins".to_owned()];
-    for name in test_programs(&place)? {
-        unit.extend(["--test".to_owned(), name]);
-    }
-    let unit: Vec<&str> = unit.iter().map(String::as_str).collect();
-    tally.tests("native tests", &mut test(&unit))?;
-    for package in ["core", "web"] {
-        let mut command = tools.command("wasm-pack");
-        command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(&place));
-        command.args(["test", "--headless", "--chrome", "--release", "--mode", "no-install"]);
-        if let Some(driver) = crate::shell::which("chromedriver") {
-            command.arg("--chromedriver").arg(driver);
-        }
-        // Last: what follows the package goes to cargo.
-        command.arg(package);
-        // WebGPU in software takes its time.
-        command.env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-        tally.tests(&format!("{package} in the browser"), &mut command)?;
-    }
+    tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;
     // One browser at a time: each of them runs a whole WebGPU in software.
-    let crossing = ["--test", "browser", "--test", "transformers", "--", "--test-threads", "1", "--nocapture"];
-    tally.tests("across crates, browser included", &mut test(&crossing))?;
-    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
-    if tally.failed > 0 {
-        bail!("{} checks failed", tally.failed);
+    let mut crossing = test(&place, &NATIVE, &["--test", "browser", "--test", "transformers"]);
+    tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
+    tally.close()
+}
+
+/// Formatting, lints and tests that need nothing but the compiler.
+fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
+    tally.check("formatting", &mut cargo(place, &["fmt", "--all", "--check"]))?;
+    tally.check("clippy", &mut clippy(place))?;
+    tally.check("clippy on the page", &mut linted(test(place, &PAGE, &[])))?;
+    let mut programs = vec!["--lib".to_owned(), "--bins".to_owned()];
+    for name in test_programs(place)? {
+        programs.extend(["--test".to_owned(), name]);
     }
-    Ok(())
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+    tally.tests("native tests", &mut test(place, &NATIVE, &programs))?;
+    tally.tests("the page's unit tests", &mut test(place, &PAGE, &["--lib", "--bins"]))
+}
+
+fn cargo(place: &Workplace, arguments: &[&str]) -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place)).args(arguments);
+    command
+}
+
+/// Lints in the profile of the tests, so that build scripts and macros are compiled once.
+fn clippy(place: &Workplace) -> Command {
+    let mut command = cargo(place, &["clippy", "--release", "--all-targets"]);
+    command.args(NATIVE).args(["--", "-D", "warnings"]);
+    command
+}
+
+/// Builds tests with clippy in the compiler's place: `cargo clippy` would go through all dependencies once more.
+fn linted(mut tests: Command) -> Command {
+    tests.arg("--no-run").env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // As `cargo clippy -- -D warnings` passes them to the driver.
+    tests.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    tests
+}
+
+/// In release: an unoptimised Burn would have to be compiled beside the optimised one.
+fn test(place: &Workplace, packages: &[&str], programs: &[&str]) -> Command {
+    let mut command = cargo(place, &["test", "--release", "--no-fail-fast"]);
+    command.args(packages).args(programs);
+    command
+}
+
+/// The worker's tests, with the features and in the profile of the page's worker: Burn is compiled once for both.
+fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
+    let mut command = tools.command("cargo");
+    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
+    command.args(["test", "--release", "--no-fail-fast", "-p", "drope-worker", "--target", "wasm32-unknown-unknown"]);
+    command
+}
+
+fn in_the_browser(place: &Workplace, tools: &Tools) -> Command {
+    let mut command = worker_tests(place, tools);
+    command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", "wasm-bindgen-test-runner");
+    if let Some(driver) = which("chromedriver") {
+        command.env("CHROMEDRIVER", driver);
+    }
+    // WebGPU in software takes its time.
+    command.env("WASM_BINDGEN_TEST_TIMEOUT", "600");
+    command
 }
 
 /// Test programs of the crates that need nothing but themselves, all that there are.
@@ -90,52 +115,8 @@ fn test_programs(place: &Workplace) -> Result<Vec<String>> {
         }
     }
     names.sort();
+    if names.is_empty() {
+        bail!("no test programs in core/tests and native/tests");
+    }
     Ok(names)
-}
-
-impl Tally {
-    /// A step that passes or fails as a whole.
-    fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        println!("== {name}");
-        let is_ok = tee(command)?.0;
-        self.passed += usize::from(is_ok);
-        self.failed += usize::from(!is_ok);
-        Ok(())
-    }
-
-    /// A step that prints cargo's closing lines, `test result: ok. 3 passed; 0 failed; …`.
-    fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        println!("== {name}");
-        let (is_ok, output) = tee(command)?;
-        let (passed, failed) = counts(&output);
-        let not_run = output.lines().filter(|line| line.contains("NOT RUN:")).count();
-        self.passed += passed.saturating_sub(not_run);
-        self.skipped += not_run;
-        // A step that breaks before it counts has failed, and so has one that ran nothing.
-        self.failed += if (!is_ok || passed == 0) && failed == 0 { 1 } else { failed };
-        Ok(())
-    }
-}
-
-/// Sums over all closing lines.
-fn counts(output: &str) -> (usize, usize) {
-    let number_before = |line: &str, word: &str| {
-        let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
-        words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse::<usize>().ok()).unwrap_or(0)
-    };
-    let lines = output.lines().filter(|line| line.contains("test result:"));
-    lines.fold((0, 0), |(passed, failed), line| {
-        (passed + number_before(line, "passed"), failed + number_before(line, "failed"))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn closing_lines_are_summed() {
-        let output = "test result: ok. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
-                      noise 9 passed\n\
-                      test result: FAILED. 2 passed; 4 failed; 0 ignored\n";
-        assert_eq!(super::counts(output), (5, 5));
-    }
 }

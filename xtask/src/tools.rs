@@ -1,4 +1,4 @@
-//! The programs around cargo: Trunk, wasm-bindgen, wasm-pack and a browser.
+//! The programs around cargo: Trunk, wasm-bindgen and a browser.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -21,7 +21,6 @@ const TRUNK: Tool = Tool { program: "trunk", package: "trunk", version: "0.21.14
 const WASM_BINDGEN: Tool =
     // Must equal the `wasm-bindgen` crate's version in Cargo.toml.
     Tool { program: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", locked: false };
-const WASM_PACK: Tool = Tool { program: "wasm-pack", package: "wasm-pack", version: "0.15.1", locked: true };
 
 /// Programs with which cargo is called for the page and its tests.
 pub struct Tools {
@@ -40,10 +39,9 @@ impl Tools {
         Ok(Self { folder: folder.join("bin"), toolchain })
     }
 
-    /// What the browser tests need on top: wasm-pack, Chromium and its driver.
+    /// What the browser tests need on top: Chromium and its driver.
     pub fn for_tests(place: &Workplace) -> Result<Self> {
         let tools = Self::for_page(place)?;
-        install(&WASM_PACK, &place.cache.join("tools"))?;
         if browser().is_none() || which("chromedriver").is_none() {
             apt_install(&["chromium", "chromium-driver"])
                 .context("the browser tests need Chromium and ChromeDriver")?;
@@ -51,9 +49,9 @@ impl Tools {
         Ok(tools)
     }
 
-    /// Whether clippy can look at wasm: Debian's toolchain comes without it.
+    /// Whether the wasm toolchain has clippy: Debian's comes without it.
     pub fn has_wasm_clippy(&self) -> bool {
-        self.toolchain.is_none()
+        capture(self.command("clippy-driver").arg("--version")).is_some()
     }
 
     /// A program of ours, or of the machine, that finds the others and the wasm toolchain.

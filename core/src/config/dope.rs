@@ -144,7 +144,9 @@ impl DopeHeads {
     /// If it does not, or a number is not finite.
     pub fn check(&self, layers: usize, heads: usize) -> Result<()> {
         let fits = |head: &DopeHead| {
-            head.layer < layers && head.head < heads && head.query_std.is_finite() && head.key_std.is_finite()
+            head.layer < layers
+                && head.head < heads
+                && [head.query_std, head.key_std].iter().all(|std| (0.0..=1e6).contains(std))
         };
         match self.heads.iter().find(|head| !fits(head)) {
             None => Ok(()),

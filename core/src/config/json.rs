@@ -1,224 +1,281 @@
-//! `config.json` of a Hugging Face model folder.
+//! `config.json` of a Hugging Face model folder, in and out.
 //!
-//! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's
-//! `llama_drope` with `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop),
-//! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is
-//! Falcon's, and `sliding_window` marks RNoPE-SWA. Written: v4, which every version of transformers reads.
+//! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` with
+//! `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop), `temperature_coefficient` (the c of
+//! β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone
+//! `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers
+//! reads. Fields of others survive.
 
-use serde::de::DeserializeOwned;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{AttentionType, Config, RopeParameters, RopeScaling};
+use super::dope::DopeHeads;
+use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling};
 use crate::error::{Error, Result};
+
+/// `config.json` as it stands in the file.
+#[derive(Serialize, Deserialize)]
+struct ConfigJson {
+    #[serde(default)]
+    architectures: Value,
+    #[serde(default)]
+    model_type: String,
+    #[serde(deserialize_with = "size")]
+    vocab_size: usize,
+    #[serde(deserialize_with = "size")]
+    hidden_size: usize,
+    #[serde(deserialize_with = "size")]
+    intermediate_size: usize,
+    #[serde(deserialize_with = "size")]
+    num_hidden_layers: usize,
+    #[serde(deserialize_with = "size")]
+    num_attention_heads: usize,
+    #[serde(default, deserialize_with = "optional_size")]
+    num_key_value_heads: Option<usize>,
+    #[serde(default, deserialize_with = "optional_size")]
+    head_dim: Option<usize>,
+    hidden_act: Option<String>,
+    rms_norm_eps: Option<f64>,
+    #[serde(deserialize_with = "size")]
+    max_position_embeddings: usize,
+    tie_word_embeddings: Option<bool>,
+    attention_bias: Option<bool>,
+    mlp_bias: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial_rotary_factor: Option<f64>,
+    rope_theta: Option<f64>,
+    rope_scaling: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rope_parameters: Option<Map<String, Value>>,
+    /// Outside the scaling, as in Phi-3: transformers prefers it to the one inside.
+    #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
+    original_max_position_embeddings: Option<usize>,
+    #[serde(default, deserialize_with = "token_ids", serialize_with = "one_or_many")]
+    bos_token_id: Vec<u32>,
+    #[serde(default, deserialize_with = "token_ids", serialize_with = "one_or_many")]
+    eos_token_id: Vec<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    attention_type: Option<AttentionType>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    softmax_scale: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rope_min_frequency: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature_coefficient: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_scales: Option<HeadScales>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scalable_softmax: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alibi: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sliding_window: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dope_heads: Option<DopeHeads>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+const DROPE: &str = "llama_drope";
+const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
 
 impl Config {
     /// Reads `config.json`.
     ///
     /// # Errors
-    /// If it is not JSON, is of an unknown `model_type` or `rope_type`, lacks a field, or its sizes do not fit together.
+    /// If it is not JSON, is of an unknown `model_type` or `rope_type`, lacks a field, or a field has a value that no model can
+    /// have; the message names the field.
     pub fn from_json(text: &str) -> Result<Self> {
         let value: Value =
             serde_json::from_str(text).map_err(|error| Error::Config(format!("this is not valid JSON ({error})")))?;
-        let fields = Fields(value.as_object().ok_or_else(|| Error::Config("the top level is not an object".into()))?);
-        let model_type = fields.string("model_type").unwrap_or_default();
-        if !["llama", "llama_drope"].contains(&model_type) {
+        let object = value.as_object().ok_or_else(|| Error::Config("the top level is not an object".into()))?;
+        let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
+        if !["llama", DROPE].contains(&model_type) {
             return Err(Error::UnknownModelType(model_type.to_owned()));
         }
-        for bias in ["attention_bias", "mlp_bias"] {
-            if fields.is_true(bias) {
-                return Err(Error::Config(format!("{bias} is true, but models with biases are not supported")));
-            }
-        }
-        if let Some(activation) = fields.string("hidden_act").filter(|name| !["silu", "swish"].contains(name)) {
-            return Err(Error::Config(format!("hidden_act is {activation:?}, but only silu is supported")));
-        }
-        if fields.number("partial_rotary_factor")?.is_some_and(|share| share != 1.0) {
-            return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
-        }
-        let hidden_size = fields.size("hidden_size")?;
-        let num_attention_heads = fields.size("num_attention_heads")?;
-        let config = Self {
-            vocab_size: fields.size("vocab_size")?,
-            hidden_size,
-            intermediate_size: fields.size("intermediate_size")?,
-            num_hidden_layers: fields.size("num_hidden_layers")?,
-            num_attention_heads,
-            num_key_value_heads: fields.size_or("num_key_value_heads", num_attention_heads)?,
-            head_dim: fields.size_or("head_dim", hidden_size / num_attention_heads)?,
-            rms_norm_eps: fields.number("rms_norm_eps")?.unwrap_or(1e-6),
-            max_position_embeddings: fields.size("max_position_embeddings")?,
-            tie_word_embeddings: fields.is_true("tie_word_embeddings"),
-            rope: rope_parameters(&fields)?,
-            attention: attention_type(&fields, model_type)?,
-            softmax_scale: fields.number("softmax_scale")?,
-            temperature_coefficient: fields.number("temperature_coefficient")?.unwrap_or(0.0),
-            head_scales: fields.structure("head_scales")?,
-            dope_heads: fields.structure("dope_heads")?,
-            scalable_softmax: fields.is_true("scalable_softmax"),
-            alibi: fields.is_true("alibi"),
-            sliding_window: match fields.0.get("sliding_window") {
-                None | Some(Value::Null) => None,
-                Some(_) => Some(fields.size("sliding_window")?),
-            },
-            bos_token_id: fields.ids("bos_token_id")?.first().copied(),
-            eos_token_ids: fields.ids("eos_token_id")?,
-        };
+        let json: ConfigJson = serde_path_to_error::deserialize(value).map_err(|error| {
+            let (field, inner) = (error.path().to_string(), error.inner().to_string());
+            Error::Config(if field == "." { inner } else { format!("{field}: {inner}") })
+        })?;
+        let config = json.into_config()?;
         config.check()?;
         Ok(config)
     }
 
-    /// Writes `config.json`.
+    /// Writes `config.json`, with the foreign fields that it was read with.
     pub fn to_json(&self) -> String {
-        // A model that transformers' own Llama computes alike says so; all others have the authors' model type.
-        let plain = self.attention == AttentionType::Rope
+        let value = serde_json::to_value(self.as_json()).expect("a config is plain data with string keys");
+        format!("{value:#}\n")
+    }
+
+    /// Whether transformers' own Llama computes the same.
+    fn is_plain_llama(&self) -> bool {
+        self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
             && !self.scalable_softmax
             && self.head_scales.is_none()
             && self.softmax_scale.is_none()
             && self.temperature_coefficient == 0.0
             && !self.alibi
-            && self.sliding_window.is_none();
+            && self.sliding_window.is_none()
+    }
+
+    fn as_json(&self) -> ConfigJson {
+        let is_plain = self.is_plain_llama();
         let (model_type, architecture) =
-            if plain { ("llama", "LlamaForCausalLM") } else { ("llama_drope", "DroPELlamaForCausalLM") };
-        let mut value = json!({
-            "architectures": [architecture],
-            "model_type": model_type,
-            "vocab_size": self.vocab_size,
-            "hidden_size": self.hidden_size,
-            "intermediate_size": self.intermediate_size,
-            "num_hidden_layers": self.num_hidden_layers,
-            "num_attention_heads": self.num_attention_heads,
-            "num_key_value_heads": self.num_key_value_heads,
-            "head_dim": self.head_dim,
-            "hidden_act": "silu",
-            "rms_norm_eps": self.rms_norm_eps,
-            "max_position_embeddings": self.max_position_embeddings,
-            "tie_word_embeddings": self.tie_word_embeddings,
-            "attention_bias": false,
-            "mlp_bias": false,
-            "rope_theta": self.rope.rope_theta,
-            "rope_scaling": match &self.rope.scaling {
-                RopeScaling::Default => Value::Null,
-                scaling => json!(scaling),
+            if is_plain { ("llama", "LlamaForCausalLM") } else { (DROPE, "DroPELlamaForCausalLM") };
+        let number = |value: f64| (value != 0.0).then_some(value);
+        ConfigJson {
+            architectures: json!([architecture]),
+            model_type: model_type.to_owned(),
+            vocab_size: self.vocab_size,
+            hidden_size: self.hidden_size,
+            intermediate_size: self.intermediate_size,
+            num_hidden_layers: self.num_hidden_layers,
+            num_attention_heads: self.num_attention_heads,
+            num_key_value_heads: Some(self.num_key_value_heads),
+            head_dim: Some(self.head_dim),
+            hidden_act: Some("silu".to_owned()),
+            rms_norm_eps: Some(self.rms_norm_eps),
+            max_position_embeddings: self.max_position_embeddings,
+            tie_word_embeddings: Some(self.tie_word_embeddings),
+            attention_bias: Some(false),
+            mlp_bias: Some(false),
+            partial_rotary_factor: None,
+            rope_theta: Some(self.rope.rope_theta),
+            rope_scaling: match serde_json::to_value(&self.rope.scaling) {
+                Ok(Value::Object(fields)) if self.rope.scaling != RopeScaling::Default => Some(fields),
+                _ => None,
             },
-            "bos_token_id": self.bos_token_id,
-            "eos_token_id": match &self.eos_token_ids[..] {
-                [] => Value::Null,
-                [id] => json!(id),
-                ids => json!(ids),
-            },
-        });
-        if !plain {
-            value["attention_type"] = json!(self.attention);
-            value["rope_min_frequency"] = json!(self.rope.rope_min_frequency);
-            value["temperature_coefficient"] = json!(self.temperature_coefficient);
-            value["head_scales"] = json!(self.head_scales);
-            value["scalable_softmax"] = json!(self.scalable_softmax);
-            value["alibi"] = json!(self.alibi);
-            value["sliding_window"] = json!(self.sliding_window);
+            rope_parameters: None,
+            // One that was read outside the scaling is among the others.
+            original_max_position_embeddings: None,
+            bos_token_id: self.bos_token_id.into_iter().collect(),
+            eos_token_id: self.eos_token_ids.clone(),
+            attention_type: (!is_plain).then_some(self.attention),
+            softmax_scale: self.softmax_scale,
+            rope_min_frequency: number(self.rope.rope_min_frequency),
+            temperature_coefficient: number(self.temperature_coefficient),
+            head_scales: self.head_scales.clone(),
+            scalable_softmax: self.scalable_softmax.then_some(true),
+            alibi: self.alibi.then_some(true),
+            sliding_window: self.sliding_window.map(|window| json!(window)),
+            dope_heads: self.dope_heads.clone(),
+            other: self.other.clone(),
         }
-        if let Some(heads) = &self.dope_heads {
-            value["dope_heads"] = json!(heads);
-        }
-        if let Some(scale) = self.softmax_scale {
-            value["softmax_scale"] = json!(scale);
-        }
-        format!("{value:#}\n")
     }
 }
 
-fn attention_type(fields: &Fields, model_type: &str) -> Result<AttentionType> {
-    match fields.0.get("attention_type") {
-        None | Some(Value::Null) if model_type == "llama_drope" => Ok(AttentionType::Nope),
-        None | Some(Value::Null) => Ok(AttentionType::Rope),
-        Some(name) => serde_json::from_value(name.clone()).map_err(|_| {
-            Error::Config(format!(
-                "attention_type {name} is not known; use rope, qk_norm_rope, nope, qk_norm_nope, q_norm_nope or k_norm_nope"
-            ))
-        }),
-    }
-}
-
-fn rope_parameters(fields: &Fields) -> Result<RopeParameters> {
-    let object = |name: &str| fields.0.get(name).and_then(Value::as_object);
-    let mut parameters = object("rope_parameters").or_else(|| object("rope_scaling")).cloned().unwrap_or_default();
-    // v4 kept θ beside the scaling; oldest configs said `type`.
-    if let Some(kind) = parameters.remove("type") {
-        parameters.entry("rope_type").or_insert(kind);
-    }
-    let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
-    let kind = kind.as_str().unwrap_or_default();
-    if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
-        return Err(Error::UnknownRopeType(kind.to_owned()));
-    }
-    for name in ["rope_theta", "rope_min_frequency"] {
-        if let Some(value) = fields.0.get(name) {
-            parameters.entry(name).or_insert_with(|| value.clone());
-        }
-    }
-    parameters.entry("rope_theta").or_insert_with(|| json!(10_000.0));
-    serde_json::from_value(Value::Object(parameters))
-        .map_err(|error| Error::Config(format!("rope parameters: {error}")))
-}
-
-/// The top-level object, with errors that name the field.
-struct Fields<'a>(&'a Map<String, Value>);
-
-impl Fields<'_> {
-    fn string(&self, name: &str) -> Option<&str> {
-        self.0.get(name).and_then(Value::as_str)
-    }
-
-    fn is_true(&self, name: &str) -> bool {
-        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
-    }
-
-    fn number(&self, name: &str) -> Result<Option<f64>> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                value.as_f64().map(Some).ok_or_else(|| Error::Config(format!("{name} is {value}, not a number")))
+impl ConfigJson {
+    fn into_config(mut self) -> Result<Config> {
+        for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
+            if bias == Some(true) {
+                return Err(Error::Config(format!("{name} is true, but models with biases are not supported")));
             }
         }
-    }
-
-    /// A token id, a list of them, or none.
-    fn ids(&self, name: &str) -> Result<Vec<u32>> {
-        let value = self.0.get(name).unwrap_or(&Value::Null);
-        let list = match value {
-            Value::Null => Vec::new(),
-            Value::Array(list) => list.clone(),
-            id => vec![id.clone()],
+        if let Some(activation) = self.hidden_act.as_deref().filter(|name| !["silu", "swish"].contains(name)) {
+            return Err(Error::Config(format!("hidden_act is {activation:?}, but only silu is supported")));
+        }
+        if self.partial_rotary_factor.is_some_and(|share| share != 1.0) {
+            return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
+        }
+        let is_drope = self.model_type == DROPE;
+        // The window of a plain Llama is one of the fields that transformers ignores; it survives as such.
+        let window = self.sliding_window.take().filter(|window| !window.is_null());
+        let sliding_window = match window {
+            Some(window) if is_drope => {
+                Some(size(window).map_err(|error| Error::Config(format!("sliding_window: {error}")))?)
+            }
+            Some(window) => {
+                self.other.insert("sliding_window".into(), window);
+                None
+            }
+            None => None,
         };
-        let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
-        list.iter()
-            .map(id)
-            .collect::<Option<_>>()
-            .ok_or_else(|| Error::Config(format!("{name} is {value}, not a token id")))
+        let default_attention = if is_drope { AttentionType::Nope } else { AttentionType::Rope };
+        Ok(Config {
+            rope: self.rope_parameters()?,
+            vocab_size: self.vocab_size,
+            hidden_size: self.hidden_size,
+            intermediate_size: self.intermediate_size,
+            num_hidden_layers: self.num_hidden_layers,
+            num_attention_heads: self.num_attention_heads,
+            num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
+            head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads),
+            rms_norm_eps: self.rms_norm_eps.unwrap_or(1e-6),
+            max_position_embeddings: self.max_position_embeddings,
+            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
+            attention: self.attention_type.unwrap_or(default_attention),
+            softmax_scale: self.softmax_scale,
+            temperature_coefficient: self.temperature_coefficient.unwrap_or(0.0),
+            head_scales: self.head_scales,
+            scalable_softmax: self.scalable_softmax.unwrap_or(false),
+            alibi: self.alibi.unwrap_or(false),
+            sliding_window,
+            dope_heads: self.dope_heads,
+            bos_token_id: self.bos_token_id.first().copied(),
+            eos_token_ids: self.eos_token_id,
+            other: self.other,
+        })
     }
 
-    fn structure<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => serde_json::from_value(value.clone())
-                .map(Some)
-                .map_err(|error| Error::Config(format!("{name}: {error}"))),
+    /// v5 keeps everything in `rope_parameters`; v4 kept θ beside `rope_scaling`; the oldest configs said `type`.
+    fn rope_parameters(&mut self) -> Result<RopeParameters> {
+        let mut parameters = self.rope_parameters.take().or(self.rope_scaling.take()).unwrap_or_default();
+        if let Some(kind) = parameters.remove("type") {
+            parameters.entry("rope_type").or_insert(kind);
         }
+        let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
+        let kind = kind.as_str().unwrap_or_default();
+        if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
+            return Err(Error::UnknownRopeType(kind.to_owned()));
+        }
+        parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(10_000.0)));
+        parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.unwrap_or(0.0)));
+        if let Some(original) = self.original_max_position_embeddings {
+            parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));
+            self.other.insert(ORIGINAL_CONTEXT.into(), json!(original));
+        }
+        serde_json::from_value(Value::Object(parameters))
+            .map_err(|error| Error::Config(format!("rope parameters: {error}")))
     }
+}
 
-    fn size(&self, name: &str) -> Result<usize> {
-        let value = self.0.get(name).ok_or_else(|| Error::Config(format!("the field {name} is missing")))?;
-        match value.as_u64() {
-            // Larger than any model, small enough that no product of two sizes overflows.
-            Some(size @ 1..=0x4000_0000) => Ok(size as usize),
-            _ => Err(Error::Config(format!("{name} is {value} but must be a whole number of at least 1"))),
-        }
+/// Larger than any model, small enough that no product of two sizes overflows.
+const MAX_SIZE: u64 = 0x4000_0000;
+
+fn size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<usize, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    match value.as_u64() {
+        Some(size @ 1..=MAX_SIZE) => Ok(size as usize),
+        _ => Err(D::Error::custom(format!("{value} is not a whole number from 1 to {MAX_SIZE}"))),
     }
+}
 
-    fn size_or(&self, name: &str, default: usize) -> Result<usize> {
-        match self.0.get(name) {
-            None | Some(Value::Null) => Ok(default),
-            Some(_) => self.size(name),
-        }
+fn optional_size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<usize>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        value => size(value).map(Some).map_err(D::Error::custom),
+    }
+}
+
+/// A token id, a list of them, or none.
+fn token_ids<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<u32>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let list = match &value {
+        Value::Null => &[],
+        Value::Array(list) => &list[..],
+        id => std::slice::from_ref(id),
+    };
+    let ids = list.iter().map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok()));
+    ids.collect::<Option<_>>().ok_or_else(|| D::Error::custom(format!("{value} is not a token id")))
+}
+
+fn one_or_many<S: serde::Serializer>(ids: &[u32], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    match ids {
+        [] => serializer.serialize_none(),
+        [id] => id.serialize(serializer),
+        ids => ids.serialize(serializer),
     }
 }

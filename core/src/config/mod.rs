@@ -10,6 +10,9 @@ use self::dope::DopeHeads;
 pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
 
+/// Largest extension factor: far beyond any text, small enough that no scaled frequency or logit leaves the range of numbers.
+pub const MAX_FACTOR: f64 = 1e6;
+
 /// More than any model has; a broken number must not fill the memory.
 const MOST_LAYERS: usize = 4096;
 
@@ -51,7 +54,7 @@ pub struct Config {
     pub scalable_softmax: bool,
     /// Whether logits fall linearly with the distance (ALiBi) in place of rotary positions.
     pub alibi: bool,
-    /// RNoPE-SWA: keys that a query sees in the three layers of four that have rotary positions; the fourth sees
+    /// RNoPE-SWA: keys that a query attends to in the three layers of four that have rotary positions; the fourth sees
     /// everything and has none.
     pub sliding_window: Option<usize>,
     /// Heads that DoPE's methods treat.
@@ -60,6 +63,8 @@ pub struct Config {
     pub bos_token_id: Option<u32>,
     /// Tokens that end a text; where there are none, answers end with their sentence.
     pub eos_token_ids: Vec<u32>,
+    /// Fields of `config.json` that say nothing to this library; they survive a save.
+    pub other: serde_json::Map<String, serde_json::Value>,
 }
 
 /// HeadScale (Wang et al. 2024): a temperature for each head, fitted at one length.
@@ -115,6 +120,16 @@ impl Config {
         self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
     }
 
+    /// Whether rotary positions, all or the higher frequencies of them, are in every layer.
+    pub fn rotates(&self) -> bool {
+        !self.alibi && !self.attention.drops_positions() && self.sliding_window.is_none()
+    }
+
+    /// Whether all rotary frequencies are in every layer.
+    pub fn is_rope(&self) -> bool {
+        self.rotates() && self.rope.rope_min_frequency == 0.0
+    }
+
     /// Whether all ids are in the vocabulary.
     ///
     /// # Errors
@@ -165,18 +180,18 @@ impl Config {
         if self.max_position_embeddings < 2 {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
         }
-        for (name, number) in
-            [("rms_norm_eps", self.rms_norm_eps), ("softmax_scale", self.softmax_scale.unwrap_or(1.0))]
-        {
-            if !(number.is_finite() && number > 0.0) {
-                return fail(format!("{name} is {number} but must be above 0"));
+        let rope = &self.rope;
+        for (name, number, range) in [
+            ("rms_norm_eps", self.rms_norm_eps, 1e-15..=1.0),
+            ("softmax_scale", self.softmax_scale.unwrap_or(1.0), 1e-6..=1e3),
+            ("temperature_coefficient", self.temperature_coefficient, -100.0..=100.0),
+            ("rope_theta", rope.rope_theta, 1.000_001..=1e15),
+            ("rope_min_frequency", rope.rope_min_frequency, 0.0..=1e3),
+        ] {
+            // Not a number is in no range.
+            if !range.contains(&number) {
+                return fail(format!("{name} is {number} but must be from {} to {}", range.start(), range.end()));
             }
-        }
-        if !(self.rope.rope_min_frequency.is_finite() && self.rope.rope_min_frequency >= 0.0) {
-            return fail(format!("rope_min_frequency is {} but must be at least 0", self.rope.rope_min_frequency));
-        }
-        if !self.temperature_coefficient.is_finite() {
-            return fail(format!("temperature_coefficient is {}, not a number", self.temperature_coefficient));
         }
         if self.num_key_value_heads > self.num_attention_heads
             || !self.num_attention_heads.is_multiple_of(self.num_key_value_heads)
@@ -189,16 +204,15 @@ impl Config {
         if self.head_dim < 2 || !self.head_dim.is_multiple_of(2) {
             return fail(format!("head_dim is {} but must be even and at least 2", self.head_dim));
         }
-        if !(self.rope.rope_theta.is_finite() && self.rope.rope_theta > 1.0) {
-            return fail(format!("rope_theta is {} but must be above 1", self.rope.rope_theta));
-        }
-        self.rope.scaling.check()?;
+        rope.scaling.check()?;
         if let Some(HeadScales { factor, scales }) = &self.head_scales {
             let fits = scales.len() == self.num_hidden_layers
                 && scales.iter().all(|layer| layer.len() == self.num_attention_heads)
-                && scales.iter().flatten().all(|scale| scale.is_finite());
-            if !(fits && factor.is_finite() && *factor > 1.0) {
-                return fail("head_scales needs a factor above 1 and one number for each head of each layer".into());
+                && scales.iter().flatten().all(|scale| (-1e3..=1e3).contains(scale));
+            if !(fits && (1.0 + 1e-6..=MAX_FACTOR).contains(factor)) {
+                return fail(format!(
+                    "head_scales needs a factor above 1 and at most {MAX_FACTOR}, and a number from -1000 to 1000 for each head of each layer"
+                ));
             }
         }
         if let Some(dope) = &self.dope_heads {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::MAX_FACTOR;
 use crate::error::{Error, Result};
 
 /// `rope_parameters`, or `rope_theta` with `rope_scaling`.
@@ -68,40 +69,53 @@ impl RopeScaling {
     /// # Errors
     /// Names the first that cannot.
     pub(super) fn check(&self) -> Result<()> {
-        let fail = |message: &str| Err(Error::Config(format!("rope parameters: {message}")));
-        let is_positive = |number: f64| number.is_finite() && number > 0.0;
-        if self.factor().is_some_and(|factor| !(factor.is_finite() && factor >= 1.0)) {
-            return fail("factor must be at least 1");
+        let fail = |message: String| Err(Error::Config(format!("rope parameters: {message}")));
+        if self.factor().is_some_and(|factor| !(1.0..=MAX_FACTOR).contains(&factor)) {
+            return fail(format!("factor must be from 1 to {MAX_FACTOR}"));
         }
-        if self.original_context().is_some_and(|context| context < 2) {
-            return fail("original_max_position_embeddings must be at least 2");
+        if self.original_context().is_some_and(|context| !(2..=1 << 30).contains(&context)) {
+            return fail("original_max_position_embeddings must be from 2 to 2^30".into());
+        }
+        let attention_factor = match self {
+            Self::Yarn(YarnParameters { attention_factor, .. })
+            | Self::Longrope(LongRopeParameters { attention_factor, .. }) => *attention_factor,
+            _ => None,
+        };
+        if attention_factor.is_some_and(|factor| !(1e-3..=1e3).contains(&factor)) {
+            return fail("attention_factor must be from 0.001 to 1000".into());
         }
         match self {
-            Self::Yarn(YarnParameters { beta_fast, beta_slow, attention_factor, .. }) => {
-                if !(is_positive(*beta_slow) && beta_fast.is_finite() && beta_fast > beta_slow) {
-                    return fail("beta_slow must be above 0 and beta_fast above it");
+            Self::Yarn(YarnParameters { beta_fast, beta_slow, mscale, mscale_all_dim, .. }) => {
+                if !(is_in_range(*beta_slow) && is_in_range(*beta_fast) && beta_fast > beta_slow) {
+                    return fail(format!(
+                        "beta_slow must be above 0, beta_fast above it, and both at most {MAX_FACTOR}"
+                    ));
                 }
-                if attention_factor.is_some_and(|factor| !is_positive(factor)) {
-                    return fail("attention_factor must be above 0");
-                }
-            }
-            Self::Llama3(Llama3Parameters { low_freq_factor, high_freq_factor, .. }) => {
-                if !(is_positive(*low_freq_factor)
-                    && high_freq_factor.is_finite()
-                    && high_freq_factor > low_freq_factor)
-                {
-                    return fail("low_freq_factor must be above 0 and high_freq_factor above it");
+                if mscale.iter().chain(mscale_all_dim).any(|scale| !(0.0..=1e3).contains(scale)) {
+                    return fail("mscale and mscale_all_dim must be from 0 to 1000".into());
                 }
             }
-            Self::Longrope(LongRopeParameters { short_factor, long_factor, attention_factor, .. }) => {
-                if !short_factor.iter().chain(long_factor).chain(attention_factor).all(|&factor| is_positive(factor)) {
-                    return fail("every factor of longrope must be above 0");
+            Self::Llama3(Llama3Parameters { low_freq_factor: low, high_freq_factor: high, .. }) => {
+                if !(is_in_range(*low) && is_in_range(*high) && high > low) {
+                    return fail(format!(
+                        "low_freq_factor must be above 0, high_freq_factor above it, and both at most {MAX_FACTOR}"
+                    ));
+                }
+            }
+            Self::Longrope(LongRopeParameters { short_factor, long_factor, .. }) => {
+                if !short_factor.iter().chain(long_factor).all(|&factor| is_in_range(factor)) {
+                    return fail(format!("every factor of longrope must be above 0 and at most {MAX_FACTOR}"));
                 }
             }
             Self::Default | Self::Linear { .. } | Self::Dynamic { .. } => {}
         }
         Ok(())
     }
+}
+
+/// Above 0, and no more than a scaled number can bear.
+fn is_in_range(number: f64) -> bool {
+    (1e-6..=MAX_FACTOR).contains(&number)
 }
 
 /// Parameters of Llama 3.1's scaling, named as in transformers.

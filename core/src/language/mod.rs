@@ -1,13 +1,17 @@
 //! The synthetic language: prose, needles and questions, and the documents that models train on.
 
 mod document;
+mod held_out;
 mod key;
 mod needle;
 pub mod passkey;
 mod prose;
+#[cfg(feature = "model")]
+mod word_tokenizer;
 mod words;
 
-pub use document::{Document, DocumentMix, training_document};
+pub use document::{Document, DocumentMix, TokenRole, training_document};
+pub use held_out::{HeldOutUse, held_out_documents};
 pub use key::{Key, Split};
 pub use needle::{Needle, Values, ask_all, ask_one, ask_two, list};
 pub use prose::{MIN_WORDS, prose, sentence};

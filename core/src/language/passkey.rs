@@ -8,7 +8,7 @@ use super::key::Split;
 pub const INTRODUCTION: &str = "There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. \
      I will quiz you about the important information there.";
 
-/// What is asked behind it.
+/// What is asked after it.
 pub const QUESTION: &str = "What is the pass key? The pass key is";
 
 /// Digits of a pass key.

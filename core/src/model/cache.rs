@@ -12,11 +12,13 @@ const BLOCK: usize = 128;
 pub struct Cache {
     layers: Vec<LayerCache>,
     len: usize,
+    /// Tokens of the prompt, where it is read in several passes.
+    prompt_len: usize,
 }
 
 /// One layer's part.
 pub(super) struct LayerCache {
-    /// `[batch, kv_heads, capacity, head_dim]`; rotated by position, unless their frequencies follow the length.
+    /// `[batch, kv_heads, capacity, head_dim]`; rotated by position, unless their frequencies depend on the length or query head.
     keys: Tensor<4>,
     /// `[batch, kv_heads, capacity, head_dim]`
     values: Tensor<4>,
@@ -26,24 +28,25 @@ pub(super) struct LayerCache {
 impl Cache {
     /// A cache with room for `tokens` tokens of one sequence; it grows if more come.
     pub fn new(config: &Config, positions: &Positions, tokens: usize, device: &Device) -> Self {
-        Self::with_room(
-            config.num_hidden_layers,
-            [1, config.num_key_value_heads, tokens, config.head_dim],
-            positions,
-            device,
-        )
-    }
-
-    /// `shape` is `[batch, kv_heads, tokens, head_dim]`.
-    pub(super) fn with_room(num_layers: usize, shape: [usize; 4], positions: &Positions, device: &Device) -> Self {
-        let [batch, kv_heads, tokens, head_dim] = shape;
         let layer = |index| {
             // Twice the window, so that what has left it is cleared out once a window, not at every token.
             let tokens = positions.layer(index).window.map_or(tokens, |window| tokens.min(2 * window));
-            let shape = [batch, kv_heads, tokens.max(1).next_multiple_of(BLOCK), head_dim];
+            let capacity = tokens.max(1).next_multiple_of(BLOCK);
+            let shape = [1, config.num_key_value_heads, capacity, config.head_dim];
             LayerCache { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device), len: 0 }
         };
-        Self { layers: (0..num_layers).map(layer).collect(), len: 0 }
+        Self { layers: (0..config.num_hidden_layers).map(layer).collect(), len: 0, prompt_len: 0 }
+    }
+
+    /// Announces a prompt of `tokens` tokens, of which the next passes read a part each: where frequencies depend on the length
+    /// of the text, every part gets those of the whole prompt.
+    pub fn expect_prompt(&mut self, tokens: usize) {
+        self.prompt_len = tokens;
+    }
+
+    /// Length of the text whose frequencies the next `seq` tokens have.
+    pub(super) fn text_len(&self, seq: usize) -> usize {
+        (self.len + seq).max(self.prompt_len)
     }
 
     /// Tokens that went into the cache.
@@ -72,7 +75,7 @@ impl Cache {
 }
 
 impl LayerCache {
-    /// Writes `[batch, kv_heads, seq, head_dim]` behind what is there, of which the last `past` are still seen.
+    /// Writes `[batch, kv_heads, seq, head_dim]` after what is there, of which the last `past` are still seen.
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
         let seq = k.dims()[2];
         if self.len + seq > self.keys.dims()[2] {
@@ -92,7 +95,7 @@ impl LayerCache {
     }
 
     /// Drops what is no longer seen, and leaves as much room again as there is left, so that copying costs a constant per
-    /// token: behind a sliding window the buffer stays bounded, elsewhere it doubles.
+    /// token: after a sliding window the buffer stays bounded, elsewhere it doubles.
     fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
         let capacity = capacity.max(2 * past).max(past + seq);

@@ -2,28 +2,26 @@
 //!
 //! Fields are named as in Hugging Face's Llama, so the path of a parameter is its name in the weights file.
 
+mod attend;
 mod attention;
 mod cache;
-mod mlp;
 mod pass;
 mod rotation;
-mod visible;
+mod weight_source;
 mod weights;
 
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNormConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData, activation::silu};
 
 pub use self::cache::Cache;
 
 pub use self::attention::Activations;
-use self::attention::{Attention, Layer, View};
-use self::mlp::Mlp;
+use self::attention::{Attention, LayerInputs, LayerKind};
 use self::pass::Pass;
-use self::rotation::Rotation;
-use self::visible::Visible;
+pub use self::weight_source::{SafetensorsBytes, WeightSource};
 use crate::config::Config;
-use crate::positions::{Encoding, LayerPositions, Positions};
+use crate::positions::Positions;
 
 /// A Llama-architecture decoder.
 #[derive(Module, Debug)]
@@ -37,7 +35,7 @@ pub struct Model {
     ssmax_context: Option<usize>,
 }
 
-/// One layer: attention and SwiGLU, each behind a norm and beside a residual.
+/// One layer: attention and SwiGLU, each after a norm and beside a residual.
 #[derive(Module, Debug)]
 struct Block {
     self_attn: Attention,
@@ -72,50 +70,32 @@ impl Model {
         self.logits(self.hidden(ids, positions, cache))
     }
 
-    /// The residual stream behind the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
-    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, mut cache: Option<&mut Cache>) -> Tensor<3> {
-        let [batch, seq] = ids.dims();
-        let past = cache.as_ref().map_or(0, |cache| cache.len());
-        match positions.constant_within() {
-            // Frequencies that follow the length: beyond the context every query has its own.
-            Some(context) if seq > 1 && past + seq > context => {
-                let [kv_heads, head_dim] = self.layers.first().map_or([1, 2], |block| block.self_attn.key_shape());
-                let room = [batch, kv_heads, seq, head_dim];
-                let mut own = Cache::with_room(self.layers.len(), room, positions, &ids.device());
-                let cache = cache.as_deref_mut().unwrap_or(&mut own);
-                let together = context.saturating_sub(past);
-                let starts = std::iter::once(0).chain(together.max(1)..seq);
-                let ends = together.max(1)..=seq;
-                let part = |(start, end): (usize, usize)| {
-                    self.hidden(ids.clone().narrow(1, start, end - start), positions, Some(&mut *cache))
-                };
-                Tensor::cat(starts.zip(ends).map(part).collect(), 1)
-            }
-            _ => {
-                let pass = Pass::plain(positions, past..past + seq, &ids.device());
-                self.through_layers(ids, positions, &pass, cache, None)
-            }
-        }
+    /// The residual stream after the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
+    pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
+        let pass = self.pass(&ids, positions, cache.as_deref());
+        self.through_layers(ids, positions, &pass, cache, None)
     }
 
-    /// Attention weights and residual stream of `ids`, which follow what `cache` holds; `[batch, seq]`.
-    ///
-    /// Where the frequencies follow the length, all of `ids` get those of their end.
+    /// Queries, keys, attention weights and residual stream of `ids`, which follow what `cache` holds; `[batch, seq]`.
     pub fn capture(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Activations {
-        let [_, seq] = ids.dims();
-        let past = cache.as_ref().map_or(0, |cache| cache.len());
-        let pass = Pass::plain(positions, past..past + seq, &ids.device());
+        let pass = self.pass(&ids, positions, cache.as_deref());
         let mut activations = Activations::default();
         self.through_layers(ids, positions, &pass, cache, Some(&mut activations));
         activations
     }
 
-    /// As [`Model::hidden`], but attention counts each token as if it stood there `copies` times (`batch · seq` numbers,
-    /// each at least 1): a longer text simulated without a longer sequence. In a first layer without positions the last
-    /// token gets exactly what it would from the copies; below, copies would differ among themselves, and do not here.
-    /// With positions, a stretch of equal copies is followed by a gap as long as its other copies would be.
-    pub fn hidden_with_multiplicity(&self, ids: Tensor<2, Int>, copies: &[f32], positions: &Positions) -> Tensor<3> {
-        let pass = Pass::with_multiplicity(copies, ids.dims(), &ids.device());
+    /// As [`Model::hidden`] of a whole text, but attention counts each token `multiplicity` times (`batch · seq` numbers, each at
+    /// least 1): ln m is added to the logit of a key that counts m times. This simulates a longer text without a longer
+    /// sequence. In a first layer without positions the last token gets exactly what it would from the copies; in later
+    /// layers real copies would differ among themselves, and simulated ones do not. With positions, a stretch of equal
+    /// multiplicity is followed by a gap as long as its other copies would be.
+    pub fn hidden_with_multiplicity(
+        &self,
+        ids: Tensor<2, Int>,
+        multiplicity: &[f32],
+        positions: &Positions,
+    ) -> Tensor<3> {
+        let pass = Pass::with_multiplicity(multiplicity, ids.dims(), &ids.device());
         self.through_layers(ids, positions, &pass, None, None)
     }
 
@@ -128,10 +108,16 @@ impl Model {
         positions: &Positions,
         scales: &[Tensor<1>],
     ) -> Tensor<3> {
-        let [_, seq] = ids.dims();
         let head_scales = scales.iter().map(|scales| scales.clone().reshape([1, -1, 1, 1])).collect();
-        let pass = Pass { head_scales, ..Pass::plain(positions, 0..seq, &ids.device()) };
+        let pass = Pass { head_scales, ..self.pass(&ids, positions, None) };
         self.through_layers(ids, positions, &pass, None, None)
+    }
+
+    fn pass(&self, ids: &Tensor<2, Int>, positions: &Positions, cache: Option<&Cache>) -> Pass {
+        let seq = ids.dims()[1];
+        let past = cache.map_or(0, Cache::len);
+        let text_len = cache.map_or(seq, |cache| cache.text_len(seq));
+        Pass::new(positions, past..past + seq, text_len, &ids.device())
     }
 
     fn through_layers(
@@ -142,48 +128,26 @@ impl Model {
         mut cache: Option<&mut Cache>,
         mut activations: Option<&mut Activations>,
     ) -> Tensor<3> {
-        let [_, seq] = ids.dims();
         let device = ids.device();
-        let group_size = self.layers.first().map_or(1, |block| block.self_attn.group_size());
-        // Layers of a kind share their tables.
-        let view = |layer: &LayerPositions| {
-            let group_size = if matches!(layer.encoding, Encoding::PerHead(_)) { 1 } else { group_size };
-            let ssmax = self.ssmax(&pass.keys_seen, seq, layer.window, &device);
-            let at = pass.past..pass.past + seq;
-            View {
-                rotation: Rotation::new(&layer.encoding, &pass.at, ssmax, &device),
-                visible: Visible::new(layer, at, group_size, pass.log_multiplicity.as_ref(), &device),
-                group_size,
-                logit_scale: positions.logit_scale,
-            }
-        };
-        let views: Vec<View> = positions.layers.iter().map(view).collect();
+        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
+        let kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         for (index, block) in self.layers.iter().enumerate() {
-            let layer = Layer {
-                view: &views[index % views.len()],
+            let inputs = LayerInputs {
+                kind: &kinds[index % kinds.len()],
                 head_scales: pass.head_scales.get(index),
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
                 activations: activations.as_deref_mut(),
             };
-            x = block.forward(x, layer);
+            x = block.forward(x, inputs);
             if let Some(activations) = &mut activations {
                 activations.hidden.push(x.clone());
             }
         }
         if let Some(cache) = cache {
-            cache.advance(seq);
+            cache.advance(pass.tokens.len());
         }
         self.norm.forward(x)
-    }
-
-    /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it sees n keys (Nakanishi 2025,
-    /// arXiv 2501.19399): `[batch, 1, seq, 1]`.
-    fn ssmax(&self, keys_seen: &[f32], seq: usize, window: Option<usize>, device: &Device) -> Option<Tensor<4>> {
-        let scale = 1.0 / (self.ssmax_context? as f32).ln();
-        let most = window.map_or(f32::INFINITY, |window| window as f32);
-        let factors = keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect();
-        Some(Tensor::from_data(TensorData::new(factors, [keys_seen.len() / seq, 1, seq, 1]), device))
     }
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
@@ -201,9 +165,35 @@ impl Model {
 }
 
 impl Block {
-    fn forward(&self, x: Tensor<3>, layer: Layer) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), layer);
+    /// `[batch, seq, hidden]` to the same.
+    fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
+        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), inputs);
         x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+    }
+}
+
+/// SwiGLU (Shazeer 2020, arXiv 2002.05202): down(silu(gate(x)) · up(x)).
+#[derive(Module, Debug)]
+struct Mlp {
+    gate_proj: Linear,
+    up_proj: Linear,
+    down_proj: Linear,
+}
+
+impl Mlp {
+    fn zeros(config: &Config, device: &Device) -> Self {
+        let (d, inner) = (config.hidden_size, config.intermediate_size);
+        Self {
+            gate_proj: linear(d, inner, device),
+            up_proj: linear(d, inner, device),
+            down_proj: linear(inner, d, device),
+        }
+    }
+
+    /// `[batch, seq, hidden]` to the same.
+    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let gate = silu(self.gate_proj.forward(x.clone()));
+        self.down_proj.forward(gate * self.up_proj.forward(x))
     }
 }
 

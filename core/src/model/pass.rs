@@ -1,66 +1,101 @@
-//! What a pass through the layers is told beside its tokens.
+//! A forward pass: what goes through the layers beside its tokens.
 
 use std::ops::Range;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use crate::positions::Positions;
+use super::attend::AttentionBias;
+use super::attention::LayerKind;
+use super::rotation::Rotation;
+use crate::positions::{Encoding, LayerPositions, Positions};
 
-/// Where the queries of a pass stand and what they see.
+/// Positions of the queries of a forward pass, and the keys that they attend to.
 pub(super) struct Pass {
-    /// Tokens before it, in the cache.
-    pub(super) past: usize,
+    /// Indices of its tokens in the text; those before are in the cache.
+    pub(super) tokens: Range<usize>,
+    /// Length of the text whose frequencies the tokens have, where frequencies depend on it.
+    pub(super) text_len: usize,
     /// Position of each query, a row for each of the batch or one for all.
-    pub(super) at: Vec<Vec<usize>>,
-    /// Keys that each sees, copies included; `[batch or 1, seq]`.
+    pub(super) position_ids: Vec<Vec<usize>>,
+    /// Keys that each query attends to, with their multiplicity; `[batch or 1, seq]`.
     pub(super) keys_seen: Vec<f32>,
-    /// `[batch, 1, 1, seq]`, added to the logits of keys that count more than once.
+    /// `[batch, 1, 1, seq]`: ln m of keys that count m times.
     pub(super) log_multiplicity: Option<Tensor<4>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
 }
 
 impl Pass {
-    /// Tokens that follow each other.
-    pub(super) fn plain(positions: &Positions, at: Range<usize>, device: &Device) -> Self {
+    /// The tokens `tokens` of a text of `text_len`.
+    pub(super) fn new(positions: &Positions, tokens: Range<usize>, text_len: usize, device: &Device) -> Self {
         let head_scales = positions.head_scales.iter().map(|scales| {
             let values: Vec<f32> = scales.iter().map(|&scale| scale as f32).collect();
             Tensor::from_data(TensorData::new(values, [1, scales.len(), 1, 1]), device)
         });
         Self {
-            past: at.start,
-            keys_seen: at.clone().map(|position| (position + 1) as f32).collect(),
+            text_len,
+            keys_seen: tokens.clone().map(|position| (position + 1) as f32).collect(),
             head_scales: head_scales.collect(),
-            at: vec![at.collect()],
+            position_ids: vec![tokens.clone().collect()],
             log_multiplicity: None,
+            tokens,
         }
     }
 
-    /// Tokens that count `copies` times, `[batch, seq]`.
-    pub(super) fn with_multiplicity(copies: &[f32], [batch, seq]: [usize; 2], device: &Device) -> Self {
-        let mut keys_seen = copies.to_vec();
+    /// A whole text whose tokens count `multiplicity` times, `[batch, seq]`.
+    pub(super) fn with_multiplicity(multiplicity: &[f32], [batch, seq]: [usize; 2], device: &Device) -> Self {
+        let mut keys_seen = multiplicity.to_vec();
         for row in keys_seen.chunks_mut(seq) {
             for at in 1..seq {
                 row[at] += row[at - 1];
             }
         }
-        let logs = copies.iter().map(|copies| copies.ln()).collect();
+        let logs = multiplicity.iter().map(|m| m.ln()).collect();
+        let position_ids: Vec<Vec<usize>> = multiplicity.chunks(seq).map(position_ids_with_gaps).collect();
         Self {
-            past: 0,
-            at: copies.chunks(seq).map(position_ids_with_gaps).collect(),
+            tokens: 0..seq,
+            text_len: position_ids.iter().flatten().max().map_or(0, |last| last + 1),
+            position_ids,
             keys_seen,
             log_multiplicity: Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device)),
             head_scales: Vec::new(),
         }
     }
+
+    /// What the layers of one kind share. `ssmax_context` is C where the logits grow with the number of keys.
+    pub(super) fn layer_kind(
+        &self,
+        layer: &LayerPositions,
+        logit_scale: f64,
+        ssmax_context: Option<usize>,
+        device: &Device,
+    ) -> LayerKind {
+        let ssmax = ssmax_context.map(|context| self.ssmax(context, layer.window, device));
+        LayerKind {
+            rotation: Rotation::new(&layer.encoding, self, ssmax, device),
+            bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref()),
+            has_keys_per_head: matches!(layer.encoding, Encoding::PerHead(_)),
+            logit_scale,
+        }
+    }
+
+    /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it attends to n keys (Nakanishi 2025,
+    /// arXiv 2501.19399): `[batch or 1, 1, seq, 1]`.
+    fn ssmax(&self, context: usize, window: Option<usize>, device: &Device) -> Tensor<4> {
+        let scale = 1.0 / (context as f32).ln();
+        let most = window.map_or(f32::INFINITY, |window| window as f32);
+        let factors = self.keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect();
+        let seq = self.tokens.len();
+        Tensor::from_data(TensorData::new(factors, [self.keys_seen.len() / seq, 1, seq, 1]), device)
+    }
 }
 
-/// Positions of a row whose tokens count `copies` times: behind a stretch of n tokens of m copies are (m − 1)·n that
-/// nobody stands at.
-fn position_ids_with_gaps(copies: &[f32]) -> Vec<usize> {
-    let mut at = Vec::with_capacity(copies.len());
+/// Positions of a row whose tokens count `multiplicity` times: after a stretch of n tokens that count m times, (m − 1)·n
+/// positions are skipped.
+fn position_ids_with_gaps(multiplicity: &[f32]) -> Vec<usize> {
+    let mut at = Vec::with_capacity(multiplicity.len());
     let mut skipped = 0.0;
-    for stretch in copies.chunk_by(|a, b| a == b) {
+    for stretch in multiplicity.chunk_by(|a, b| a == b) {
         let first = at.len() + skipped as usize;
         at.extend(first..first + stretch.len());
         skipped += (stretch[0] - 1.0) * stretch.len() as f32;
@@ -73,9 +108,9 @@ mod tests {
     use super::position_ids_with_gaps;
 
     #[test]
-    fn a_crowd_takes_the_positions_that_its_copies_would() {
+    fn positions_skip_what_copies_would_take() {
         assert_eq!(position_ids_with_gaps(&[1.0, 4.0, 4.0, 1.0, 1.0]), [0, 1, 2, 9, 10]);
-        // Two sentences of three and two copies: the second stands behind all of the first.
+        // Two sentences of three and two copies: the second stands after all of the first.
         assert_eq!(position_ids_with_gaps(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
         assert_eq!(position_ids_with_gaps(&[1.0; 3]), [0, 1, 2]);
     }

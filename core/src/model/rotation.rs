@@ -5,15 +5,16 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
+use super::pass::Pass;
 use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
-/// What one kind of layer does to the queries and keys of a run of positions.
+/// What one kind of layer does to the queries and keys of a forward pass.
 pub(super) struct Rotation {
-    /// Of the run's positions; `None` where nothing is rotated.
-    here: Option<Tables>,
-    /// Of every position so far, where the frequencies follow the length or the query head: keys are then rotated when they
-    /// are read.
-    so_far: Option<Tables>,
+    /// For the tokens of the pass; `None` where nothing is rotated.
+    new_tokens: Option<Tables>,
+    /// For every token so far, where frequencies depend on the length or the query head: keys are then cached as projected and
+    /// rotated when read.
+    all_tokens: Option<Tables>,
     /// `[batch or 1, 1, seq, 1]`: a factor of each query's logits.
     query_scales: Option<Tensor<4>>,
 }
@@ -31,37 +32,31 @@ struct Tables {
 }
 
 impl Rotation {
-    /// Tables for the positions `at` of each row, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where
-    /// there is one.
-    pub(super) fn new(
-        encoding: &Encoding,
-        at: &[Vec<usize>],
-        query_scales: Option<Tensor<4>>,
-        device: &Device,
-    ) -> Self {
+    /// Tables for a pass, and a factor `[batch or 1, 1, seq, 1]` of each query's logits where there is one.
+    pub(super) fn new(encoding: &Encoding, pass: &Pass, query_scales: Option<Tensor<4>>, device: &Device) -> Self {
+        let at = &pass.position_ids;
+        // With keys in the cache, all positions follow each other.
+        let all = if pass.tokens.start == 0 { at.clone() } else { vec![(0..pass.tokens.end).collect()] };
         let tables = |inv_freq: &[f64], factor, at: &[Vec<usize>]| Some(Tables::new(inv_freq, factor, at, device));
-        let length = at.iter().flatten().max().map_or(0, |last| last + 1);
-        let (here, so_far) = match encoding {
+        let (new_tokens, all_tokens) = match encoding {
             Encoding::None | Encoding::Alibi { .. } => (None, None),
             Encoding::Rotary { inv_freq, attention_factor } => (tables(inv_freq, *attention_factor, at), None),
             Encoding::PerHead(heads) => {
-                let at = &at[0];
-                let all: Vec<usize> = (0..length).collect();
-                let queries = Tables::per_head(heads, at, |noise| (noise.query_std, 0), device);
-                (Some(queries), Some(Tables::per_head(heads, &all, |noise| (noise.key_std, 1), device)))
+                let queries = Tables::per_head(heads, &at[0], |noise| (noise.query_std, 0), device);
+                (Some(queries), Some(Tables::per_head(heads, &all[0], |noise| (noise.key_std, 1), device)))
             }
-            Encoding::Dynamic(dynamic) => {
-                let inv_freq = dynamic.frequencies(length);
-                (tables(&inv_freq, 1.0, at), tables(&inv_freq, 1.0, &[(0..length).collect()]))
+            Encoding::LengthDependent(frequencies) => {
+                let (inv_freq, factor) = frequencies.rotary(pass.text_len);
+                (tables(&inv_freq, factor, at), tables(&inv_freq, factor, &all))
             }
         };
-        Self { here, so_far, query_scales }
+        Self { new_tokens, all_tokens, query_scales }
     }
 
     /// Rotates queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
     /// it is cheapest.
     pub(super) fn queries(&self, q: Tensor<4>, logit_scale: f64) -> Tensor<4> {
-        let q = rotate(&self.here, q) * logit_scale;
+        let q = rotate(&self.new_tokens, q) * logit_scale;
         match &self.query_scales {
             None => q,
             Some(scales) => q * scales.clone(),
@@ -70,12 +65,12 @@ impl Rotation {
 
     /// New keys `[batch, kv_heads, seq, head_dim]` as they go into the cache.
     pub(super) fn written_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        if self.so_far.is_some() { k } else { rotate(&self.here, k) }
+        if self.all_tokens.is_some() { k } else { rotate(&self.new_tokens, k) }
     }
 
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
     pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        rotate(&self.so_far, k)
+        rotate(&self.all_tokens, k)
     }
 }
 
@@ -170,9 +165,9 @@ fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
 mod tests {
     use burn::tensor::{Device, Distribution, Tensor};
 
-    use super::Rotation;
+    use super::{Pass, Rotation};
     use crate::config::Config;
-    use crate::positions::{Encoding, Method};
+    use crate::positions::{Encoding, Method, Positions};
 
     #[test]
     fn nothing_is_turned_at_position_zero() {
@@ -187,9 +182,11 @@ mod tests {
             let encoding = &method.positions(&config, 4.0).unwrap().layer(0).encoding.clone();
             let factor = match encoding {
                 Encoding::Rotary { attention_factor, .. } => *attention_factor,
+                Encoding::LengthDependent(frequencies) => frequencies.rotary(1).1,
                 _ => 1.0,
             };
-            let rotation = Rotation::new(encoding, &[vec![0]], None, &device);
+            let pass = Pass::new(&Positions::none(), 0..1, 1, &device);
+            let rotation = Rotation::new(encoding, &pass, None, &device);
             for (rotated, scale) in [
                 (rotation.queries(q.clone(), 1.0), factor),
                 (rotation.read_keys(rotation.written_keys(q.clone())), factor),

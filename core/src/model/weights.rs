@@ -1,15 +1,16 @@
 //! Weights: random, from a safetensors file, and back into one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, tensor::TensorView};
 
 use super::Model;
+use super::weight_source::{SafetensorsBytes, WeightSource, WithNewNorms, harmless_surplus};
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -39,13 +40,27 @@ impl Model {
         Self::zeros(config, device).fill(source).expect("random weights always have the right shape")
     }
 
+    /// Weights from a source. Returns also the names of the tensors that it holds beyond them and that change nothing.
+    ///
+    /// # Errors
+    /// If a tensor is missing, of another shape, of an integer type, not finite, or if one is left over without which the model
+    /// computes something else.
+    pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
+        let mut unused: BTreeSet<String> = source.names().into_iter().collect();
+        let model = Self::zeros(config, device).fill(|name, shape| {
+            unused.remove(name);
+            finite_f32(name, source.tensor(name, shape)?)
+        })?;
+        let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
+        Ok((model, unused))
+    }
+
     /// Weights from the bytes of `model.safetensors`; F32, F16 or BF16.
     ///
     /// # Errors
-    /// If the file is damaged, or a tensor is missing, of another shape, of an integer type, or not finite.
+    /// If the file is damaged, or as [`Model::load`].
     pub fn from_safetensors(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| Error::Safetensors(error.to_string()))?;
-        Self::zeros(config, device).fill(|name, shape| read(&file, name, shape))
+        Ok(Self::load(config, &SafetensorsBytes::new(bytes)?, device)?.0)
     }
 
     /// As [`Model::from_safetensors`], but norms of queries and keys that the file lacks start at 1: a model
@@ -54,13 +69,7 @@ impl Model {
     /// # Errors
     /// As [`Model::from_safetensors`].
     pub fn from_safetensors_with_new_norms(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
-        let file = SafeTensors::deserialize(bytes).map_err(|error| Error::Safetensors(error.to_string()))?;
-        Self::zeros(config, device).fill(|name, shape| match read(&file, name, shape) {
-            Err(Error::MissingTensor(_)) if name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight") => {
-                Ok(vec![1.0; shape.iter().product()])
-            }
-            other => other,
-        })
+        Ok(Self::load(config, &WithNewNorms(SafetensorsBytes::new(bytes)?), device)?.0)
     }
 
     /// The bytes of `model.safetensors`, in F32.
@@ -97,23 +106,10 @@ impl Model {
     }
 }
 
-/// A tensor of the file as f32.
-fn read(file: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    let view = file.tensor(name).map_err(|_| Error::MissingTensor(name.to_owned()))?;
-    if view.shape() != shape {
-        return Err(Error::Shape { name: name.to_owned(), found: view.shape().to_vec(), expected: shape.to_vec() });
-    }
-    let dtype = match view.dtype() {
-        Dtype::F32 => DType::F32,
-        Dtype::F16 => DType::F16,
-        Dtype::BF16 => DType::BF16,
-        other => return Err(Error::Dtype { name: name.to_owned(), dtype: format!("{other:?}") }),
-    };
-    let values = TensorData::try_from_bytes_vec(view.data().to_vec(), shape.to_vec(), dtype)
-        .map_err(|error| Error::Safetensors(error.to_string()))?
-        .convert_dtype(DType::F32)
-        .try_into_vec::<f32>()
-        .map_err(|error| Error::Safetensors(error.to_string()))?;
+/// A tensor widened to f32.
+fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
+    let values = data.convert_dtype(DType::F32).try_into_vec::<f32>();
+    let values = values.map_err(|error| Error::Safetensors(error.to_string()))?;
     if !values.iter().all(|value| value.is_finite()) {
         return Err(Error::NotFinite(name.to_owned()));
     }

@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use super::{Filler, PAIRS, Sample, Sentence, SentenceKind, Task};
 use crate::error::{Error, Result};
 use crate::language::{Key, MIN_WORDS, Needle, Split, Values, ask_all, ask_one, ask_two, passkey, prose};
+use crate::tokenizer::Tokenizer;
 
 /// What a sample is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,11 +17,11 @@ pub struct Spec<'a> {
     pub values: Values,
     /// Tokens of beginning-of-text, haystack, question and answer together.
     pub context: usize,
-    /// Where the (first) needle that is asked for stands, 0 to 1; random if not given. The others are at random places.
+    /// Where the (first) queried needle stands, 0 to 1; random if not given. The others are at random places.
     pub depth: Option<f64>,
     /// What surrounds the needles.
     pub filler: Filler,
-    /// Noise right behind each needle that is asked for.
+    /// Noise right after each queried needle.
     pub sinks: Option<Sinks<'a>>,
     /// Seed; evaluation draws from another stream than training, and from other keys.
     pub seed: u64,
@@ -58,11 +59,10 @@ struct Problem {
 /// Draws a sample whose prompt and answer fill `context` tokens (exactly in prose, with a tokenizer of one token a
 /// word; in repeated sentences to within one of them).
 ///
-/// `count` gives the tokens of a text that follows a space.
-///
 /// # Errors
 /// If the context is too short for the needles and the question.
-pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
+pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
+    let count = &|text: &str| tokenizer.count(text);
     if spec.context == 0 {
         return Err(Error::Zero("the context"));
     }
@@ -78,10 +78,10 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
         ordered: spec.task != Task::MultiValue,
     };
     let sinks = spec.sinks.filter(|sinks| sinks.count > 0).map(|sinks| sinks.token.repeat(sinks.count));
-    let fixed: usize = 1
+    let fixed: usize = tokenizer.prefix().len()
         + problem.introduction.map_or(0, count)
         + problem.needles.iter().map(|(text, _)| count(text)).sum::<usize>()
-        + asked * sinks.as_deref().map_or(0, count)
+        + asked * sinks.as_deref().map_or(0, |text| tokenizer.encode(text).map_or(0, |ids| ids.len()))
         + count(&sample.question)
         + count(&sample.expected());
     let needed = fixed + MIN_WORDS + 1;
@@ -108,6 +108,13 @@ pub fn sample(spec: &Spec, count: &impl Fn(&str) -> usize) -> Result<Sample> {
             std::iter::once(sentence).chain(sink)
         };
         sample.haystack = sample.haystack.into_iter().flat_map(with_sink).collect();
+    }
+    // The first word follows no space, which may cost a byte-level tokenizer a token more than was counted.
+    let answer = count(&sample.expected());
+    while tokenizer.prompt(&sample.prompt())?.len() + answer > spec.context {
+        let last = sample.haystack.iter().rposition(|sentence| sentence.kind == SentenceKind::Prose);
+        let Some(last) = last else { break };
+        sample.haystack.remove(last);
     }
     Ok(sample)
 }

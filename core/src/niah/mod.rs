@@ -1,10 +1,12 @@
 //! Needle-in-a-haystack tasks: RULER's (Hsieh et al. 2024, arXiv 2404.06654) in its words and those of the DroPE paper, and
 //! the passkey of Wang et al. (2024, arXiv 2404.12224).
 
+#[cfg(feature = "model")]
 mod draw;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "model")]
 pub use self::draw::{Sinks, Spec, sample};
 use crate::language::{Values, list, passkey};
 use crate::names::named;
@@ -63,7 +65,7 @@ named! {
 pub struct Sample {
     /// Sentences of prose and needles, in order.
     pub haystack: Vec<Sentence>,
-    /// What is asked behind the haystack.
+    /// What is asked after the haystack.
     pub question: String,
     /// Values that a right answer holds, in the order in which a model is taught to give them.
     pub references: Vec<String>,
@@ -76,12 +78,12 @@ pub struct Sample {
 pub struct Sentence {
     /// Its words.
     pub text: String,
-    /// Whether it is prose, a needle, or a needle that is asked for.
+    /// Whether it is prose, a needle, or a queried needle.
     pub kind: SentenceKind,
 }
 
 impl Sentence {
-    /// Writes it behind the text so far.
+    /// Writes it after the text so far.
     pub(crate) fn join(&self, text: &mut String) {
         // A space before a special token would be a token of its own.
         if !text.is_empty() && self.kind != SentenceKind::Sink {
@@ -99,9 +101,9 @@ pub enum SentenceKind {
     Prose,
     /// Tokens that attract attention and say nothing.
     Sink,
-    /// A needle that is not asked for.
+    /// A needle that is not queried.
     Distractor,
-    /// A needle that is asked for.
+    /// A queried needle.
     Needle,
 }
 
@@ -121,7 +123,7 @@ impl Sample {
         format!("{}.", list(&references))
     }
 
-    /// Where the needle that is asked for begins, from 0 (start) to 1 (end of the haystack), in sentences' bytes.
+    /// Where the queried needle begins, from 0 (start) to 1 (end of the haystack), in sentences' bytes.
     pub fn depth(&self) -> f64 {
         let bytes = |sentences: &[Sentence]| sentences.iter().map(|sentence| sentence.text.len() + 1).sum::<usize>();
         let at = self.haystack.iter().position(|sentence| sentence.kind == SentenceKind::Needle).unwrap_or(0);

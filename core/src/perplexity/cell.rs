@@ -1,11 +1,10 @@
-//! The format of perplexities in results files, and how shards of them merge.
+//! The format of perplexities in results files.
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::error::{Error, Result};
 use crate::positions::Method;
 use crate::results::{Reading, ResultCell, SEED, is_false, rounded};
+use crate::stats::student_half_width;
 
 /// Sums of one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +61,7 @@ pub struct PerplexityCell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
-    /// What the model and its reading are; empty in results from before there was one.
+    /// Hash of the model and of what its config says; empty in results from before there was one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
     /// Tokens of each text.
@@ -144,92 +143,17 @@ impl PerplexityCell {
             })
             .collect();
         let means: Vec<f64> = self.texts.iter().filter_map(|text| mean(text.loss, text.tokens)).collect();
-        self.ci95 = half_width(&means).map(|half| [self.loss - half, self.loss + half].map(|loss| rounded(loss.exp())));
+        self.ci95 =
+            student_half_width(&means).map(|half| [self.loss - half, self.loss + half].map(|loss| rounded(loss.exp())));
         self
     }
 }
 
-/// Half of the 95 % interval of a mean, by Student's t; `None` for fewer than two numbers.
-fn half_width(numbers: &[f64]) -> Option<f64> {
-    let freedom = numbers.len().checked_sub(2)? as f64 + 1.0;
-    let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
-    let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / freedom;
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
-    Some(t * (variance / numbers.len() as f64).sqrt())
-}
-
-/// How far the perplexity of `ours` lies above that of `other` on the same texts, as a share (0.02 is 2 %), and the 95 %
-/// interval of that: Student's, over the texts' differences. It is far narrower than the two cells' own intervals tell,
-/// because texts differ more than models do.
-///
-/// `None` where they did not read the same texts, or fewer than two.
-pub fn excess(ours: &PerplexityCell, other: &PerplexityCell) -> Option<(f64, [f64; 2])> {
-    let texts = |cell: &PerplexityCell| cell.texts.iter().map(|text| (text.index, text.tokens)).collect::<Vec<_>>();
-    if (&ours.source, ours.length, texts(ours)) != (&other.source, other.length, texts(other)) {
-        return None;
-    }
-    let mean = |text: &TextLoss| text.loss / text.tokens as f64;
-    let differences: Vec<f64> = ours.texts.iter().zip(&other.texts).map(|(a, b)| mean(a) - mean(b)).collect();
-    let half = half_width(&differences)?;
-    let middle = differences.iter().sum::<f64>() / differences.len() as f64;
-    Some((middle.exp_m1(), [middle - half, middle + half].map(f64::exp_m1)))
-}
-
-/// Joins the shards of each cell; the numbers are those of a run that was not shared out.
-///
-/// # Errors
-/// If a text of a cell is missing or there twice.
-pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
-    let mut merged: Vec<PerplexityCell> = Vec::new();
-    for cell in cells {
-        match merged.iter_mut().find(|first| first.same_measurement(&cell) && first.of_texts == cell.of_texts) {
-            Some(first) => first.texts.extend(cell.texts),
-            None => merged.push(cell),
-        }
-    }
-    let whole = |cell: PerplexityCell| {
-        let cell = cell.scored();
-        let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
-        if !indices.iter().copied().eq(0..cell.of_texts) {
-            let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
-            return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
-        }
-        Ok(cell)
-    };
-    merged.into_iter().map(whole).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{PerplexityCell, TextLoss, excess, half_width, merge};
-    use crate::positions::Method;
-    use crate::results::ResultCell;
-
-    #[test]
-    fn means_have_students_interval() {
-        // Standard error 1; t for 97.5 % at 3 degrees of freedom is 3.182446.
-        let half = half_width(&[-1.5, -1.5, 1.5, 1.5]).unwrap();
-        assert!((half - 3.182_446 * 3f64.sqrt() / 2.0).abs() < 1e-5, "{half}");
-        assert_eq!(half_width(&[1.0]), None);
-    }
-
-    #[test]
-    fn texts_are_compared_one_by_one() {
-        let cell = |losses: [f64; 3]| {
-            let text = |(index, loss)| TextLoss { index, tokens: 100, loss, ..TextLoss::default() };
-            PerplexityCell { texts: losses.into_iter().enumerate().map(text).collect(), ..blank() }
-        };
-        // The texts are far apart, the models are not: 0.01 nats a token more, in one text 0.02.
-        let (share, [low, high]) = excess(&cell([101.0, 202.0, 301.0]), &cell([100.0, 200.0, 300.0])).unwrap();
-        assert!((share - (0.04f64 / 3.0).exp_m1()).abs() < 1e-12);
-        // t for 97.5 % at 2 degrees of freedom is 4.302653; the standard error is 1/300.
-        assert!((low.ln_1p() - (0.04 - 0.04302653) / 3.0).abs() < 1e-7 && low < share && share < high);
-        let other = PerplexityCell { source: "another".into(), ..cell([1.0; 3]) };
-        assert_eq!(excess(&other, &cell([1.0; 3])), None);
-    }
-
-    fn blank() -> PerplexityCell {
-        PerplexityCell {
+impl PerplexityCell {
+    /// A cell without texts, for tests.
+    pub(super) fn example() -> Self {
+        Self {
             model: "m".into(),
             method: Method::Rope,
             extension: 1,
@@ -250,33 +174,5 @@ mod tests {
             curve: vec![],
             texts: vec![],
         }
-    }
-
-    #[test]
-    fn totals_do_not_depend_on_the_shards() {
-        let text = |index: usize| TextLoss {
-            index,
-            tokens: 10 + index,
-            loss: 7.1 * index as f64 / 3.0,
-            answers: 2,
-            answer_loss: 0.1 * index as f64,
-            curve: vec![(1, 0.3); 16],
-        };
-        let cell =
-            |texts: &[usize]| PerplexityCell { texts: texts.iter().map(|&index| text(index)).collect(), ..blank() };
-        let whole = merge(vec![cell(&[0, 1, 2, 3, 4])]).unwrap();
-        assert_eq!(merge(vec![cell(&[4, 1]), cell(&[0, 3]), cell(&[2])]).unwrap(), whole);
-        assert!((whole[0].perplexity - (7.1f64 * 10.0 / 3.0 / 60.0).exp()).abs() < 1e-8);
-        let [low, high] = whole[0].ci95.unwrap();
-        assert!(low < whole[0].perplexity && whole[0].perplexity < high);
-        // A gap, a text twice, the last one missing.
-        assert!(merge(vec![cell(&[0, 2, 3, 4])]).is_err() && merge(vec![cell(&[0, 1, 2, 3, 4]), cell(&[1])]).is_err());
-        assert!(merge(vec![cell(&[0, 1, 2, 3])]).is_err());
-        assert_eq!(cell(&[3]).scored().ci95, None);
-        // Other texts are another cell, and so is another model.
-        let other =
-            [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];
-        assert!(other.iter().all(|other| !other.same_measurement(&cell(&[0]))));
-        assert!(cell(&[1]).same_measurement(&cell(&[0])));
     }
 }

@@ -2,13 +2,21 @@
 
 #[cfg(feature = "statistics")]
 mod cell;
+#[cfg(feature = "statistics")]
+mod compare;
+#[cfg(feature = "statistics")]
+mod shards;
 
 use std::ops::Range;
 
 use burn::tensor::activation::log_softmax;
 
 #[cfg(feature = "statistics")]
-pub use self::cell::{PARTS, PerplexityCell, TextLoss, excess, merge, synthetic_source};
+pub use self::cell::{PARTS, PerplexityCell, TextLoss, synthetic_source};
+#[cfg(feature = "statistics")]
+pub use self::compare::excess;
+#[cfg(feature = "statistics")]
+pub use self::shards::merge;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
@@ -26,6 +34,7 @@ pub async fn token_losses(model: &Model, config: &Config, positions: &Positions,
     config.check_ids(ids)?;
     let device = model.device();
     let mut cache = Cache::new(config, positions, ids.len(), &device);
+    cache.expect_prompt(ids.len());
     let mut losses = Vec::with_capacity(ids.len() - 1);
     let (inputs, targets) = (&ids[..ids.len() - 1], &ids[1..]);
     for (input, target) in inputs.chunks(CHUNK).zip(targets.chunks(CHUNK)) {

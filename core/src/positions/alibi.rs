@@ -1,7 +1,19 @@
 //! ALiBi (Press et al. 2021, arXiv 2108.12409): a bias that falls linearly with the distance, steeper in some heads.
 
+use super::method::{Frequencies, MethodInfo};
 use super::{Encoding, Positions};
 use crate::config::Config;
+
+pub(super) const ALIBI: MethodInfo = MethodInfo {
+    name: "alibi",
+    title: "ALiBi",
+    explanation: "Trained with a bias against distant tokens, in place of positions.",
+    nano_model: "nano-alibi",
+    frequencies: Frequencies::None,
+    asked_by: |config| config.alibi,
+    positions: |config, _| Ok(positions(config)),
+    ..MethodInfo::SCALING
+};
 
 /// One slope a head: 2^(−8h/n) for h = 1 … n where n is a power of two; else those of the power of two below,
 /// and every other one of the next power's for the rest, as in the authors' code.
@@ -11,6 +23,6 @@ pub fn slopes(num_heads: usize) -> Vec<f64> {
     geometric(below).chain(geometric(2 * below).step_by(2).take(num_heads - below)).collect()
 }
 
-pub(super) fn positions(config: &Config) -> Positions {
+fn positions(config: &Config) -> Positions {
     Positions::uniform(Encoding::Alibi { slopes: slopes(config.num_attention_heads) })
 }

@@ -1,23 +1,49 @@
 //! DoPE (Xiong et al. 2025, arXiv 2511.09146): NTK scaling in all heads but a few, whose encoding is removed in part, as a
 //! whole, or together with their queries and keys.
 
+use super::method::MethodInfo;
 use super::{Encoding, HeadNoise, HeadRotation, LayerPositions, Positions, ntk, p_drope, rope};
 use crate::config::Config;
 use crate::config::dope::{DopeHead, DopeHeads, Noise, Parts, Removal};
 use crate::error::{Error, Result};
 
+pub(super) const DOPE_PARTS: MethodInfo = MethodInfo {
+    name: "dope-parts",
+    title: "DoPE by parts",
+    explanation: "NTK scaling, but in a few heads of low entropy the low frequencies are removed.",
+    is_dope: true,
+    positions: |config, factor| positions(config, factor, Treatment::Parts),
+    ..MethodInfo::SCALING
+};
+
+pub(super) const DOPE_ALL: MethodInfo = MethodInfo {
+    name: "dope-all",
+    title: "DoPE by all",
+    explanation: "NTK scaling, but a few heads of low entropy have no positions.",
+    positions: |config, factor| positions(config, factor, Treatment::All),
+    ..DOPE_PARTS
+};
+
+pub(super) const DOPE_GAUSSIAN: MethodInfo = MethodInfo {
+    name: "dope-gaussian",
+    title: "DoPE by Gaussian",
+    explanation: "NTK scaling, but the queries and keys of a few heads of low entropy are replaced by noise.",
+    positions: |config, factor| positions(config, factor, Treatment::Gaussian),
+    ..DOPE_PARTS
+};
+
 /// What becomes of the chosen heads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Treatment {
+enum Treatment {
     Parts,
     All,
     Gaussian,
 }
 
 /// α of the NTK scaling is the extension factor, the same for a whole run.
-pub(super) fn positions(config: &Config, factor: f64, treatment: Treatment, method: &'static str) -> Result<Positions> {
+fn positions(config: &Config, factor: f64, treatment: Treatment) -> Result<Positions> {
     let dope = config.dope_heads.as_ref().ok_or_else(|| Error::Method {
-        method,
+        method: "dope",
         reason: "the heads are not chosen; run `core dope select`, and give its file with --heads or use --save".into(),
     })?;
     let scaled = ntk::frequencies(config, factor);

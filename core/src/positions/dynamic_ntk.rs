@@ -1,8 +1,18 @@
-//! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and
-//! grows with the text.
+//! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and grows with
+//! the text. A prompt has the frequencies of its whole length, each generated token those of the length that it ends.
 
-use super::{Encoding, Positions, rope};
+use super::method::MethodInfo;
+use super::{Encoding, LengthDependent, Positions, rope};
 use crate::config::{Config, RopeScaling};
+
+pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
+    name: "dynamic-ntk",
+    title: "Dynamic NTK",
+    explanation: "A rotary base that grows with the text, from the end of the training context on.",
+    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Dynamic { .. }),
+    positions: |config, _| Ok(positions(config)),
+    ..MethodInfo::SCALING
+};
 
 /// Frequencies as a function of the length.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,15 +39,16 @@ impl DynamicNtk {
     }
 }
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+/// f is the config's where it asks for dynamic NTK, else 1: the base then grows as static NTK's would for the text's length.
+fn positions(config: &Config) -> Positions {
     let factor = match config.rope.scaling {
         RopeScaling::Dynamic { factor } => factor,
-        _ => factor,
+        _ => 1.0,
     };
-    Positions::uniform(Encoding::Dynamic(DynamicNtk {
+    Positions::uniform(Encoding::LengthDependent(LengthDependent::DynamicNtk(DynamicNtk {
         rope_theta: config.rope.rope_theta,
         head_dim: config.head_dim,
         factor,
         context: config.max_position_embeddings,
-    }))
+    })))
 }

@@ -3,10 +3,21 @@
 
 use std::f64::consts::TAU;
 
+use super::method::{Frequencies, MethodInfo};
 use super::{Positions, rope};
 use crate::config::{Config, Llama3Parameters, RopeScaling};
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+pub(super) const LLAMA3: MethodInfo = MethodInfo {
+    name: "llama3",
+    title: "Llama 3's scaling",
+    explanation: "Frequencies that rotate rarely within the training context are interpolated, those that rotate often stay.",
+    frequencies: Frequencies::Rescaled,
+    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Llama3(_)),
+    positions: |config, factor| Ok(positions(config, factor)),
+    ..MethodInfo::SCALING
+};
+
+fn positions(config: &Config, factor: f64) -> Positions {
     let parameters = match &config.rope.scaling {
         RopeScaling::Llama3(parameters) => parameters.clone(),
         _ => Llama3Parameters::new(factor),

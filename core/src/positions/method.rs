@@ -1,115 +1,149 @@
-//! The list of methods: names, and which file makes their positions.
+//! The list of methods, in the order of tables. A method is one file and one line here.
 
-use super::{Positions, alibi, dope, drope, dynamic_ntk, llama3, longrope, ntk, p_drope, pi, rnope_swa, rope, yarn};
-use crate::config::{Config, RopeScaling};
+use super::Positions;
+use crate::config::{Config, MAX_FACTOR};
 use crate::error::{Error, Result};
-use crate::names::named;
+use crate::names::by_name;
 
-named! {
-    /// Names of the methods on the command line and in results.
-    Method: "method" {
-        /// Rotary positions as trained.
-        Rope = "rope",
-        /// Rotary positions as trained, of the first token and the last ones, as many as fit into C together with the answer.
-        Crop = "crop",
-        /// Position interpolation.
-        Pi = "pi",
-        /// NTK-aware scaling.
-        Ntk = "ntk",
-        /// NTK-aware scaling that follows the length.
-        DynamicNtk = "dynamic-ntk",
-        /// YaRN.
-        Yarn = "yarn",
-        /// YaRN as the DroPE paper prints it, which is PI.
-        YarnAsPrinted = "yarn-as-printed",
-        /// Llama 3.1's scaling.
-        Llama3 = "llama3",
-        /// LongRoPE, with the factors of the config.
-        LongRope = "longrope",
-        /// NTK-aware scaling, without low frequencies in a few heads.
-        DopeParts = "dope-parts",
-        /// NTK-aware scaling, without positions in a few heads.
-        DopeAll = "dope-all",
-        /// NTK-aware scaling, with noise in place of a few heads' queries and keys.
-        DopeGaussian = "dope-gaussian",
-        /// Positions dropped after pretraining.
-        Drope = "drope",
-        /// Low frequencies dropped after pretraining.
-        PDrope = "p-drope",
-        /// Trained without positions.
-        Nope = "nope",
-        /// Trained with linear biases.
-        Alibi = "alibi",
-        /// Trained with three layers of windowed RoPE to one of NoPE.
-        RnopeSwa = "rnope-swa",
-    }
+/// What the project knows of a method; each method's file holds one as a constant.
+pub struct MethodInfo {
+    /// Name on the command line and in files.
+    pub name: &'static str,
+    /// Name in tables and on the page.
+    pub title: &'static str,
+    /// What it does, in one sentence.
+    pub explanation: &'static str,
+    /// Folder under `models/` of the nano model that it is shown with.
+    pub nano_model: &'static str,
+    /// How its positions relate to the frequencies that the model was trained with.
+    pub frequencies: Frequencies,
+    /// Whether the model is given no more than the training context: the first token and the last ones.
+    pub crops: bool,
+    /// Whether it treats the heads that `dope_heads` of the config lists.
+    pub is_dope: bool,
+    /// Whether a config asks for this method.
+    pub(super) asked_by: fn(&Config) -> bool,
+    /// Positions for reading `factor` times the training context.
+    pub(super) positions: fn(&Config, f64) -> Result<Positions>,
+}
+
+impl MethodInfo {
+    /// What most methods have in common: a scaling of RoPE that a reader chooses for a model as it was trained.
+    pub(super) const SCALING: Self = Self {
+        name: "",
+        title: "",
+        explanation: "",
+        nano_model: "nano-rope",
+        frequencies: Frequencies::Unscaled,
+        crops: false,
+        is_dope: false,
+        asked_by: |_| false,
+        positions: |config, _| Ok(super::rope::positions(config)),
+    };
+}
+
+/// What a method can do with a checkpoint whose frequencies were scaled in training already, as Llama 3.1's were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Frequencies {
+    /// It has none, so it reads any checkpoint.
+    None,
+    /// It expects those of RoPE: such a checkpoint would be read wrongly.
+    Unscaled,
+    /// It scales its own kind further.
+    Rescaled,
+}
+
+macro_rules! methods {
+    ($($variant:ident => $info:path,)*) => {
+        /// A position method.
+        #[allow(missing_docs, reason = "each variant is described by the constant beside it in the list")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub enum Method { $($variant,)* }
+
+        impl Method {
+            /// Every method, in the order of tables.
+            pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
+
+            /// What is known of it.
+            pub fn info(self) -> &'static MethodInfo {
+                match self { $(Self::$variant => &const { $info },)* }
+            }
+        }
+
+        by_name!(Method, "method");
+    };
+}
+
+methods! {
+    Rope => super::rope::ROPE,
+    Crop => super::rope::CROP,
+    Pi => super::pi::PI,
+    Ntk => super::ntk::NTK,
+    DynamicNtk => super::dynamic_ntk::DYNAMIC_NTK,
+    Llama3 => super::llama3::LLAMA3,
+    Yarn => super::yarn::YARN,
+    YarnAsPrinted => super::yarn::YARN_AS_PRINTED,
+    LongRope => super::longrope::LONGROPE,
+    DopeParts => super::dope::DOPE_PARTS,
+    DopeAll => super::dope::DOPE_ALL,
+    DopeGaussian => super::dope::DOPE_GAUSSIAN,
+    Alibi => super::alibi::ALIBI,
+    Nope => super::drope::NOPE,
+    RnopeSwa => super::rnope_swa::RNOPE_SWA,
+    Drope => super::drope::DROPE,
+    PDrope => super::p_drope::P_DROPE,
+    PRope => super::p_rope::P_ROPE,
 }
 
 impl Method {
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    /// Name in tables and on the page.
+    pub fn title(self) -> &'static str {
+        self.info().title
+    }
+
+    /// Whether it treats the heads that `dope_heads` of the config lists.
+    pub fn is_dope(self) -> bool {
+        self.info().is_dope
+    }
+
     /// The method that the config asks for.
     pub fn of(config: &Config) -> Self {
-        match &config.rope.scaling {
-            _ if config.alibi => Self::Alibi,
-            _ if config.attention.drops_positions() => Self::Drope,
-            _ if config.sliding_window.is_some() => Self::RnopeSwa,
-            _ if config.rope.rope_min_frequency > 0.0 => Self::PDrope,
-            RopeScaling::Default => Self::Rope,
-            RopeScaling::Linear { .. } => Self::Pi,
-            RopeScaling::Dynamic { .. } => Self::DynamicNtk,
-            RopeScaling::Yarn(_) => Self::Yarn,
-            RopeScaling::Llama3(_) => Self::Llama3,
-            RopeScaling::Longrope(_) => Self::LongRope,
-        }
+        Self::ALL.into_iter().find(|method| (method.info().asked_by)(config)).unwrap_or(Self::Rope)
     }
 
     /// Positions for reading `factor` times the training context (s; 1 is the training context itself).
     ///
     /// # Errors
-    /// If the factor is not at least 1, the config lacks what the method needs, or the model is already extended by another.
+    /// If the factor is not at least 1, the config lacks what the method needs, or the checkpoint's frequencies are already
+    /// scaled in a way that the method would misread.
     pub fn positions(self, config: &Config, factor: f64) -> Result<Positions> {
-        if !(factor.is_finite() && factor >= 1.0) {
+        if !(1.0..=MAX_FACTOR).contains(&factor) {
             return Err(Error::Method {
                 method: self.name(),
-                reason: format!("the extension factor is {factor} but must be at least 1"),
+                reason: format!("the extension factor is {factor} but must be at least 1 and at most {MAX_FACTOR}"),
             });
         }
-        // Frequencies that were scaled in training are part of the model: its own method scales them further.
         let trained = config.trained_factor();
-        let goes_on = self == Self::of(config) && matches!(self, Self::Yarn | Self::Llama3 | Self::LongRope);
-        if trained > 1.0 && !goes_on && !matches!(self, Self::Drope | Self::Nope | Self::Alibi) {
+        let frequencies = self.info().frequencies;
+        let rescales = frequencies == Frequencies::Rescaled && self == Self::of(config);
+        if trained > 1.0 && !rescales && frequencies != Frequencies::None {
             let reason = format!(
                 "its frequencies are already scaled by {trained} for its context of {}; use the method of its rope_type, or drope",
                 config.max_position_embeddings
             );
             return Err(Error::Method { method: self.name(), reason });
         }
-        let factor = if goes_on { factor * trained } else { factor };
-        Ok(match self {
-            Self::Rope | Self::Crop => rope::positions(config),
-            Self::Pi => pi::positions(config, factor),
-            Self::Ntk => ntk::positions(config, factor),
-            Self::DynamicNtk => dynamic_ntk::positions(config, factor),
-            Self::Yarn => yarn::positions(config, factor),
-            Self::YarnAsPrinted => yarn::as_printed(config, factor),
-            Self::Llama3 => llama3::positions(config, factor),
-            Self::LongRope => longrope::positions(config, factor)?,
-            Self::DopeParts => dope::positions(config, factor, dope::Treatment::Parts, self.name())?,
-            Self::DopeAll => dope::positions(config, factor, dope::Treatment::All, self.name())?,
-            Self::DopeGaussian => dope::positions(config, factor, dope::Treatment::Gaussian, self.name())?,
-            Self::PDrope => p_drope::positions(config, factor),
-            Self::Drope | Self::Nope => drope::positions(config, factor),
-            Self::Alibi => alibi::positions(config),
-            Self::RnopeSwa => rnope_swa::positions(config),
-        })
+        (self.info().positions)(config, if rescales { factor * trained } else { factor })
     }
 
-    /// Whether it treats the heads that a config names.
-    pub fn is_dope(self) -> bool {
-        matches!(self, Self::DopeParts | Self::DopeAll | Self::DopeGaussian)
-    }
-
-    /// How many tokens of a text and its answer the model is given, the first and the last ones; `None`: all.
+    /// Most tokens that the model is given, prompt and answer together; `None`: all.
     pub fn crop_length(self, config: &Config) -> Option<usize> {
-        (self == Self::Crop).then_some(config.max_position_embeddings)
+        self.info().crops.then_some(config.max_position_embeddings)
     }
 }

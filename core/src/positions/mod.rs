@@ -1,6 +1,6 @@
 //! Position methods: one file each, and the one list that names them.
 //!
-//! To add a RoPE scaling: write its file with a function that returns [`Positions`], and add a line to [`Method`].
+//! To add a RoPE scaling: write its file with a [`MethodInfo`], and add a line to the list in `method.rs`.
 
 mod alibi;
 mod dope;
@@ -11,6 +11,7 @@ mod longrope;
 mod method;
 mod ntk;
 mod p_drope;
+mod p_rope;
 mod pi;
 mod rnope_swa;
 mod rope;
@@ -18,7 +19,8 @@ mod yarn;
 
 pub use alibi::slopes as alibi_slopes;
 pub use dynamic_ntk::DynamicNtk;
-pub use method::Method;
+pub use longrope::LongRope;
+pub use method::{Frequencies, Method, MethodInfo};
 pub use ntk::frequencies as ntk_frequencies;
 pub use p_drope::cutoff as partial_drop_cutoff;
 pub use rnope_swa::window as rnope_swa_window;
@@ -40,13 +42,13 @@ pub struct Positions {
 /// How one layer sees positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerPositions {
-    /// What tells positions apart.
+    /// How positions are encoded.
     pub encoding: Encoding,
-    /// A query sees this many keys, itself included; `None`: all before it.
+    /// A query attends to this many keys, itself included; `None`: all before it.
     pub window: Option<usize>,
 }
 
-/// What tells positions apart.
+/// How positions are encoded.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Encoding {
     /// Nothing but the causal mask: cos = 1 and sin = 0.
@@ -58,9 +60,8 @@ pub enum Encoding {
         /// Multiplies cos and sin, so the logits get its square.
         attention_factor: f64,
     },
-    /// Rotary with frequencies that follow the length: a query at position i rotates itself and all keys with those
-    /// of a text of i + 1 tokens.
-    Dynamic(DynamicNtk),
+    /// Rotary with frequencies that follow the length of the text.
+    LengthDependent(LengthDependent),
     /// Each query head rotates queries and keys in its own way (DoPE).
     PerHead(Vec<HeadRotation>),
     /// The logit of a key d tokens back gets −slope · d, one slope a query head.
@@ -68,6 +69,28 @@ pub enum Encoding {
         /// One a query head.
         slopes: Vec<f64>,
     },
+}
+
+/// Frequencies as a function of the length of the text: a prompt has those of its whole length, each generated token and
+/// all keys before it those of the length that it ends. Keys are therefore cached as projected, and rotated when read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LengthDependent {
+    /// Dynamic NTK.
+    DynamicNtk(DynamicNtk),
+    /// LongRoPE.
+    LongRope(LongRope),
+}
+
+impl LengthDependent {
+    /// Radians a token, one a pair, and the factor of cos and sin, for a text of `length` tokens.
+    pub fn rotary(&self, length: usize) -> (Vec<f64>, f64) {
+        match self {
+            Self::DynamicNtk(dynamic) => (dynamic.frequencies(length), 1.0),
+            Self::LongRope(LongRope { short, long, context, attention_factor }) => {
+                (if length > *context { long.clone() } else { short.clone() }, *attention_factor)
+            }
+        }
+    }
 }
 
 /// What one query head does to its queries and keys.
@@ -129,14 +152,5 @@ impl Positions {
     /// How layer `index` sees positions.
     pub fn layer(&self, index: usize) -> &LayerPositions {
         &self.layers[index % self.layers.len()]
-    }
-
-    /// The length up to which every query has the same frequencies; `None` where there is no end to it.
-    pub(crate) fn constant_within(&self) -> Option<usize> {
-        let dynamic = self.layers.iter().filter_map(|layer| match &layer.encoding {
-            Encoding::Dynamic(dynamic) => Some(dynamic.context),
-            _ => None,
-        });
-        dynamic.min()
     }
 }

@@ -1,10 +1,19 @@
 //! Static NTK-aware scaling (bloc97 2023; DroPE, equation 10): the base becomes θ·s^(d/(d−2)),
 //! so the highest frequency stays and the lowest is interpolated by s.
 
+use super::method::MethodInfo;
 use super::{Positions, rope};
 use crate::config::Config;
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+pub(super) const NTK: MethodInfo = MethodInfo {
+    name: "ntk",
+    title: "NTK-aware RoPE",
+    explanation: "A larger rotary base: high frequencies stay, low ones are interpolated.",
+    positions: |config, factor| Ok(positions(config, factor)),
+    ..MethodInfo::SCALING
+};
+
+fn positions(config: &Config, factor: f64) -> Positions {
     rope::unscaled(frequencies(config, factor))
 }
 

@@ -6,15 +6,27 @@
 
 use std::f64::consts::TAU;
 
+use super::method::MethodInfo;
 use super::{Positions, rope};
 use crate::config::Config;
+
+pub(super) const P_DROPE: MethodInfo = MethodInfo {
+    name: "p-drope",
+    title: "Partial DroPE",
+    explanation: "Only the frequencies that never complete one rotation in the training context are removed; then recalibrated \
+        as DroPE.",
+    nano_model: "nano-p-drope",
+    asked_by: |config| config.rotates() && config.rope.rope_min_frequency > 0.0,
+    positions: |config, factor| Ok(positions(config, factor)),
+    ..MethodInfo::SCALING
+};
 
 /// 2π/C: the slowest frequency that rotates once in the training context, in radians a token.
 pub fn cutoff(context: usize) -> f64 {
     TAU / context as f64
 }
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+fn positions(config: &Config, factor: f64) -> Positions {
     let cut = match config.rope.rope_min_frequency {
         0.0 => cutoff(config.max_position_embeddings),
         given => given,

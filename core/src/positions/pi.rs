@@ -1,9 +1,19 @@
 //! Position interpolation (Chen et al. 2023, arXiv 2306.15595): every frequency divided by s.
 
+use super::method::MethodInfo;
 use super::{Positions, rope};
-use crate::config::Config;
+use crate::config::{Config, RopeScaling};
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+pub(super) const PI: MethodInfo = MethodInfo {
+    name: "pi",
+    title: "Position interpolation",
+    explanation: "All frequencies divided by the extension factor: no angle is new, but neighbours look too close to copy exactly.",
+    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Linear { .. }),
+    positions: |config, factor| Ok(positions(config, factor)),
+    ..MethodInfo::SCALING
+};
+
+fn positions(config: &Config, factor: f64) -> Positions {
     let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
     rope::unscaled(inv_freq.into_iter().map(|omega| omega / factor).collect())
 }

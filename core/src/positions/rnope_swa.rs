@@ -1,8 +1,19 @@
 //! RNoPE-SWA (Yang et al. 2025, arXiv 2501.18795): groups of four layers, three with RoPE in a sliding window and one that sees
 //! everything and has no positions.
 
+use super::method::MethodInfo;
 use super::{Encoding, LayerPositions, Positions, rope};
 use crate::config::Config;
+
+pub(super) const RNOPE_SWA: MethodInfo = MethodInfo {
+    name: "rnope-swa",
+    title: "RNoPE-SWA",
+    explanation: "Trained with three layers that have RoPE and see a window, to one that has no positions and sees everything.",
+    nano_model: "nano-rnope-swa",
+    asked_by: |config| config.sliding_window.is_some() && !config.alibi && !config.attention.drops_positions(),
+    positions: |config, _| Ok(positions(config)),
+    ..MethodInfo::SCALING
+};
 
 /// Layers of a group; the last has no positions.
 const GROUP: usize = 4;
@@ -12,7 +23,7 @@ pub fn window(context: usize) -> usize {
     (context / 4).max(1)
 }
 
-pub(super) fn positions(config: &Config) -> Positions {
+fn positions(config: &Config) -> Positions {
     let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
     let local = LayerPositions {
         encoding: Encoding::Rotary { inv_freq, attention_factor: 1.0 },

@@ -1,7 +1,26 @@
 //! RoPE as trained (Su et al. 2021, arXiv 2104.09864).
 
+use super::method::MethodInfo;
 use super::{Encoding, Positions};
-use crate::config::Config;
+use crate::config::{Config, RopeScaling};
+
+pub(super) const ROPE: MethodInfo = MethodInfo {
+    name: "rope",
+    title: "RoPE as trained",
+    explanation: "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
+    asked_by: |config| config.is_rope() && config.rope.scaling == RopeScaling::Default,
+    ..MethodInfo::SCALING
+};
+
+pub(super) const CROP: MethodInfo = MethodInfo {
+    name: "crop",
+    title: "RoPE, cropped",
+    explanation: "RoPE as trained, given only the first token and the last ones, as many as fit into the training context \
+        together with the answer.",
+    crops: true,
+    asked_by: |_| false,
+    ..ROPE
+};
 
 /// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first.
 pub fn frequencies(rope_theta: f64, head_dim: usize) -> Vec<f64> {

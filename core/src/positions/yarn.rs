@@ -5,10 +5,29 @@
 
 use std::f64::consts::PI;
 
+use super::method::{Frequencies, MethodInfo};
 use super::{Encoding, Positions, rope};
 use crate::config::{Config, RopeScaling, YarnParameters};
 
-pub(super) fn positions(config: &Config, factor: f64) -> Positions {
+pub(super) const YARN: MethodInfo = MethodInfo {
+    name: "yarn",
+    title: "YaRN",
+    explanation: "High frequencies stay, low ones are interpolated, and attention is sharpened.",
+    frequencies: Frequencies::Rescaled,
+    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Yarn(_)),
+    positions: |config, factor| Ok(positions(config, factor)),
+    ..MethodInfo::SCALING
+};
+
+pub(super) const YARN_AS_PRINTED: MethodInfo = MethodInfo {
+    name: "yarn-as-printed",
+    title: "YaRN as printed",
+    explanation: "The formula in the DroPE paper, which comes out as position interpolation.",
+    positions: |config, factor| Ok(as_printed(config, factor)),
+    ..MethodInfo::SCALING
+};
+
+fn positions(config: &Config, factor: f64) -> Positions {
     // A config that asks for YaRN brings its own parameters; the factor is the caller's.
     let parameters = parameters(config, factor);
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
@@ -29,7 +48,7 @@ pub(super) fn positions(config: &Config, factor: f64) -> Positions {
 
 /// Equation 11 of the DroPE paper as printed, with p = 1 and q = 32: the ramp goes over ω itself, and as no ω exceeds 1
 /// every frequency is interpolated in full: PI.
-pub(super) fn as_printed(config: &Config, factor: f64) -> Positions {
+fn as_printed(config: &Config, factor: f64) -> Positions {
     let parameters = parameters(config, factor);
     let (p, q) = (parameters.beta_slow, parameters.beta_fast);
     let ramp = |_, omega: f64| 1.0 - ((omega - p) / (q - p)).clamp(0.0, 1.0);

@@ -26,11 +26,11 @@ pub struct AttentionStatistics {
     /// Positional bias A^c towards the token itself and the one before it, `[layer][head]`, over the keys that are seen; see
     /// [`positional_bias`](super::positional_bias).
     pub bias: Vec<Vec<[f64; 2]>>,
-    /// Prefix spread of the residual stream behind each layer; see [`prefix_spread`](super::prefix_spread).
+    /// Prefix spread of the residual stream after each layer; see [`prefix_spread`](super::prefix_spread).
     pub spread: Vec<f64>,
 }
 
-/// Reads `ids` and keeps the weights of the last `queries` tokens. Tells `observe` how many tokens are read; `None` if it stops.
+/// Reads `ids` and keeps the weights of the last `queries` tokens. Calls `observe` with the number of tokens read; `None` if it stops.
 ///
 /// # Errors
 /// If the text is shorter or there are no queries, an id is outside the vocabulary, or the device fails.
@@ -56,7 +56,8 @@ pub async fn attention(
     };
     let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
     let mut cache = Cache::new(config, positions, ids.len(), &device);
-    for read in chunks(ids.len(), queries, positions.constant_within()) {
+    cache.expect_prompt(ids.len());
+    for read in chunks(ids.len(), queries) {
         let activations =
             model.capture(token_ids(&ids[read.clone()], [1, read.len()], &device), positions, Some(&mut cache));
         for (layer, (weights, hidden)) in activations.attention.into_iter().zip(activations.hidden).enumerate() {
@@ -75,7 +76,7 @@ pub async fn attention(
                 }
             }
             if read.start >= ids.len() - queries {
-                // Of tokens that are yet to come a query sees nothing.
+                // Of tokens that are yet to come a query attends to nothing.
                 let (keys, behind) = (weights.dims()[3], ids.len() - read.end);
                 let rows = numbers(weights).await?;
                 let rows = rows.chunks(keys).map(|row| [row, &vec![0.0; behind]].concat());
@@ -95,18 +96,11 @@ pub async fn attention(
     Ok(Some(seen))
 }
 
-/// How a text is read: the last `queries` apart from what is before them, and where frequencies follow the length
-/// (`constant_within`), every token beyond by itself, as in [`Model::hidden`].
-fn chunks(tokens: usize, queries: usize, constant_within: Option<usize>) -> Vec<Range<usize>> {
-    let mut chunks: Vec<Range<usize>> = Vec::new();
-    for at in 0..tokens {
-        let alone = constant_within.is_some_and(|context| at >= context) || at == tokens - queries;
-        match chunks.last_mut() {
-            Some(last) if !alone && (at > tokens - queries || last.len() < CHUNK) => last.end = at + 1,
-            _ => chunks.push(at..at + 1),
-        }
-    }
-    chunks
+/// How a text is cut into passes: chunks of the prompt, and the last `queries` tokens in a pass of their own.
+fn chunks(tokens: usize, queries: usize) -> impl Iterator<Item = Range<usize>> {
+    let before = tokens - queries;
+    let chunks = (0..before).step_by(CHUNK).map(move |start| start..(start + CHUNK).min(before));
+    chunks.chain(std::iter::once(before..tokens))
 }
 
 /// For each query its entropy, its weight on itself and on the token before: `[1, heads, seq, keys]` to `[heads, 3, seq]`.

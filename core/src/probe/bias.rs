@@ -26,36 +26,41 @@ pub fn positional_bias(attention: Tensor<4>, back: usize) -> Tensor<1> {
 
 /// For each layer, the norm of the gradient that its query and key projections get from the positional bias of its own
 /// attention to `ids`, `[1, seq]`; the model is on an autodiff device.
+///
+/// # Errors
+/// If the device fails.
 #[cfg(feature = "train")]
-pub fn bias_gradients(
+pub async fn bias_gradients(
     model: &crate::model::Model,
     layers: usize,
     ids: &Tensor<2, burn::tensor::Int>,
     positions: &crate::positions::Positions,
     back: usize,
-) -> Vec<f64> {
-    let of_layer = |layer: usize| {
+) -> crate::Result<Vec<f64>> {
+    let squares = (0..layers).map(|layer| {
         let attention = model.capture(ids.clone(), positions, None).attention;
         let gradients = positional_bias(attention[layer].clone(), back).backward();
-        query_key_gradient(model, gradients, layer)
-    };
-    (0..layers).map(of_layer).collect()
+        query_key_squares(model, gradients, layer)
+    });
+    let data = Tensor::cat(squares.collect(), 0).into_data_async().await;
+    let squares = data.map_err(|error| crate::Error::Device(error.to_string()))?;
+    Ok(squares.iter::<f64>().map(f64::sqrt).collect())
 }
 
-/// Norm of the gradients of one layer's query and key projections.
+/// Sum of the squares of the gradients of one layer's query and key projections, `[1]`.
 #[cfg(feature = "train")]
-fn query_key_gradient(model: &crate::model::Model, gradients: burn::tensor::Gradients, layer: usize) -> f64 {
+fn query_key_squares(model: &crate::model::Model, gradients: burn::tensor::Gradients, layer: usize) -> Tensor<1> {
     use burn::module::{Module, ModuleVisitor, Param};
     use burn::optim::GradientsParams;
 
-    struct Visitor {
+    struct Squares {
         gradients: GradientsParams,
         layer: String,
         path: Vec<String>,
-        square: f64,
+        sums: Vec<Tensor<1>>,
     }
 
-    impl ModuleVisitor for Visitor {
+    impl ModuleVisitor for Squares {
         fn enter_module(&mut self, name: &str, _: &str) {
             self.path.push(name.to_owned());
         }
@@ -65,16 +70,15 @@ fn query_key_gradient(model: &crate::model::Model, gradients: burn::tensor::Grad
         }
 
         fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            let is_asked = self.path.iter().any(|name| name == "q_proj" || name == "k_proj");
-            let is_here = self.path.contains(&self.layer);
-            if let (true, true, Some(gradient)) = (is_asked, is_here, self.gradients.get::<D>(param.id)) {
-                self.square += f64::from(gradient.square().sum().into_scalar::<f32>());
+            let is_projection = self.path.iter().any(|name| name == "q_proj" || name == "k_proj");
+            if is_projection && self.path.contains(&self.layer) {
+                self.sums.extend(self.gradients.get::<D>(param.id).map(|gradient| gradient.square().sum()));
             }
         }
     }
 
     let gradients = GradientsParams::from_grads(gradients, model);
-    let mut visitor = Visitor { gradients, layer: layer.to_string(), path: Vec::new(), square: 0.0 };
-    model.visit(&mut visitor);
-    visitor.square.sqrt()
+    let mut squares = Squares { gradients, layer: layer.to_string(), path: Vec::new(), sums: Vec::new() };
+    model.visit(&mut squares);
+    Tensor::cat(squares.sums, 0).sum()
 }

@@ -1,25 +1,22 @@
-//! What one head does with a question.
+//! Statistics of one head's attention on a question.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::positions::Method;
-use crate::results::{Reading, ResultCell, SEED, is_false};
-
 /// Parts of a text that entropies are averaged over.
 pub const PARTS: usize = 16;
 
-/// What one head does when a question has been read.
+/// Where the attention of one head goes when a question has been read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeadProbe {
     /// Layer, from 0.
     pub layer: usize,
     /// Query head, from 0.
     pub head: usize,
-    /// Attention of the last query on the needle that is asked for (Gelberg et al. 2025, figure 8).
+    /// Attention of the last query on the queried needle (Gelberg et al. 2025, figure 8).
     pub needle: f64,
-    /// The same of the token of the question that probes at it most: models may look it up where its key is said.
+    /// The same of the token of the question that attends to it most: models may fetch the value where the key stands.
     pub needle_of_question: f64,
     /// On all other needles.
     pub distractors: f64,
@@ -27,7 +24,7 @@ pub struct HeadProbe {
     pub first: f64,
     /// Entropy of the last query's attention, nats.
     pub entropy: f64,
-    /// Its bound: ln of the number of keys that it sees.
+    /// Its bound: ln of the number of visible keys.
     pub entropy_bound: f64,
     /// Mean entropy of the queries in each part of the text, nats (Wang et al. 2024, figure 3).
     pub entropies: Vec<f64>,
@@ -37,7 +34,7 @@ pub struct HeadProbe {
     pub diagonal_bias: f64,
     /// The same towards the token before.
     pub previous_bias: f64,
-    /// Prefix spread of the residual stream behind the layer (Gelberg et al. 2025, theorem 3.4).
+    /// Prefix spread of the residual stream after the layer (Gelberg et al. 2025, theorem 3.4).
     pub prefix_spread: f64,
 }
 
@@ -60,8 +57,8 @@ pub fn mean(questions: &[Vec<HeadProbe>]) -> Vec<HeadProbe> {
     let Some((first, others)) = questions.split_first() else { return Vec::new() };
     let mut means = first.clone();
     for probes in others {
-        for (mean, mut look) in means.iter_mut().zip(probes.clone()) {
-            for (sum, number) in mean.numbers().zip(look.numbers()) {
+        for (mean, mut head) in means.iter_mut().zip(probes.clone()) {
+            for (sum, number) in mean.numbers().zip(head.numbers()) {
                 *sum += *number;
             }
         }
@@ -71,69 +68,7 @@ pub fn mean(questions: &[Vec<HeadProbe>]) -> Vec<HeadProbe> {
     means
 }
 
-/// A head of a model read with a method at a length, on average over questions: a line of `core probe`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HeadCell {
-    /// Name of the model's folder.
-    pub model: String,
-    /// Position method.
-    pub method: Method,
-    /// s.
-    pub extension: usize,
-    /// Temperature of the logits.
-    pub beta: f64,
-    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub beta_given: bool,
-    /// Cut of a partial drop, where another than the model's own was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<f64>,
-    /// Questions.
-    pub trials: usize,
-    /// Seed of the questions.
-    pub seed: u64,
-    /// What the model and its reading are.
-    pub fingerprint: String,
-    /// Models with random weights that gradients are averaged over; 0: none.
-    pub runs: usize,
-    /// What the head does.
-    #[serde(flatten)]
-    pub probe: HeadProbe,
-    /// Norms of the gradients that the layer's query and key projections get from both positional biases, towards the token
-    /// itself and the one before, at random weights.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gradients: Option<[f64; 2]>,
-}
-
-impl ResultCell for HeadCell {
-    fn reading(&self) -> Reading<'_> {
-        Reading {
-            model: &self.model,
-            method: self.method,
-            extension: self.extension,
-            beta: self.beta,
-            beta_given: self.beta_given,
-            cut: self.cut,
-            heads: None,
-            fingerprint: &self.fingerprint,
-        }
-    }
-
-    fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
-        question(self) == question(other)
-    }
-
-    fn questions(&self) -> usize {
-        self.trials
-    }
-
-    fn is_standard(&self) -> bool {
-        self.seed == SEED && self.reading().is_standard()
-    }
-}
-
-/// Share of the attention that falls on the keys `at` of a text of `tokens`; `weights` are of its last keys.
+/// Share of the attention that falls on the keys at positions `at` of a text of `tokens`; `weights` are of its last keys.
 pub fn mass(weights: &[f32], at: &Range<usize>, tokens: usize) -> f64 {
     let first = tokens - weights.len();
     at.clone().filter(|&key| key >= first).map(|key| f64::from(weights[key - first])).sum()
@@ -164,7 +99,7 @@ mod tests {
 
     #[test]
     fn means_are_of_each_head_and_number() {
-        let look = |head, needle, entropies: [f64; 2]| HeadProbe {
+        let probe = |head, needle, entropies: [f64; 2]| HeadProbe {
             head,
             needle,
             entropies: entropies.to_vec(),
@@ -172,10 +107,10 @@ mod tests {
             ..HeadProbe::default()
         };
         let questions = [
-            vec![look(0, 0.1, [1.0, 2.0]), look(1, 0.5, [0.0, 4.0])],
-            vec![look(0, 0.3, [3.0, 2.0]), look(1, 0.5, [1.0, 4.0])],
+            vec![probe(0, 0.1, [1.0, 2.0]), probe(1, 0.5, [0.0, 4.0])],
+            vec![probe(0, 0.3, [3.0, 2.0]), probe(1, 0.5, [1.0, 4.0])],
         ];
-        assert_eq!(mean(&questions), [look(0, 0.2, [2.0, 2.0]), look(1, 0.5, [0.5, 4.0])]);
+        assert_eq!(mean(&questions), [probe(0, 0.2, [2.0, 2.0]), probe(1, 0.5, [0.5, 4.0])]);
         assert!(mean(&[]).is_empty());
     }
 }

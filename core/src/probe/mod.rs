@@ -1,15 +1,25 @@
 //! What attention does inside: how much of it a needle gets, how spread it is, and how far it leans on positions.
 
+#[cfg(feature = "model")]
 mod attention;
+#[cfg(feature = "model")]
 mod bias;
+mod cell;
 mod head;
+#[cfg(feature = "model")]
 mod question;
+#[cfg(feature = "model")]
 mod spread;
 
+#[cfg(feature = "model")]
 pub use self::attention::{AttentionStatistics, HeadWeights, attention};
 #[cfg(feature = "train")]
 pub use self::bias::bias_gradients;
+#[cfg(feature = "model")]
 pub use self::bias::positional_bias;
-pub use self::head::{HeadCell, HeadProbe, PARTS, entropy, mass, mean};
+pub use self::cell::HeadCell;
+pub use self::head::{HeadProbe, PARTS, entropy, mass, mean};
+#[cfg(feature = "model")]
 pub use self::question::{TokenizedSample, probe_heads};
+#[cfg(feature = "model")]
 pub use self::spread::prefix_spread;

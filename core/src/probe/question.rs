@@ -1,4 +1,4 @@
-//! Where the sentences of a question stand among its tokens, and what heads make of them.
+//! The tokens of each sentence of a question, and the attention that every head gives them.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct TokenizedSample {
     pub ids: Vec<u32>,
     /// Tokens of each sentence of the haystack.
     pub sentences: Vec<(Range<usize>, SentenceKind)>,
-    /// Tokens behind the haystack.
+    /// Tokens after the haystack.
     pub question: usize,
 }
 
@@ -27,13 +27,15 @@ impl TokenizedSample {
     ///
     /// # Errors
     /// If the tokenizer fails.
-    pub fn new(sample: &Sample, tokenizer: &Tokenizer, bos_token_id: Option<u32>) -> Result<Self> {
-        let ids = tokenizer.prompt(&sample.prompt(), bos_token_id)?;
-        let start = usize::from(bos_token_id.is_some());
+    pub fn new(sample: &Sample, tokenizer: &Tokenizer) -> Result<Self> {
+        let (ids, spans) = tokenizer.prompt_with_spans(&sample.prompt())?;
+        // Added tokens stand for no bytes.
+        let start = spans.iter().take_while(|span| span.is_empty()).count();
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
         for sentence in &sample.haystack {
             sentence.join(&mut text);
-            let to = start + tokenizer.count(&text);
+            // A token belongs to the sentence that its last byte is in.
+            let to = from + spans[from..].partition_point(|span| span.end <= text.len());
             sentences.push((from..to, sentence.kind));
             from = to;
         }
@@ -60,7 +62,7 @@ impl TokenizedSample {
     }
 }
 
-/// Reads a question and says what every head does, layer after layer. Tells `observe` how many tokens are read; `None` if it
+/// Reads a question and summarises the attention of every head, layer after layer. Calls `observe` with the number of tokens read; `None` if it
 /// stops.
 ///
 /// # Errors

@@ -17,6 +17,6 @@ pub fn prefix_spread(hidden: Tensor<3>) -> Tensor<1> {
     let square = |rows: &Tensor<2>| rows.clone().square().sum_dim(1); // [seq, 1]
     let products = means.clone().matmul(tokens.clone().transpose());
     let distances = square(&means) - products * 2.0 + square(&tokens).transpose();
-    // A token belongs to the prefixes that end with it or behind it.
+    // A token belongs to the prefixes that end with it or after it.
     distances.tril(0).max().clamp_min(0.0).sqrt()
 }

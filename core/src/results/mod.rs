@@ -2,12 +2,16 @@
 //! reading ([`ResultCell`]), and one rule says which of two results for the same cell counts ([`current`]).
 
 mod current;
+#[cfg(feature = "model")]
+mod fingerprint;
 mod retrieval;
 mod shard;
 
 use serde::Serialize;
 
 pub use self::current::current;
+#[cfg(feature = "model")]
+pub use self::fingerprint::fingerprint;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
 use crate::error::{Error, Result};
@@ -85,7 +89,7 @@ pub fn to_json<T: Serialize>(cells: &[T]) -> Result<String> {
     append("", cells)
 }
 
-/// The text of a results file with cells added behind those of `text`, which stay as they are to the last digit; an empty
+/// The text of a results file with cells added after those of `text`, which stay as they are to the last digit; an empty
 /// text is a file without cells.
 ///
 /// # Errors

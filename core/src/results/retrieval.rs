@@ -43,13 +43,13 @@ pub struct Cell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
-    /// Where the needle that is asked for was put, if not at random.
+    /// Where the queried needle was put, if not at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<f64>,
     /// What the needles were hidden in, if not what the task's authors use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filler: Option<Filler>,
-    /// Attention-sink tokens behind each needle that is asked for.
+    /// Attention-sink tokens after each queried needle.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sinks: usize,
     /// The heads that DoPE treats.

@@ -1,51 +1,48 @@
 //! Cross entropy of the next token.
 
-use burn::tensor::{Device, Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
 
-use super::batch::Batch;
+use super::batch::{Batch, inputs, predicted};
 use crate::model::{Model, token_ids};
 use crate::positions::Positions;
 
-/// Sums over a batch's predicted tokens; divide by [`Batch::total_weight`] for a mean.
-pub struct Losses {
-    /// Σ weight · cross entropy, `[1]`; what is trained on.
-    pub weighted: Tensor<1>,
-    /// Cross entropy of each predicted token, `[rows · (length − 1)]`, cut from the graph.
+/// Losses of a batch's predicted tokens.
+pub struct CrossEntropy {
+    /// Σ weight · cross entropy, `[1]`, which gradients flow through; divide by [`Batch::total_loss_weight`] for a mean.
+    pub weighted_sum: Tensor<1>,
+    /// Cross entropy of each predicted token in nats, `[rows · (length − 1)]`, without a graph.
     pub per_token: Tensor<1>,
 }
 
-/// Weighted cross entropy of a batch, summed.
-pub fn weighted_cross_entropy(model: &Model, batch: &Batch, positions: &Positions, device: &Device) -> Losses {
-    let predicted = batch.length - 1;
-    let copies: Vec<f32> = batch.copies.chunks(batch.length).flat_map(|row| row[..predicted].iter().copied()).collect();
-    cross_entropy(model, batch, device, |inputs| {
-        if copies.is_empty() {
-            model.hidden(inputs, positions, None)
+/// Cross entropy of a batch, whose multiplicities count in attention. The model is on an autodiff device.
+pub fn cross_entropy(model: &Model, batch: &Batch, positions: &Positions) -> CrossEntropy {
+    cross_entropy_with(model, batch, |ids| {
+        if batch.multiplicity.is_empty() {
+            model.hidden(ids, positions, None)
         } else {
-            model.hidden_with_multiplicity(inputs, &copies, positions)
+            let multiplicity: Vec<f32> = inputs(&batch.multiplicity, batch.length).collect();
+            model.hidden_with_multiplicity(ids, &multiplicity, positions)
         }
     })
 }
 
-/// The same with a residual stream computed by `hidden`, `[rows, length − 1]` to `[rows, length − 1, hidden]`.
-pub(super) fn cross_entropy(
+/// The same with a residual stream computed by `hidden`, from `[rows, length − 1]` to `[rows, length − 1, hidden]`.
+pub(super) fn cross_entropy_with(
     model: &Model,
     batch: &Batch,
-    device: &Device,
     hidden: impl FnOnce(Tensor<2, Int>) -> Tensor<3>,
-) -> Losses {
+) -> CrossEntropy {
+    let device = model.device();
     let (rows, length) = (batch.rows, batch.length);
-    let predicted = length - 1;
-    let cut = |from: usize| -> Vec<u32> {
-        batch.ids.chunks(length).flat_map(|row| row[from..from + predicted].to_vec()).collect()
-    };
-    let weights: Vec<f32> = batch.weights.chunks(length).flat_map(|row| row[1..].iter().copied()).collect();
-    let inputs = token_ids(&cut(0), [rows, predicted], device);
-    let targets = token_ids(&cut(1), [rows * predicted, 1], device);
-    let weights = Tensor::<1>::from_data(TensorData::new(weights, [rows * predicted]), device);
-    let logits = model.logits(hidden(inputs)); // [rows, predicted, vocab]
+    let tokens = rows * (length - 1);
+    let ids: Vec<u32> = inputs(&batch.ids, length).collect();
+    let targets: Vec<u32> = predicted(&batch.ids, length).collect();
+    let weights: Vec<f32> = predicted(&batch.loss_weights, length).collect();
+    let targets = token_ids(&targets, [tokens, 1], &device);
+    let weights = Tensor::<1>::from_data(TensorData::new(weights, [tokens]), &device);
+    let logits = model.logits(hidden(token_ids(&ids, [rows, length - 1], &device))); // [rows, length − 1, vocab]
     let vocab = logits.dims()[2];
-    let log_probabilities = log_softmax(logits.reshape([rows * predicted, vocab]), 1);
-    let per_token = -log_probabilities.gather(1, targets).reshape([rows * predicted]);
-    Losses { weighted: (per_token.clone() * weights).sum(), per_token: per_token.detach() }
+    let log_probabilities = log_softmax(logits.reshape([tokens, vocab]), 1);
+    let per_token = -log_probabilities.gather(1, targets).reshape([tokens]);
+    CrossEntropy { weighted_sum: (per_token.clone() * weights).sum(), per_token: per_token.inner() }
 }

@@ -1,13 +1,21 @@
-//! Training: data, loss, schedule and optimizers. No I/O; the caller drives it and keeps its state.
+//! Training: text, loss, gradients, schedule, optimizers and the update. No I/O; the caller drives it and keeps its state.
 
 mod batch;
+mod curriculum;
+mod gradients;
 mod head_scale;
 mod loss;
 mod optimizer;
 mod schedule;
+mod source;
+mod trainer;
 
-pub use batch::{Batch, Curriculum, Easy, batch};
+pub use batch::Batch;
+pub use curriculum::{Curriculum, EasyStart};
+pub use gradients::{BatchGradients, batch_gradients};
 pub use head_scale::HeadScaleFit;
-pub use loss::{Losses, weighted_cross_entropy};
-pub use optimizer::{Optimizer, OptimizerKind, add_gradients};
+pub use loss::{CrossEntropy, cross_entropy};
+pub use optimizer::{Optimizer, OptimizerKind};
 pub use schedule::Schedule;
+pub use source::{DocumentSource, SyntheticDocuments};
+pub use trainer::{Hyperparameters, StepReport, Trainer};

@@ -1,8 +1,8 @@
 //! AdamW, or Muon for the matrices inside the blocks with AdamW for the rest.
 
-use burn::module::{Module, ModuleVisitor, Param, ParamGroup, ParamId};
+use burn::module::ParamGroup;
 use burn::optim::{AdamWConfig, AdjustLrFn, GradientsParams, ModuleOptimizer, MuonConfig};
-use burn::tensor::{Bytes, Tensor};
+use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -12,10 +12,10 @@ use crate::model::Model;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
-    /// AdamW (.9, .95) for everything; decay on matrices.
+    /// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) with β (.9, .95) for everything; decay on matrices.
     AdamW,
     /// Muon (Jordan 2024) for the matrices inside the blocks, with steps of AdamW's size
-    /// (Moonshot, arXiv 2502.16982); AdamW for the embedding and the norms.
+    /// (Liu et al. 2025, arXiv 2502.16982); AdamW for the embedding and the norms.
     Muon,
 }
 
@@ -44,30 +44,12 @@ impl Optimizer {
         })
     }
 
-    /// One update, with the gradients clipped to a global norm. Returns the model and the norm before clipping.
-    ///
-    /// # Errors
-    /// If the gradients are NaN or infinite; the model is then lost, and the caller returns to its last checkpoint.
-    pub fn step(
-        &mut self,
-        model: Model,
-        mut gradients: GradientsParams,
-        learning_rate: f64,
-        max_norm: f64,
-    ) -> Result<(Model, f64)> {
-        let mut norm = SquaredNorm { gradients: &gradients, sum: 0.0 };
-        model.visit(&mut norm);
-        let norm = norm.sum.sqrt();
-        if !norm.is_finite() {
-            return Err(Error::NotFinite("gradients".into()));
-        }
-        if norm > max_norm {
-            model.visit(&mut Scale { gradients: &mut gradients, factor: (max_norm / norm) as f32 });
-        }
-        Ok((self.0.step(learning_rate, model, gradients), norm))
+    /// One update. Nothing is read from the device.
+    pub(super) fn update(&mut self, model: Model, gradients: GradientsParams, learning_rate: f64) -> Model {
+        self.0.step(learning_rate, model, gradients)
     }
 
-    /// State for a checkpoint.
+    /// State for a checkpoint. Blocks until the device is done, so not for a browser tab.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -83,58 +65,5 @@ impl Optimizer {
     pub fn load_bytes(self, bytes: Vec<u8>) -> Result<Self> {
         let state = self.0.from_bytes(Bytes::from_bytes_vec(bytes));
         state.map(Self).map_err(|error| Error::Safetensors(format!("optimizer state: {error}")))
-    }
-}
-
-/// Sums gradients of parts of a batch, parameter by parameter and always in the same order.
-pub fn add_gradients(model: &Model, parts: Vec<GradientsParams>) -> GradientsParams {
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or_default();
-    for part in parts {
-        model.visit(&mut Add { total: &mut total, part });
-    }
-    total
-}
-
-struct SquaredNorm<'a> {
-    gradients: &'a GradientsParams,
-    sum: f64,
-}
-
-impl ModuleVisitor for SquaredNorm<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(gradient) = self.gradients.get::<D>(param.id) {
-            self.sum += f64::from(gradient.square().sum().into_scalar::<f32>());
-        }
-    }
-}
-
-struct Scale<'a> {
-    gradients: &'a mut GradientsParams,
-    factor: f32,
-}
-
-impl ModuleVisitor for Scale<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        change::<D>(self.gradients, param.id, |gradient| gradient.mul_scalar(self.factor));
-    }
-}
-
-struct Add<'a> {
-    total: &'a mut GradientsParams,
-    part: GradientsParams,
-}
-
-impl ModuleVisitor for Add<'_> {
-    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        if let Some(more) = self.part.remove::<D>(param.id) {
-            change::<D>(self.total, param.id, |gradient| gradient + more);
-        }
-    }
-}
-
-fn change<const D: usize>(gradients: &mut GradientsParams, id: ParamId, f: impl FnOnce(Tensor<D>) -> Tensor<D>) {
-    if let Some(gradient) = gradients.remove::<D>(id) {
-        gradients.register::<D>(id, f(gradient));
     }
 }

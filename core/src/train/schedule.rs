@@ -1,4 +1,4 @@
-//! The learning rate over the run.
+//! The learning rate over a run.
 
 use serde::{Deserialize, Serialize};
 

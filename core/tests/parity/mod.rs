@@ -1,12 +1,15 @@
 //! Checkpoints and logits that transformers made (tests/fixtures.py), compared with ours. Used natively and in the browser.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+use std::sync::LazyLock;
+
 use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
 #[cfg(target_arch = "wasm32")]
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Cache, Model, token_ids};
 use drope_core::positions::{Method, Positions};
+use include_dir::{Dir, File, include_dir};
 use safetensors::SafeTensors;
 
 /// A fixture: its folder's name and files.
@@ -17,39 +20,27 @@ pub struct Case {
     expected: &'static [u8],
 }
 
-macro_rules! case {
-    ($name:literal) => {
-        Case {
-            name: $name,
-            config: include_str!(concat!("../../../tests/fixtures/", $name, "/config.json")),
-            weights: include_bytes!(concat!("../../../tests/fixtures/", $name, "/model.safetensors")),
-            expected: include_bytes!(concat!("../../../tests/fixtures/", $name, "/expected.safetensors")),
-        }
+/// Every folder under tests/fixtures that holds a model, in the order of names.
+pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    let bytes =
+        |folder: &'static Dir<'static>, file: &str| folder.get_file(folder.path().join(file)).map(File::contents);
+    let case = |folder: &'static Dir<'static>| {
+        Some(Case {
+            name: folder.path().to_str()?,
+            config: std::str::from_utf8(bytes(folder, "config.json")?).ok()?,
+            weights: bytes(folder, "model.safetensors")?,
+            expected: bytes(folder, "expected.safetensors")?,
+        })
     };
-}
+    FIXTURES.dirs().filter_map(case).collect()
+});
 
-pub const CASES: [Case; 20] = [
-    case!("rope"),
-    case!("rope-mha-tied"),
-    case!("pi"),
-    case!("yarn"),
-    case!("ntk"),
-    case!("drope"),
-    case!("p-drope"),
-    case!("rope-qk-norm"),
-    case!("drope-qk-norm"),
-    case!("drope-q-norm"),
-    case!("dynamic-ntk"),
-    case!("llama3"),
-    case!("yarn-mscale"),
-    case!("longrope"),
-    case!("llama3-extended"),
-    case!("longrope-extended"),
-    case!("dope-parts"),
-    case!("dope-all"),
-    case!("alibi"),
-    case!("rnope-swa"),
-];
+static FIXTURES: Dir = include_dir!("$DROPE_FIXTURES");
+
+/// The case of that name.
+pub fn case(name: &str) -> &'static Case {
+    CASES.iter().find(|case| case.name == name).unwrap_or_else(|| panic!("there is no fixture {name}"))
+}
 
 impl Case {
     pub fn config(&self) -> Config {
@@ -60,11 +51,17 @@ impl Case {
         Model::from_safetensors(&self.config(), self.weights, device).unwrap()
     }
 
+    pub fn method(&self) -> Method {
+        self.metadata("method").parse().unwrap()
+    }
+
     pub fn positions(&self) -> Positions {
+        self.method().positions(&self.config(), self.metadata("factor").parse().unwrap()).unwrap()
+    }
+
+    fn metadata(&self, name: &str) -> String {
         let (_, metadata) = SafeTensors::read_metadata(self.expected).unwrap();
-        let metadata = metadata.metadata().clone().unwrap();
-        let method: Method = metadata["method"].parse().unwrap();
-        method.positions(&self.config(), metadata["factor"].parse().unwrap()).unwrap()
+        metadata.metadata().as_ref().unwrap()[name].clone()
     }
 
     pub fn ids(&self) -> Vec<u32> {
@@ -100,6 +97,7 @@ impl Case {
         let (model, positions, ids) = (self.model(device), self.positions(), self.ids());
         // Room for fewer tokens than come: growing must not change anything.
         let mut cache = Cache::new(&self.config(), &positions, 1, device);
+        cache.expect_prompt(ids.len());
         let mut found: Vec<f32> = Vec::new();
         let (start, rest) = ids.split_at(first);
         for part in std::iter::once(start).chain(rest.chunks(1)) {

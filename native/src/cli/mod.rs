@@ -1,5 +1,8 @@
 //! Commands and their arguments.
 
+mod arguments;
+mod fit;
+mod read;
 mod reading;
 mod select;
 mod train;
@@ -9,14 +12,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use self::reading::Reading;
-use self::select::Dope;
-use self::train::Train;
-use crate::device::DeviceChoice;
-use crate::recipe::PositionEmbedding;
-use crate::{
-    bench, dope, evaluate, fit_scale, generate, inspect, logits, perplexity, probe, reproduce, results_file, search,
-};
+pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
+use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -29,101 +26,30 @@ pub struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Train a model from random weights.
-    Pretrain {
-        /// Position embedding instead of the recipe's.
-        #[arg(long, value_enum)]
-        pe: Option<PositionEmbedding>,
-        #[command(flatten)]
-        train: Train,
-    },
+    Pretrain(train::PretrainArgs),
     /// Drop the positions of a trained model and train it a little more, never beyond its context.
-    Recalibrate {
-        /// Folder of the trained model.
-        #[arg(long)]
-        from: PathBuf,
-        #[command(flatten)]
-        train: Train,
-    },
+    Recalibrate(train::RecalibrateArgs),
     /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
-    FitScale {
-        /// Folder of the model.
-        #[arg(long)]
-        model: PathBuf,
-        /// One temperature for all heads, or one for each.
-        #[arg(long, value_enum, default_value = "uniform")]
-        kind: fit_scale::Kind,
-        /// Documents a length.
-        #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u64).range(1..))]
-        documents: u64,
-        /// Seed of the documents.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// Where to compute.
-        #[arg(long, value_enum, default_value = "auto")]
-        device: DeviceChoice,
-    },
+    FitScale(fit::FitScaleArgs),
     /// Write the logits of token ids, to compare with other implementations.
-    Logits {
-        #[command(flatten)]
-        reading: Reading,
-        /// Token ids, separated by commas.
-        #[arg(long, value_delimiter = ',', required = true)]
-        ids: Vec<u32>,
-        /// Safetensors file for the tensor `logits`, [seq, vocab] in f32.
-        #[arg(long)]
-        out: PathBuf,
-    },
+    Logits(read::LogitsArgs),
     /// Continue a prompt, to the model's end-of-text token; where its config names none, to the end of the sentence.
-    Generate {
-        #[command(flatten)]
-        reading: Reading,
-        /// Text to continue.
-        #[arg(long)]
-        prompt: String,
-        /// Most tokens to generate.
-        #[arg(long, default_value_t = 64)]
-        max_new_tokens: usize,
-        /// 0 takes the most likely token, above 0 samples.
-        #[arg(long, default_value_t = 0.0, value_parser = at_least_zero)]
-        temperature: f64,
-        /// Seed of the sampling.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        /// Tokens of prompt and answer that there is room for; default: the training context times --factor.
-        #[arg(long)]
-        context: Option<usize>,
-    },
+    Generate(read::GenerateArgs),
     /// Show the config, the number of parameters and the effective frequencies under a method.
-    Inspect {
-        #[command(flatten)]
-        reading: Reading,
-    },
+    Inspect(read::InspectArgs),
     /// Time training, prefill and decoding; one line of JSON.
-    Bench {
-        /// Folder of the model.
-        #[arg(long)]
-        model: PathBuf,
-        /// CPU threads of training; reading uses one.
-        #[arg(long, default_value_t = 1)]
-        threads: usize,
-        /// Runs of each; the median counts.
-        #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u64).range(1..))]
-        repeats: u64,
-        /// Where to compute.
-        #[arg(long, value_enum, default_value = "cpu")]
-        device: DeviceChoice,
-    },
+    Bench(read::BenchArgs),
     /// Measure a model.
     #[command(subcommand)]
     Eval(Eval),
-    /// Show what each head looks at when a question has been read: needle, other needles, first token, entropy.
+    /// Show what each head attends to when a question has been read: needle, other needles, first token, entropy.
     Probe(probe::ProbeArgs),
     /// Denoising positional encoding (DoPE).
     #[command(subcommand)]
-    Dope(Dope),
+    Dope(select::Dope),
     /// Search for the parameters of a method.
     #[command(subcommand)]
-    Search(Search),
+    Search(fit::Search),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
     Reproduce(reproduce::ReproduceArgs),
     /// Join the results of all shards into one file, as if they had been measured together.
@@ -145,90 +71,37 @@ enum Eval {
     Ppl(perplexity::PerplexityArgs),
 }
 
-#[derive(Subcommand)]
-enum Search {
-    /// Factors for LongRoPE by evolution, with critical dimension (LongRoPE2).
-    Longrope2 {
-        /// Folder of the model.
-        #[arg(long)]
-        model: PathBuf,
-        /// Folder for the model with the factors in its config, and for the state of the search; a search that was stopped
-        /// goes on.
-        #[arg(long)]
-        out: PathBuf,
-        /// Extension factor.
-        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
-        factor: u64,
-        /// Generations of 64 candidates.
-        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(1..))]
-        generations: u64,
-        /// Documents that candidates are judged by.
-        #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
-        texts: u64,
-        /// Seed of the search and of the documents.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-        /// Where to compute.
-        #[arg(long, value_enum, default_value = "auto")]
-        device: DeviceChoice,
-    },
+impl Command {
+    /// Threads that share a kernel: one where `--threads` shares out samples or rows of a batch instead.
+    fn kernel_threads(&self) -> usize {
+        match self {
+            Self::FitScale(args) => args.threads,
+            Self::Logits(args) => args.reading.threads,
+            Self::Generate(args) => args.reading.threads,
+            Self::Dope(select::Dope::Select(args)) => args.threads,
+            Self::Search(fit::Search::Longrope2(args)) => args.threads,
+            Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Reproduce(_) => 1,
+            Self::Inspect(_) | Self::Bench(_) | Self::Merge { .. } => 1,
+        }
+    }
 }
 
-/// A number that is not below 0, on the command line.
-fn at_least_zero(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| format!("{text} is not a number of at least 0"))
-}
-
-/// Runs a command.
-pub fn run(cli: Cli) -> Result<()> {
+/// Executes a command.
+pub fn execute(cli: Cli) -> Result<()> {
+    threads::share_kernels(cli.command.kernel_threads())?;
     match cli.command {
-        Command::Pretrain { pe, train } => train.run(|options| crate::train::pretrain(pe, options)),
-        Command::Recalibrate { from, train } => train.run(|options| crate::train::recalibrate(&from, options)),
-        Command::FitScale { model, kind, documents, seed, device } => {
-            fit_scale::run(&model, kind, documents as usize, seed, device)
-        }
-        Command::Logits { reading, ids, out } => {
-            let config = reading.config()?;
-            logits::write(&reading.model, &config, &reading.positions(&config)?, &ids, &out, reading.device)
-        }
-        Command::Generate { reading, prompt, max_new_tokens, temperature, seed, context } => {
-            let config = reading.config()?;
-            let reach = config.max_position_embeddings as f64 * reading.factor(&config);
-            generate::run(&generate::GenerateOptions {
-                folder: &reading.model,
-                config: &config,
-                method: reading.method(&config),
-                positions: &reading.positions(&config)?,
-                prompt: &prompt,
-                max_new_tokens,
-                temperature,
-                seed,
-                context: context.unwrap_or(reach as usize),
-                device: reading.device,
-            })
-        }
-        Command::Inspect { reading } => {
-            let config = reading.config()?;
-            let (method, factor) = (reading.method(&config), reading.factor(&config));
-            inspect::print(&reading.model, &config, method, &reading.positions(&config)?, factor)
-        }
-        Command::Bench { model, threads, repeats, device } => bench::run(&model, threads, repeats as usize, device),
-        Command::Eval(Eval::Niah(request)) => evaluate::niah(&request).map(|_| ()),
-        Command::Eval(Eval::Ppl(request)) => perplexity::run(&request).map(|_| ()),
-        Command::Probe(request) => probe::run(&request).map(|_| ()),
-        Command::Dope(Dope::Select(choice)) => dope::select(&choice.into()).map(|_| ()),
-        Command::Search(Search::Longrope2 { model, out, factor, generations, texts, seed, device }) => {
-            search::longrope2(&search::SearchOptions {
-                model,
-                out,
-                factor: factor as usize,
-                generations: generations as usize,
-                texts: texts as usize,
-                seed,
-                device,
-            })
-        }
+        Command::Pretrain(args) => args.execute(),
+        Command::Recalibrate(args) => args.execute(),
+        Command::FitScale(args) => args.execute(),
+        Command::Logits(args) => args.execute(),
+        Command::Generate(args) => args.execute(),
+        Command::Inspect(args) => args.execute(),
+        Command::Bench(args) => args.execute(),
+        Command::Eval(Eval::Niah(args)) => evaluate::niah(&args).map(|_| ()),
+        Command::Eval(Eval::Ppl(args)) => perplexity::perplexities(&args).map(|_| ()),
+        Command::Probe(args) => probe::probe(&args).map(|_| ()),
+        Command::Dope(select::Dope::Select(args)) => crate::dope::select(&args.into()).map(|_| ()),
+        Command::Search(fit::Search::Longrope2(args)) => args.execute(),
         Command::Reproduce(args) => reproduce::write_report(&args),
         Command::Merge { files, json } => results_file::merge(&files, &json),
     }

@@ -7,13 +7,14 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
+use super::{above_zero, at_least_one, method_names};
 use crate::device::DeviceChoice;
-use crate::model_folder;
-use crate::sweep::{above_zero, method_names, positions};
+use crate::sweep::positions;
+use crate::{model_folder, threads};
 
 /// A model and how to read it.
 #[derive(Args)]
-pub struct Reading {
+pub struct ReadingArgs {
     /// Folder of the model.
     #[arg(long)]
     pub model: PathBuf,
@@ -31,9 +32,12 @@ pub struct Reading {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
 }
 
-impl Reading {
+impl ReadingArgs {
     pub fn method(&self, config: &Config) -> Method {
         self.method.unwrap_or_else(|| Method::of(config))
     }

@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
 
+use super::at_least_one;
 use crate::device::DeviceChoice;
-use crate::dope;
+use crate::{dope, threads};
 
 #[derive(Subcommand)]
 pub enum Dope {
     /// Choose the heads whose position encoding DoPE removes, by the truncated matrix entropy of their queries or keys.
-    Select(Select),
+    Select(SelectArgs),
 }
 
 #[derive(Args)]
-pub struct Select {
+pub struct SelectArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
@@ -25,7 +26,7 @@ pub struct Select {
     /// What is judged: query, key.
     #[arg(long, default_value = "query")]
     from: Projection,
-    /// Where: pre_ntk (as projected), post_ntk (turned by the scaled frequencies), post_rope (by those of training).
+    /// Where: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies), post_rope (by those of training).
     #[arg(long, default_value = "post_ntk")]
     stage: Stage,
     /// r: eigenvalues that count; 0: all.
@@ -35,9 +36,9 @@ pub struct Select {
     #[arg(long, default_value = "ascending")]
     order: Order,
     /// Extension factor of the texts and of the NTK scaling.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
-    extension: u64,
-    /// What removing means: identity (vectors are not turned), zero (as printed in the paper).
+    #[arg(long, default_value = "4", value_parser = at_least_one)]
+    extension: usize,
+    /// What removing means: identity (vectors are not rotated), zero (as printed in the paper).
     #[arg(long, default_value = "identity")]
     removal: Removal,
     /// What dope-parts removes: low (frequencies below 2π/C), high (as printed in the paper).
@@ -47,8 +48,8 @@ pub struct Select {
     #[arg(long, default_value = "matched")]
     noise: Noise,
     /// Documents that heads are judged on.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..))]
-    texts: u64,
+    #[arg(long, default_value = "4", value_parser = at_least_one)]
+    texts: usize,
     /// Seed of the documents.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -61,10 +62,13 @@ pub struct Select {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
 }
 
-impl From<Select> for dope::SelectOptions {
-    fn from(select: Select) -> Self {
+impl From<SelectArgs> for dope::SelectOptions {
+    fn from(select: SelectArgs) -> Self {
         Self {
             model: select.model,
             heads: select.heads,
@@ -74,11 +78,11 @@ impl From<Select> for dope::SelectOptions {
                 rank: (select.rank > 0).then_some(select.rank),
                 order: select.order,
             },
-            extension: select.extension as usize,
+            extension: select.extension,
             removal: select.removal,
             parts: select.parts,
             noise: select.noise,
-            texts: select.texts as usize,
+            texts: select.texts,
             seed: select.seed,
             json: select.json,
             save: select.save,

@@ -1,17 +1,47 @@
-//! Arguments of training.
+//! Arguments of training: `pretrain`, `recalibrate`.
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 
+use super::at_least_one;
 use crate::device::DeviceChoice;
-use crate::recipe::Recipe;
-use crate::sweep::at_least_one;
-use crate::train;
+use crate::recipe::{PositionEmbedding, Recipe};
+use crate::{threads, train};
 
 #[derive(Args)]
-pub struct Train {
+pub struct PretrainArgs {
+    /// Position embedding instead of the recipe's.
+    #[arg(long, value_enum)]
+    pe: Option<PositionEmbedding>,
+    #[command(flatten)]
+    train: TrainArgs,
+}
+
+impl PretrainArgs {
+    pub fn execute(self) -> Result<()> {
+        self.train.with_recipe(|options| train::pretrain(self.pe, options))
+    }
+}
+
+#[derive(Args)]
+pub struct RecalibrateArgs {
+    /// Folder of the trained model.
+    #[arg(long)]
+    from: PathBuf,
+    #[command(flatten)]
+    train: TrainArgs,
+}
+
+impl RecalibrateArgs {
+    pub fn execute(self) -> Result<()> {
+        self.train.with_recipe(|options| train::recalibrate(&self.from, options))
+    }
+}
+
+#[derive(Args)]
+struct TrainArgs {
     /// Recipe, a TOML file.
     #[arg(long)]
     recipe: PathBuf,
@@ -24,8 +54,8 @@ pub struct Train {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
-    /// CPU threads; the result depends on it in the last bits.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
+    /// CPU threads that compute: they share the rows of a batch; the result depends on their number in the last bits.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
     /// Updates between checkpoints.
     #[arg(long, default_value_t = 200)]
@@ -35,10 +65,10 @@ pub struct Train {
     until: Option<usize>,
 }
 
-impl Train {
+impl TrainArgs {
     /// Reads the recipe and trains.
-    pub fn run(&self, train: impl FnOnce(&train::Options) -> Result<()>) -> Result<()> {
-        train(&train::Options {
+    fn with_recipe(&self, train: impl FnOnce(&train::TrainOptions) -> Result<()>) -> Result<()> {
+        train(&train::TrainOptions {
             recipe: &Recipe::read(&self.recipe)?,
             out: &self.out,
             resume: self.resume,

@@ -1,7 +1,7 @@
 //! `core fit-scale`: the temperature of a model without (low) positions, by perplexity on held-out text.
 //!
-//! Longer texts spread attention thinner; a factor of the logits gathers it again. Scores of retrieval tasks play no part
-//! (held_out.rs).
+//! In longer texts attention is spread over more keys; a factor of the logits above 1 concentrates it. Scores of retrieval
+//! tasks play no part (held_out.rs).
 
 mod head;
 mod uniform;
@@ -13,7 +13,7 @@ use drope_core::config::{Config, HeadScales};
 use drope_core::positions::Method;
 
 use crate::device::{self, DeviceChoice};
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 use crate::{interrupt, model_folder};
 
 /// What is fitted.
@@ -33,24 +33,24 @@ pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
 /// The model's config with the result in it.
 pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
     let device = device::open(choice)?.device;
-    let subject = Subject::open(folder, documents, seed, &device)?;
-    if !matches!(subject.method, Method::Drope | Method::PDrope | Method::Nope) {
+    let context = FittingContext::open(folder, documents, seed, &device)?;
+    if !matches!(context.method, Method::Drope | Method::PDrope | Method::Nope) {
         bail!(
             "{} is read with {}, which takes no temperature; fit one to a model without positions or without low frequencies",
             folder.display(),
-            subject.method.name()
+            context.method.name()
         );
     }
     interrupt::watch()?;
-    let mut config = subject.config.clone();
+    let mut config = context.loaded.config.clone();
     match kind {
         Kind::Uniform => {
-            config.temperature_coefficient = uniform::fit(&subject)?;
+            config.temperature_coefficient = uniform::fit(&context)?;
             config.head_scales = None;
         }
         Kind::Head => {
             config.head_scales =
-                Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&subject, folder, &device)? });
+                Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&context, folder, &device)? });
         }
     }
     Ok(config)

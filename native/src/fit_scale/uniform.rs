@@ -5,16 +5,16 @@
 use anyhow::Result;
 use indicatif::ProgressIterator;
 
-use crate::held_out::Subject;
+use crate::held_out::FittingContext;
 
 /// Extension factors of the fit; at s = 1 the formula gives β = 1 whatever c is.
 const FACTORS: [usize; 3] = [2, 4, 8];
 
 /// Fits c.
-pub fn fit(subject: &Subject) -> Result<f64> {
+pub fn fit(context: &FittingContext) -> Result<f64> {
     let mut best = Vec::new();
     for factor in FACTORS {
-        best.push(((factor as f64).ln(), best_beta(subject, factor)?));
+        best.push(((factor as f64).ln(), best_beta(context, factor)?));
     }
     let (c, r_squared) = through_one(&best);
     println!("β = 1 + {c:.4}·ln s, R² = {r_squared:.3}");
@@ -22,13 +22,13 @@ pub fn fit(subject: &Subject) -> Result<f64> {
 }
 
 /// The β of least perplexity at one factor.
-pub fn best_beta(subject: &Subject, factor: usize) -> Result<f64> {
-    let texts: Vec<_> = subject.documents(factor, subject.texts).collect();
+pub fn best_beta(context: &FittingContext, factor: usize) -> Result<f64> {
+    let texts = context.documents(factor, context.texts);
     let mut curve = Vec::new();
     for step in (0..13u32).progress() {
         let beta = 0.9 + 0.1 * f64::from(step);
-        let positions = subject.method.positions(&subject.config, factor as f64)?.with_logit_scale(beta);
-        curve.push((beta, subject.answer_loss(&positions, &texts)?));
+        let positions = context.method.positions(&context.loaded.config, factor as f64)?.with_logit_scale(beta);
+        curve.push((beta, context.answer_loss(&positions, &texts)?));
     }
     let (beta, loss) = lowest(&curve);
     let plain = curve.iter().find(|(beta, _)| (beta - 1.0).abs() < 1e-9).map_or(loss, |point| point.1);

@@ -14,7 +14,7 @@ use super::perplexities::PerplexityRow;
 use super::report::{Section, SectionText};
 use super::score::{self, ScoreRow};
 use super::verdict::Verdict;
-use crate::recipe::{Drop, Dropped, Recipe};
+use crate::recipe::{DropSettings, Dropped, Recipe};
 
 /// Of nano-rope's 16 frequencies the first nine are above.
 const CUT: f64 = 0.0075;
@@ -147,7 +147,10 @@ pub fn rows(context: &ReportContext) -> Result<Vec<BudgetRow>> {
 
 /// The recipe that drops so much, with so many copies.
 fn with(recipe: &Recipe, positions: Dropped, max_copies: f64) -> Recipe {
-    let drop =
-        recipe.drop.clone().map(|drop| Drop { positions, cut: (positions == Dropped::Low).then_some(CUT), ..drop });
+    let drop = recipe.drop.clone().map(|drop| DropSettings {
+        positions,
+        cut: (positions == Dropped::Low).then_some(CUT),
+        ..drop
+    });
     Recipe { drop, documents: DocumentMix { max_copies, ..recipe.documents.clone() }, ..recipe.clone() }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use drope_core::config::Config;
+use drope_core::loaded_model::WEIGHTS_FILE;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -93,7 +94,7 @@ impl<'a> ReportContext<'a> {
 
     /// How many numbers a model learned.
     pub fn parameters(&self, model: &str) -> Result<usize> {
-        let bytes = files::read(&self.folder(model)?.join("model.safetensors"))?;
+        let bytes = files::read(&self.folder(model)?.join(WEIGHTS_FILE))?;
         let tensors = SafeTensors::deserialize(&bytes)?;
         Ok(tensors.tensors().iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum())
     }
@@ -121,5 +122,5 @@ impl<'a> ReportContext<'a> {
 
 /// Whether a folder holds a whole model: its weights are written last.
 pub fn is_model(folder: &Path) -> bool {
-    folder.join("model.safetensors").exists()
+    folder.join(WEIGHTS_FILE).exists()
 }

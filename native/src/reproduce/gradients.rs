@@ -123,7 +123,7 @@ fn measure(context: &ReportContext) -> Result<GradientRows> {
         let mut means: Vec<BiasNorms> = norms.into_iter().map(of_layer).collect();
         for run in 0..models as u64 {
             let model = Model::random(&config, run, &device);
-            let ids = probe::document(&config, &tokenizer, SEED + run);
+            let ids = probe::document(&tokenizer, SEED + run);
             let ids = token_ids(&ids, [1, ids.len()], &device);
             for (mean, hidden) in means.iter_mut().zip(model.capture(ids, positions, None).hidden) {
                 mean.prefix_spread += f64::from(prefix_spread(hidden).into_scalar::<f32>()) / models as f64;

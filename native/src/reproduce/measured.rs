@@ -75,6 +75,7 @@ impl ReportContext<'_> {
             cut,
             json: Some(self.data(file)),
             device: self.device(),
+            threads: self.args.threads,
         }
     }
 
@@ -83,12 +84,13 @@ impl ReportContext<'_> {
         &self,
         file: &str,
         model: &str,
+        method: Method,
         heads: Option<&DopeHeads>,
         is_asked: impl Fn(&T) -> bool,
     ) -> Result<Vec<T>> {
         let mut known: Vec<T> = results_file::read(Some(&self.data(file)))?;
         known.retain(is_asked);
-        let present = self.model(model).map(|folder| model_folder::fingerprint(&folder, heads)).transpose()?;
+        let present = self.model(model).map(|folder| model_folder::fingerprint(&folder, method, heads)).transpose()?;
         Ok(results::current(known, |_| present.clone()))
     }
 
@@ -98,7 +100,7 @@ impl ReportContext<'_> {
             let heads = ask.heads.as_deref().map(model_folder::dope_heads).transpose()?;
             let label = heads.as_ref().map(DopeHeads::label);
             let is_asked = |cell: &Cell| cell.model == model && ask.asks_for(cell, label.as_deref());
-            return self.known(file, model, heads.as_ref(), is_asked);
+            return self.known(file, model, ask.method, heads.as_ref(), is_asked);
         };
         evaluate::niah(&evaluate::NiahArgs {
             sweep: self.sweep(folder, ask.method, &ask.extensions, ask.cut, file),
@@ -110,7 +112,6 @@ impl ReportContext<'_> {
             filler: None,
             sinks: ask.sinks,
             heads: ask.heads.clone(),
-            threads: self.args.threads,
         })
     }
 
@@ -134,9 +135,9 @@ impl ReportContext<'_> {
                     && cell.length == length
                     && cell.stride == cell.context / 2
             };
-            return self.known(file, model, None, is_asked);
+            return self.known(file, model, method, None, is_asked);
         };
-        perplexity::run(&perplexity::PerplexityArgs {
+        perplexity::perplexities(&perplexity::PerplexityArgs {
             sweep: self.sweep(folder, method, extensions, cut, file),
             stride: None,
             text: None,
@@ -153,9 +154,9 @@ impl ReportContext<'_> {
                 (&*cell.model, cell.method, cell.seed, cell.cut) == (model, method, SEED, None)
                     && extensions.contains(&cell.extension)
             };
-            return self.known(file, model, None, is_asked);
+            return self.known(file, model, method, None, is_asked);
         };
         let sweep = self.sweep(folder, method, extensions, None, file);
-        probe::run(&probe::ProbeArgs { sweep, trials: self.trials(50, 15), gradients: 0 })
+        probe::probe(&probe::ProbeArgs { sweep, trials: self.trials(50, 15), gradients: 0 })
     }
 }

@@ -36,9 +36,9 @@ use clap::Args;
 
 use self::context::ReportContext;
 use self::report::Section;
+use crate::cli::at_least_one;
 use crate::device::DeviceChoice;
-use crate::interrupt;
-use crate::sweep::at_least_one;
+use crate::{interrupt, threads};
 
 /// Arguments of `core reproduce`.
 #[derive(Args)]
@@ -75,8 +75,8 @@ pub struct ReproduceArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
-    /// CPU threads of measuring; training uses one.
-    #[arg(long, default_value_t = std::thread::available_parallelism().map_or(1, Into::into))]
+    /// CPU threads that compute: questions or texts at a time; training uses one.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
 }
 

@@ -86,7 +86,7 @@ fn measure(context: &ReportContext) -> Result<Vec<NormRow>> {
             let name = format!("qk-norm-{norm}-{rate}");
             let mut recipe: Recipe = context.recipe(RECIPE)?;
             recipe.schedule.peak = peak;
-            recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = attention_type;
+            recipe.drop.as_mut().context("the recipe has no [drop] table")?.attention_type = Some(attention_type);
             context.recalibrated(&name, &recipe, &from)?;
             let curve = context.curve(&name);
             let losses = context.perplexity(&name, Method::Drope, None, &EXTENSIONS)?;

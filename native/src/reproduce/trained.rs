@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use drope_core::loaded_model::short_hash;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, short_hash};
 use drope_core::results::Cell;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,7 @@ struct TrainedModel {
 
 impl TrainedModel {
     fn new(model: &str, recipe: &Recipe, from: Option<&Path>) -> Result<Self> {
-        let hash =
-            |folder: &Path| Ok::<_, anyhow::Error>(short_hash(&[&files::read(&folder.join("model.safetensors"))?]));
+        let hash = |folder: &Path| Ok::<_, anyhow::Error>(short_hash(&[&files::read(&folder.join(WEIGHTS_FILE))?]));
         Ok(Self { model: model.to_owned(), recipe: toml::to_string(recipe)?, from: from.map(hash).transpose()? })
     }
 
@@ -110,12 +109,12 @@ impl ReportContext<'_> {
         }
         let out = self.own(name);
         let config = self.fitted_config(from, kind)?;
-        for file in ["config.json", "tokenizer.json", "recipe.toml"] {
+        for file in [CONFIG_FILE, TOKENIZER_FILE, "recipe.toml"] {
             files::write(&out.join(file), &files::read(&from.join(file))?)?;
         }
         model_folder::save_config(&out, &config)?;
         // The weights come last: a folder with weights is done.
-        files::write(&out.join("model.safetensors"), &files::read(&from.join("model.safetensors"))?)
+        files::write(&out.join(WEIGHTS_FILE), &files::read(&from.join(WEIGHTS_FILE))?)
     }
 
     fn fitted_config(&self, folder: &Path, kind: Kind) -> Result<drope_core::config::Config> {
@@ -128,7 +127,7 @@ impl ReportContext<'_> {
         recipe: &Recipe,
         from: Option<&Path>,
         until: Option<usize>,
-        train: impl Fn(&train::Options) -> Result<()>,
+        train: impl Fn(&train::TrainOptions) -> Result<()>,
     ) -> Result<PathBuf> {
         // A model to begin with is taken as it is.
         if is_model(&self.shipped(name)) {
@@ -140,7 +139,7 @@ impl ReportContext<'_> {
             return Ok(out);
         }
         println!("training {name}");
-        train(&train::Options {
+        train(&train::TrainOptions {
             recipe,
             out: &out,
             resume: train::unfinished(&out)?.is_some(),
@@ -152,7 +151,7 @@ impl ReportContext<'_> {
             how_to_go_on: "the same command goes on",
         })?;
         if is_model(&out) {
-            results_file::add(Some(&self.data(FILE)), &[record])?;
+            results_file::append(Some(&self.data(FILE)), &[record])?;
         }
         Ok(out)
     }

@@ -2,28 +2,33 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::model::Model;
-use drope_core::tokenizer::Tokenizer;
-use drope_core::train::Optimizer;
+use drope_core::train::Trainer;
 use serde::{Deserialize, Serialize};
 
-use crate::recipe::Recipe;
+use super::run::Job;
 use crate::{files, model_folder};
 
-/// Where the run is.
+const STATE: &str = "state.json";
+const OPTIMIZER: &str = "optimizer.bin";
+
+/// How far a run is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TrainingState {
     /// Updates done.
     pub step: usize,
-    /// Tokens seen.
+    /// Tokens in them.
     pub tokens: u64,
     /// Seconds of training.
     pub seconds: f64,
     /// The recipe, as TOML: a run is resumed with the one that it began with.
     recipe: String,
+    /// Hash of the model that recalibration began with.
+    #[serde(default)]
+    base: Option<String>,
 }
 
 /// A checkpoint on disk.
@@ -42,54 +47,50 @@ impl Checkpoint {
     }
 
     fn state(&self) -> Result<TrainingState> {
-        let text = files::read_text(&self.0.join("state.json"))?;
+        let text = files::read_text(&self.0.join(STATE))?;
         serde_json::from_str(&text)
             .with_context(|| format!("{} is damaged; start again in another --out", self.0.display()))
     }
 
-    /// TrainingState, model and optimizer as they were.
-    pub fn load(
-        &self,
-        recipe: &Recipe,
-        config: &Config,
-        fresh: Optimizer,
-        device: &Device,
-    ) -> Result<(TrainingState, Model, Optimizer)> {
+    /// How far the run is, if it is a run of this job.
+    pub fn state_for(&self, job: &Job) -> Result<TrainingState> {
         let state = self.state()?;
-        if state.recipe != toml::to_string(recipe)? {
-            bail!("the recipe is not the one that the run in {} began with", self.0.display());
-        }
-        let model = model_folder::model(&self.0, config, device)?;
-        let optimizer = fresh.load_bytes(files::read(&self.0.join("optimizer.bin"))?)?;
-        Ok((state, model, optimizer))
+        let run = self.0.display();
+        ensure!(
+            state.recipe == toml::to_string(job.recipe)?,
+            "the recipe is not the one that the run in {run} began with"
+        );
+        ensure!(
+            state.base == job.base,
+            "the model in --from is not the one that the run in {run} began with; give that one, or choose another --out"
+        );
+        Ok(state)
+    }
+
+    /// The model as it was.
+    pub fn model(&self, config: &Config, device: &Device) -> Result<Model> {
+        model_folder::model(&self.0, config, device)
+    }
+
+    /// The optimizer's state as it was.
+    pub fn optimizer_state(&self) -> Result<Vec<u8>> {
+        files::read(&self.0.join(OPTIMIZER))
     }
 }
 
 /// Writes the checkpoint of `out`.
-pub fn save(
-    out: &Path,
-    state: &TrainingState,
-    recipe: &Recipe,
-    config: &Config,
-    model: &Model,
-    tokenizer: &Tokenizer,
-    optimizer: &Optimizer,
-) -> Result<()> {
-    let state = TrainingState { recipe: toml::to_string(recipe)?, ..state.clone() };
+pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> Result<()> {
+    let state = TrainingState { recipe: toml::to_string(job.recipe)?, base: job.base.clone(), ..state.clone() };
     files::replace_folder(&folder(out), |new| {
-        model_folder::save(new, config, model, tokenizer)?;
-        files::write(&new.join("optimizer.bin"), &optimizer.to_bytes()?)?;
-        files::write(&new.join("state.json"), serde_json::to_string(&state)?.as_bytes())
+        model_folder::save(new, job.config, trainer.model(), job.tokenizer)?;
+        files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;
+        files::write(&new.join(STATE), serde_json::to_string(&state)?.as_bytes())
     })
 }
 
 /// A finished run needs none.
 pub fn remove(out: &Path) -> Result<()> {
-    let folder = files::current_folder(&folder(out));
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    Ok(())
+    files::remove_replaced_folder(&folder(out))
 }
 
 /// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.

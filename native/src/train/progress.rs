@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Result;
-use drope_core::train::Batch;
+use drope_core::language::TokenRole;
+use drope_core::train::{Batch, StepReport};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use super::checkpoint::TrainingState;
 use crate::files;
 use crate::recipe::Recipe;
 
-/// Steps that a line of the curve averages over.
+/// Updates that a line of the curve averages over.
 const EVERY: usize = 20;
 
 /// One line of `loss.jsonl`.
@@ -36,14 +37,14 @@ pub struct Progress {
     bar: ProgressBar,
     curve: PathBuf,
     lines: Vec<CurveLine>,
-    window: Window,
+    means: RunningMeans,
     started: Instant,
     seconds_before: f64,
 }
 
+/// Sums since the last line of the curve.
 #[derive(Default)]
-struct Window {
-    steps: usize,
+struct RunningMeans {
     tokens: u64,
     seconds: f64,
     loss: f64,
@@ -71,47 +72,38 @@ impl Progress {
             bar,
             curve,
             lines,
-            window: Window::default(),
+            means: RunningMeans::default(),
             started: Instant::now(),
             seconds_before: state.seconds,
         })
     }
 
     /// After an update.
-    pub fn step(
-        &mut self,
-        state: &mut TrainingState,
-        batch: &Batch,
-        losses: &[f32],
-        rate: f64,
-        norm: f64,
-    ) -> Result<()> {
+    pub fn record(&mut self, state: &mut TrainingState, batch: &Batch, report: &StepReport) -> Result<()> {
         let before = state.seconds;
         state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        let window = &mut self.window;
-        window.steps += 1;
-        window.tokens += batch.ids.len() as u64;
-        window.seconds += state.seconds - before;
-        let weights = batch.weights.chunks(batch.length).flat_map(|row| &row[1..]);
-        for (&loss, &weight) in losses.iter().zip(weights) {
-            window.loss += f64::from(loss);
-            window.predicted += 1;
-            if weight > 1.0 {
-                window.answer_loss += f64::from(loss);
-                window.answers += 1;
+        let means = &mut self.means;
+        means.tokens += batch.ids.len() as u64;
+        means.seconds += state.seconds - before;
+        for (&loss, role) in report.token_losses.iter().zip(batch.predicted_roles()) {
+            means.loss += f64::from(loss);
+            means.predicted += 1;
+            if role == TokenRole::Answer {
+                means.answer_loss += f64::from(loss);
+                means.answers += 1;
             }
         }
         self.bar.set_position(state.step as u64);
         if state.step.is_multiple_of(EVERY) {
-            let window = std::mem::take(window);
+            let means = std::mem::take(means);
             let line = CurveLine {
                 step: state.step,
                 tokens: state.tokens,
-                loss: window.loss / window.predicted.max(1) as f64,
-                answer_loss: window.answer_loss / window.answers.max(1) as f64,
-                learning_rate: rate,
-                gradient_norm: norm,
-                tokens_per_second: window.tokens as f64 / window.seconds,
+                loss: means.loss / means.predicted.max(1) as f64,
+                answer_loss: means.answer_loss / means.answers.max(1) as f64,
+                learning_rate: report.learning_rate,
+                gradient_norm: report.gradient_norm,
+                tokens_per_second: means.tokens as f64 / means.seconds,
                 seconds: state.seconds,
             };
             self.bar.set_message(format!(

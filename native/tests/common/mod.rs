@@ -54,6 +54,29 @@ pub fn run(arguments: &[&str]) -> Output {
     core(arguments).output().unwrap()
 }
 
+/// Runs a command that must succeed; what it prints.
+pub fn succeeds(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?} said {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub fn read_json(path: &Path) -> serde_json::Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+pub fn nano_rope() -> PathBuf {
+    fixtures().join("../../models/nano-rope")
+}
+
+/// A copy of nano-rope that a test may change, in the folder `model`.
+pub fn nano_rope_in(folder: &Folder) -> PathBuf {
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        folder.write(&format!("model/{file}"), std::fs::read(nano_rope().join(file)).unwrap());
+    }
+    folder.path("model")
+}
+
 pub fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }

@@ -1,6 +1,6 @@
 //! Tables of exact answers: one for each task and kind of values, a row a method, a column a length.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
 use drope_core::positions::Method;
@@ -39,16 +39,13 @@ pub fn read(context: &ReportContext) -> Result<Vec<Cell>> {
     let ablation: Vec<Cell> = results_file::read(Some(&context.data("ablation.json")))?;
     cells.extend(ablation.into_iter().filter(|cell| cell.model == PLAIN_MODEL));
     cells.retain(ResultCell::is_standard);
-    let models: BTreeSet<String> = cells.iter().map(|cell| cell.model.clone()).collect();
-    let mut present = BTreeMap::new();
-    for folder in models.iter().filter_map(|model| context.model(model)) {
-        let heads = model_folder::config(&folder)?.dope_heads;
-        for (is_dope, heads) in [(true, heads.as_ref()), (false, None)] {
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            present.insert((name, is_dope), model_folder::fingerprint(&folder, heads)?);
+    let mut present = HashMap::new();
+    for (model, method) in cells.iter().map(|cell| (cell.model.clone(), cell.method)).collect::<HashSet<_>>() {
+        if let Some(folder) = context.model(&model) {
+            present.insert((model, method), model_folder::fingerprint(&folder, method, None)?);
         }
     }
-    Ok(current(cells, |cell: &Cell| present.get(&(cell.model.clone(), cell.method.is_dope())).cloned()))
+    Ok(current(cells, |cell: &Cell| present.get(&(cell.model.clone(), cell.method)).cloned()))
 }
 
 /// The one table that matters most.

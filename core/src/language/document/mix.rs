@@ -1,0 +1,63 @@
+//! Shares of the kinds of documents.
+
+use serde::{Deserialize, Serialize};
+
+/// Shares of the kinds of documents. Retrieval is learned only where questions are dense: with one question a document, a
+/// model copies *some* value and never learns which value belongs to which key.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DocumentMix {
+    /// Documents in which several sentences are repeated; induction heads form sooner.
+    pub repeat: f64,
+    /// Among the others, those with as many questions as fit.
+    pub full: f64,
+    /// Those in which every needle is asked for.
+    pub all_asked: f64,
+    /// Questions for two keys at once.
+    pub multi_query: f64,
+    /// Keys with several values.
+    pub multi_value: f64,
+    /// Values that are words; the rest are numbers.
+    pub words: f64,
+    /// Most needles in a document.
+    pub max_needles: usize,
+    /// Documents of nothing but a few facts, each stated many times: nearly every token trains the model to find a value
+    /// by its key.
+    pub facts: f64,
+    /// Needles and questions in their short form (`amber-acorn is: 1019.`, or without the `is:`): finding a value by its
+    /// key is learned first where the key stands next to the value.
+    pub terse: f64,
+    /// Copies: the largest mean key multiplicity of a document's prose; 1: every token counts once. The mean of a document
+    /// is drawn log-uniformly from 1 to this, and that of each sentence around it.
+    ///
+    /// A key of multiplicity m gets ln m added to its logits, and so the attention weight of m equal keys. Without
+    /// positions this is nearly what a longer text would do, and no sequence is longer than the context. The idea is that
+    /// of PoSE (Zhu et al. 2023, arXiv 2309.10400), which skips position ids, for a model that has none.
+    pub max_copies: f64,
+    /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
+    pub passkey: f64,
+    /// Weight of prose in the loss: its next word is mostly chance.
+    pub prose_weight: f32,
+    /// Weight of answer tokens in the loss; questions and needles have 1.
+    pub answer_weight: f32,
+}
+
+impl Default for DocumentMix {
+    fn default() -> Self {
+        Self {
+            repeat: 0.1,
+            full: 0.6,
+            all_asked: 0.7,
+            multi_query: 0.08,
+            multi_value: 0.08,
+            words: 0.4,
+            max_needles: 8,
+            facts: 0.2,
+            terse: 0.15,
+            max_copies: 1.0,
+            passkey: 0.0,
+            prose_weight: 0.2,
+            answer_weight: 4.0,
+        }
+    }
+}

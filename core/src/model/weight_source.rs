@@ -1,0 +1,86 @@
+//! Where weights come from: tensors by name, whatever the files are.
+
+use burn::tensor::{DType, TensorData};
+use safetensors::{Dtype, SafeTensors};
+
+use crate::error::{Error, Result};
+
+/// Tensors by the names that Hugging Face's Llama gives them.
+///
+/// A model takes one tensor at a time, so that a source can read, widen and drop each on its own.
+pub trait WeightSource {
+    /// The tensor `name`, of a float type of 16 or 32 bits, in row-major order.
+    ///
+    /// # Errors
+    /// If it is missing, of another shape than `shape`, of another type, or damaged.
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData>;
+
+    /// Names of all tensors that there are.
+    fn names(&self) -> Vec<String>;
+}
+
+/// One safetensors file in memory.
+pub struct SafetensorsBytes<'a>(SafeTensors<'a>);
+
+impl<'a> SafetensorsBytes<'a> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// If it is damaged, or the file ends before its tensors do.
+    pub fn new(bytes: &'a [u8]) -> Result<Self> {
+        SafeTensors::deserialize(bytes).map(Self).map_err(|error| Error::Safetensors(error.to_string()))
+    }
+}
+
+impl WeightSource for SafetensorsBytes<'_> {
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+        let view = self.0.tensor(name).map_err(|_| Error::MissingTensor(name.to_owned()))?;
+        if view.shape() != shape {
+            return Err(Error::Shape { name: name.to_owned(), found: view.shape().to_vec(), expected: shape.to_vec() });
+        }
+        let dtype = match view.dtype() {
+            Dtype::F32 => DType::F32,
+            Dtype::F16 => DType::F16,
+            Dtype::BF16 => DType::BF16,
+            other => return Err(Error::Dtype { name: name.to_owned(), dtype: format!("{other:?}") }),
+        };
+        TensorData::try_from_bytes_vec(view.data().to_vec(), shape.to_vec(), dtype)
+            .map_err(|error| Error::Safetensors(error.to_string()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names().into_iter().map(str::to_owned).collect()
+    }
+}
+
+/// A source whose missing norms of queries and keys are 1: a model that gets them on recalibration was trained without.
+pub(super) struct WithNewNorms<S>(pub(super) S);
+
+impl<S: WeightSource> WeightSource for WithNewNorms<S> {
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+        match self.0.tensor(name, shape) {
+            Err(Error::MissingTensor(_)) if name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight") => {
+                Ok(TensorData::new(vec![1.0f32; shape.iter().product()], shape.to_vec()))
+            }
+            other => other,
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.names()
+    }
+}
+
+/// Of the tensors that a model did not take, those that it can do without.
+///
+/// # Errors
+/// If one of the others would change what the model computes: the config does not describe this checkpoint.
+pub(super) fn harmless_surplus(unused: Vec<String>, is_tied: bool) -> Result<Vec<String>> {
+    // Old checkpoints hold the frequencies, which follow from the config; a tied model's projection is its embedding.
+    let is_redundant = |name: &str| name.ends_with("rotary_emb.inv_freq") || (is_tied && name == "lm_head.weight");
+    let changes_outputs = |name: &str| name.starts_with("model.layers.") || name.ends_with(".bias");
+    match unused.iter().find(|name| changes_outputs(name) && !is_redundant(name)) {
+        Some(name) => Err(Error::SurplusTensor(name.clone())),
+        None => Ok(unused),
+    }
+}

@@ -1,0 +1,66 @@
+//! Shards of a perplexity's texts, joined into one cell.
+
+use super::PerplexityCell;
+use crate::error::{Error, Result};
+use crate::results::ResultCell;
+
+/// Joins the shards of each cell; the numbers are those of a run that was not shared out.
+///
+/// # Errors
+/// If a text of a cell is missing or there twice.
+pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
+    let mut merged: Vec<PerplexityCell> = Vec::new();
+    for cell in cells {
+        match merged.iter_mut().find(|first| first.same_measurement(&cell) && first.of_texts == cell.of_texts) {
+            Some(first) => first.texts.extend(cell.texts),
+            None => merged.push(cell),
+        }
+    }
+    let whole = |cell: PerplexityCell| {
+        let cell = cell.scored();
+        let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
+        if !indices.iter().copied().eq(0..cell.of_texts) {
+            let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
+            return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
+        }
+        Ok(cell)
+    };
+    merged.into_iter().map(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::merge;
+    use crate::perplexity::{PerplexityCell, TextLoss};
+    use crate::results::ResultCell;
+
+    #[test]
+    fn totals_do_not_depend_on_the_shards() {
+        let text = |index: usize| TextLoss {
+            index,
+            tokens: 10 + index,
+            loss: 7.1 * index as f64 / 3.0,
+            answers: 2,
+            answer_loss: 0.1 * index as f64,
+            curve: vec![(1, 0.3); 16],
+        };
+        let cell = |texts: &[usize]| PerplexityCell {
+            texts: texts.iter().map(|&index| text(index)).collect(),
+            ..PerplexityCell::example()
+        };
+        let whole = merge(vec![cell(&[0, 1, 2, 3, 4])]).unwrap();
+        assert_eq!(merge(vec![cell(&[4, 1]), cell(&[0, 3]), cell(&[2])]).unwrap(), whole);
+        assert!((whole[0].perplexity - (7.1f64 * 10.0 / 3.0 / 60.0).exp()).abs() < 1e-8);
+        let [low, high] = whole[0].ci95.unwrap();
+        assert!(low < whole[0].perplexity && whole[0].perplexity < high);
+        // A gap, a text twice, the last one missing.
+        assert!(merge(vec![cell(&[0, 2, 3, 4])]).is_err() && merge(vec![cell(&[0, 1, 2, 3, 4]), cell(&[1])]).is_err());
+        assert!(merge(vec![cell(&[0, 1, 2, 3])]).is_err());
+        assert_eq!(cell(&[3]).scored().ci95, None);
+        // Other texts are another cell, and so is another model.
+        let other =
+            [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];
+        assert!(other.iter().all(|other| !other.same_measurement(&cell(&[0]))));
+        assert!(cell(&[1]).same_measurement(&cell(&[0])));
+    }
+}

@@ -1,0 +1,69 @@
+//! The format of what `core probe` writes.
+
+use serde::{Deserialize, Serialize};
+
+use super::HeadProbe;
+use crate::positions::Method;
+use crate::results::{Reading, ResultCell, SEED, is_false};
+
+/// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HeadCell {
+    /// Name of the model's folder.
+    pub model: String,
+    /// Position method.
+    pub method: Method,
+    /// s.
+    pub extension: usize,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub beta_given: bool,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
+    /// Questions.
+    pub trials: usize,
+    /// Seed of the questions.
+    pub seed: u64,
+    /// Hash of the model and of what its config says.
+    pub fingerprint: String,
+    /// Models with random weights that gradients are averaged over; 0: none.
+    pub runs: usize,
+    /// Where its attention goes.
+    #[serde(flatten)]
+    pub probe: HeadProbe,
+    /// Norms of the gradients that the layer's query and key projections get from both positional biases, towards the token
+    /// itself and the one before, at random weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradients: Option<[f64; 2]>,
+}
+
+impl ResultCell for HeadCell {
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            model: &self.model,
+            method: self.method,
+            extension: self.extension,
+            beta: self.beta,
+            beta_given: self.beta_given,
+            cut: self.cut,
+            heads: None,
+            fingerprint: &self.fingerprint,
+        }
+    }
+
+    fn same_question(&self, other: &Self) -> bool {
+        let question = |cell: &Self| (cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
+        question(self) == question(other)
+    }
+
+    fn questions(&self) -> usize {
+        self.trials
+    }
+
+    fn is_standard(&self) -> bool {
+        self.seed == SEED && self.reading().is_standard()
+    }
+}

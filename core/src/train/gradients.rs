@@ -1,0 +1,93 @@
+//! Gradients of a batch, their sum over parts, and their global norm. Nothing here reads from the device.
+
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
+use burn::optim::GradientsParams;
+use burn::tensor::Tensor;
+
+use super::batch::Batch;
+use super::loss::cross_entropy;
+use crate::model::Model;
+use crate::positions::Positions;
+
+/// What some rows of a batch add to an update.
+pub struct BatchGradients {
+    /// Of each parameter.
+    pub gradients: GradientsParams,
+    /// Cross entropy of each predicted token in nats, `[rows · (length − 1)]`.
+    pub token_losses: Tensor<1>,
+}
+
+/// Gradients of Σ weight · cross entropy / `total_loss_weight`; for some rows of a batch, the weight is that of the whole
+/// batch. The model is on an autodiff device.
+pub fn batch_gradients(model: &Model, rows: &Batch, total_loss_weight: f32, positions: &Positions) -> BatchGradients {
+    // Leaves of its own for every call: Burn joins graphs that share a leaf, and threads would then consume each other's.
+    let model = &model.clone().fork(&model.device());
+    let loss = cross_entropy(model, rows, positions);
+    let gradients = loss.weighted_sum.div_scalar(total_loss_weight).backward();
+    BatchGradients { gradients: GradientsParams::from_grads(gradients, model), token_losses: loss.per_token }
+}
+
+/// Sums gradients, parameter by parameter and always in the same order.
+pub(super) fn sum(model: &Model, parts: Vec<GradientsParams>) -> GradientsParams {
+    let mut parts = parts.into_iter();
+    let mut total = parts.next().unwrap_or_default();
+    for part in parts {
+        model.visit(&mut Add { total: &mut total, part });
+    }
+    total
+}
+
+/// Scales the gradients down to a global norm of at most `max_norm`, as PyTorch's `clip_grad_norm_` does. Returns the norm
+/// before, `[1]`.
+pub(super) fn clip(model: &Model, gradients: &mut GradientsParams, max_norm: f64) -> Tensor<1> {
+    let mut squares = Squares { gradients, sums: Vec::new() };
+    model.visit(&mut squares);
+    let norm = Tensor::cat(squares.sums, 0).sum().sqrt();
+    // A norm of 0 gives infinity, and so a factor of 1.
+    let factor = norm.clone().recip().mul_scalar(max_norm).clamp_max(1.0);
+    model.visit(&mut Scale { gradients, factor });
+    norm
+}
+
+struct Squares<'a> {
+    gradients: &'a GradientsParams,
+    /// Σ gradient² of each parameter, `[1]`.
+    sums: Vec<Tensor<1>>,
+}
+
+impl ModuleVisitor for Squares<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        self.sums.extend(self.gradients.get::<D>(param.id).map(|gradient| gradient.square().sum()));
+    }
+}
+
+struct Scale<'a> {
+    gradients: &'a mut GradientsParams,
+    /// `[1]`
+    factor: Tensor<1>,
+}
+
+impl ModuleVisitor for Scale<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        change::<D>(self.gradients, param.id, |gradient| gradient * self.factor.clone().unsqueeze());
+    }
+}
+
+struct Add<'a> {
+    total: &'a mut GradientsParams,
+    part: GradientsParams,
+}
+
+impl ModuleVisitor for Add<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        if let Some(more) = self.part.remove::<D>(param.id) {
+            change::<D>(self.total, param.id, |gradient| gradient + more);
+        }
+    }
+}
+
+fn change<const D: usize>(gradients: &mut GradientsParams, id: ParamId, f: impl FnOnce(Tensor<D>) -> Tensor<D>) {
+    if let Some(gradient) = gradients.remove::<D>(id) {
+        gradients.register::<D>(id, f(gradient));
+    }
+}

@@ -1,0 +1,234 @@
+//! Updates: as in PyTorch, the same however a batch is split, and refused where they would break the model.
+#![cfg(all(feature = "train", not(target_arch = "wasm32")))]
+
+use std::collections::{BTreeMap, HashMap};
+
+use burn::module::{Module, ModuleVisitor, Param};
+use burn::optim::GradientsParams;
+use burn::tensor::{Device, Tensor};
+use drope_core::burn;
+use drope_core::config::Config;
+use drope_core::error::Error;
+use drope_core::model::Model;
+use drope_core::positions::{Method, Positions};
+use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer, batch_gradients};
+use pollster::block_on;
+use safetensors::SafeTensors;
+
+const CONFIG: &str = include_str!("../../tests/fixtures/rope/config.json");
+const WEIGHTS: &[u8] = include_bytes!("../../tests/fixtures/rope/model.safetensors");
+/// Written by tests/training_fixture.py; shapes [steps, rows, length].
+const EXPECTED: &[u8] = include_bytes!("../../tests/fixtures/training/expected.safetensors");
+const STEPS: usize = 5;
+const ROWS: usize = 4;
+const LENGTH: usize = 16;
+
+fn config() -> Config {
+    Config::from_json(CONFIG).unwrap()
+}
+
+fn model() -> Model {
+    Model::from_safetensors(&config(), WEIGHTS, &Device::flex().autodiff()).unwrap()
+}
+
+fn positions() -> Positions {
+    Method::Rope.positions(&config(), 1.0).unwrap()
+}
+
+fn words(file: &SafeTensors, name: &str) -> Vec<[u8; 4]> {
+    file.tensor(name).unwrap().data().chunks_exact(4).map(|bytes| bytes.try_into().unwrap()).collect()
+}
+
+fn floats(file: &SafeTensors, name: &str) -> Vec<f32> {
+    words(file, name).into_iter().map(f32::from_le_bytes).collect()
+}
+
+fn expected() -> SafeTensors<'static> {
+    SafeTensors::deserialize(EXPECTED).unwrap()
+}
+
+fn batches() -> Vec<Batch> {
+    let file = expected();
+    let ids: Vec<u32> = words(&file, "ids").into_iter().map(u32::from_le_bytes).collect();
+    let loss_weights = floats(&file, "loss_weights");
+    let size = ROWS * LENGTH;
+    let batch = |(ids, weights): (&[u32], &[f32])| Batch {
+        loss_weights: weights.to_vec(),
+        ..Batch::plain(ids.to_vec(), LENGTH)
+    };
+    ids.chunks(size).zip(loss_weights.chunks(size)).map(batch).collect()
+}
+
+fn hyperparameters(optimizer: OptimizerKind) -> Hyperparameters {
+    let (_, metadata) = SafeTensors::read_metadata(EXPECTED).unwrap();
+    let numbers: HashMap<String, String> = metadata.metadata().clone().unwrap();
+    let number = |name: &str| numbers[name].parse::<f64>().unwrap();
+    Hyperparameters {
+        steps: STEPS,
+        optimizer,
+        weight_decay: number("weight_decay") as f32,
+        schedule: Schedule { peak: number("peak"), warmup: number("warmup") as usize, floor: number("floor") },
+        max_gradient_norm: number("max_norm"),
+    }
+}
+
+/// ‖a − b‖ / ‖b‖.
+fn relative_error(a: &[f32], b: &[f32]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|value| value * value).sum::<f64>().sqrt();
+    let difference = norm(&mut a.iter().zip(b).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    difference / norm(&mut b.iter().map(|&value| f64::from(value))).max(f64::MIN_POSITIVE)
+}
+
+/// Tensors of a safetensors file, by name.
+fn tensors(bytes: &[u8]) -> BTreeMap<String, Vec<f32>> {
+    let file = SafeTensors::deserialize(bytes).unwrap();
+    file.names().into_iter().map(|name| (name.to_owned(), floats(&file, name))).collect()
+}
+
+fn weights(model: &Model) -> BTreeMap<String, Vec<f32>> {
+    tensors(&block_on(model.to_safetensors()).unwrap())
+}
+
+/// Gradients by Hugging Face's names, in their layout.
+struct Named<'a> {
+    gradients: &'a GradientsParams,
+    path: Vec<String>,
+    found: BTreeMap<String, Vec<f32>>,
+}
+
+impl ModuleVisitor for Named<'_> {
+    fn enter_module(&mut self, name: &str, _: &str) {
+        self.path.push(name.to_owned());
+    }
+
+    fn exit_module(&mut self, _: &str, _: &str) {
+        self.path.pop();
+    }
+
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let gradient = self.gradients.get::<D>(param.id).expect("every parameter has a gradient");
+        let path = self.path.join(".").replace(".gamma", ".weight");
+        let name = if path.starts_with("lm_head") { path } else { format!("model.{path}") };
+        let is_transposed = name.contains("_proj") || name.starts_with("lm_head");
+        let gradient = if is_transposed { gradient.transpose() } else { gradient };
+        self.found.insert(name, gradient.into_data().iter::<f32>().collect());
+    }
+}
+
+fn named_gradients(model: &Model, batch: &Batch) -> BTreeMap<String, Vec<f32>> {
+    let gradients = batch_gradients(model, batch, batch.total_loss_weight(), &positions()).gradients;
+    let mut named = Named { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
+    model.visit(&mut named);
+    named.found
+}
+
+#[test]
+fn gradients_are_those_of_pytorch() {
+    let (file, model) = (expected(), model());
+    let found = named_gradients(&model, &batches()[0]);
+    let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
+    assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
+    for name in names {
+        let error = relative_error(&found[name], &floats(&file, &format!("gradient.{name}")));
+        assert!(error < 1e-5, "{name}: {error:e}");
+    }
+}
+
+/// Everything agrees within 1e-5, also what training changed, which is a hundredth of the weights.
+fn five_updates_are_those_of_pytorch(kind: OptimizerKind, name: &str) {
+    let file = expected();
+    let losses = floats(&file, &format!("{name}.token_losses"));
+    let norms = floats(&file, &format!("{name}.norms"));
+    let rates = floats(&file, "learning_rates");
+    let hyperparameters = hyperparameters(kind);
+    let is_clipped = |norm: &f32| f64::from(*norm) > hyperparameters.max_gradient_norm;
+    assert!(norms.iter().any(is_clipped) && !norms.iter().all(is_clipped), "both cases occur");
+    let before = weights(&model());
+    let mut trainer = Trainer::new(model(), positions(), hyperparameters);
+    for (step, batch) in batches().iter().enumerate() {
+        let report;
+        (trainer, report) = block_on(trainer.step(batch)).unwrap();
+        let expected = &losses[step * ROWS * (LENGTH - 1)..][..ROWS * (LENGTH - 1)];
+        let error = relative_error(&report.token_losses, expected);
+        assert!(error < 1e-5, "losses of step {step}: {error:e}");
+        let error = (report.gradient_norm / f64::from(norms[step]) - 1.0).abs();
+        assert!(error < 1e-5, "norm of step {step}: {error:e}");
+        assert!((report.learning_rate / f64::from(rates[step]) - 1.0).abs() < 1e-6, "step {step}");
+    }
+    for (tensor, found) in weights(trainer.model()) {
+        let expected = floats(&file, &format!("{name}.{tensor}"));
+        let change = |after: &[f32]| after.iter().zip(&before[&tensor]).map(|(a, b)| a - b).collect::<Vec<_>>();
+        let error = relative_error(&change(&found), &change(&expected));
+        assert!(error < 1e-5, "change of {tensor}: {error:e}");
+    }
+}
+
+#[test]
+fn five_updates_of_adamw_are_those_of_pytorch() {
+    five_updates_are_those_of_pytorch(OptimizerKind::AdamW, "adamw");
+}
+
+#[test]
+fn five_updates_of_muon_are_those_of_pytorch() {
+    five_updates_are_those_of_pytorch(OptimizerKind::Muon, "muon");
+}
+
+#[test]
+fn parts_of_a_batch_add_up_to_the_whole() {
+    let trainers = [1, 3].map(|parts| {
+        let mut trainer = Trainer::new(model(), positions(), hyperparameters(OptimizerKind::Muon));
+        let mut losses = Vec::new();
+        for batch in batches() {
+            let total = batch.total_loss_weight();
+            let parts = batch.split(parts);
+            assert_eq!(parts.iter().map(|part| part.rows).sum::<usize>(), ROWS);
+            let gradients = |part: &Batch| batch_gradients(trainer.model(), part, total, trainer.positions());
+            let gradients = parts.iter().map(gradients).collect();
+            let report;
+            (trainer, report) = block_on(trainer.apply(gradients)).unwrap();
+            losses.extend(report.token_losses);
+        }
+        (losses, weights(trainer.model()))
+    });
+    let [(whole_losses, whole), (part_losses, parts)] = &trainers;
+    assert!(relative_error(part_losses, whole_losses) < 1e-6);
+    for (name, weights) in whole {
+        // The order of the sum differs, which the optimizers' normalisation makes larger.
+        let error = relative_error(&parts[name], weights);
+        assert!(error < 1e-5, "{name}: {error:e}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_where_its_optimizer_was() {
+    let batches = batches();
+    let train = |trainer: Trainer, batches: &[Batch]| {
+        batches.iter().fold(trainer, |trainer, batch| block_on(trainer.step(batch)).unwrap().0)
+    };
+    let begin = |model| Trainer::new(model, positions(), hyperparameters(OptimizerKind::AdamW));
+    let whole = train(begin(model()), &batches);
+    let half = train(begin(model()), &batches[..2]);
+    let saved = block_on(half.model().to_safetensors()).unwrap();
+    let loaded = Model::from_safetensors(&config(), &saved, &Device::flex().autodiff()).unwrap();
+    let resumed = begin(loaded).resumed(2, half.optimizer().to_bytes().unwrap()).unwrap();
+    assert_eq!(weights(train(resumed, &batches[2..]).model()), weights(whole.model()));
+}
+
+#[test]
+fn gradients_that_are_not_finite_end_the_run() {
+    let mut batch = batches().remove(0);
+    batch.loss_weights[3] = f32::INFINITY;
+    let trainer = Trainer::new(model(), positions(), hyperparameters(OptimizerKind::Muon));
+    assert!(matches!(block_on(trainer.step(&batch)), Err(Error::NotFinite(_))));
+}
+
+#[test]
+fn a_batch_without_loss_weights_moves_nothing_but_by_decay() {
+    let mut batch = batches().remove(0);
+    batch.loss_weights.fill(0.0);
+    let hyperparameters = Hyperparameters { weight_decay: 0.0, ..hyperparameters(OptimizerKind::AdamW) };
+    let (trainer, report) = block_on(Trainer::new(model(), positions(), hyperparameters).step(&batch)).unwrap();
+    assert_eq!(report.gradient_norm, 0.0);
+    assert_eq!(weights(trainer.model()), weights(&model()));
+}

@@ -1,0 +1,135 @@
+//! Training text: what a seed gives, and what each token is part of.
+#![cfg(feature = "train")]
+
+use std::sync::LazyLock;
+
+use drope_core::language::{Document, DocumentMix, HeldOutUse, TokenRole, held_out_documents, tokenizer_corpus};
+use drope_core::loaded_model::short_hash;
+use drope_core::tokenizer::Tokenizer;
+use drope_core::train::{Batch, Curriculum, DocumentSource, EasyStart, SyntheticDocuments};
+
+static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1, true)).unwrap());
+
+fn easy_start() -> Curriculum {
+    let easy = EasyStart { until: 0.5, facts: 0.8, max_needles: 3 };
+    Curriculum { min_length: 24, grow: 0.5, at_context: 0.4, easy: Some(easy) }
+}
+
+fn source(mix: DocumentMix, curriculum: Curriculum) -> SyntheticDocuments {
+    SyntheticDocuments {
+        tokenizer: TOKENIZER.clone(),
+        bos: TOKENIZER.bos(),
+        mix,
+        curriculum,
+        context: 256,
+        tokens_per_step: 2048,
+        steps: 100,
+    }
+}
+
+fn little_endian(ids: &[u32], numbers: &[f32]) -> Vec<u8> {
+    ids.iter().flat_map(|id| id.to_le_bytes()).chain(numbers.iter().flat_map(|number| number.to_le_bytes())).collect()
+}
+
+#[test]
+fn a_seed_gives_the_batches_that_it_always_gave() {
+    let long = Curriculum { min_length: 32, grow: 0.0, at_context: 0.6, easy: None };
+    for (mix, curriculum, hash) in [
+        (DocumentMix::default(), easy_start(), "0c548d362c5b"),
+        (DocumentMix { max_copies: 32.0, ..DocumentMix::default() }, easy_start(), "c463d116e465"),
+        (DocumentMix { passkey: 0.3, ..DocumentMix::default() }, long, "9f435e824491"),
+    ] {
+        let source = source(mix, curriculum);
+        let bytes = |batch: Batch| {
+            let sizes = [batch.rows as u32, batch.length as u32];
+            [
+                little_endian(&sizes, &[]),
+                little_endian(&batch.ids, &batch.loss_weights),
+                little_endian(&[], &batch.multiplicity),
+            ]
+            .concat()
+        };
+        let batches = [0, 10, 30, 60, 99].map(|step| bytes(source.batch(7, step).unwrap()));
+        assert_eq!(short_hash(&[&batches.concat()]), hash, "{:?}", source.mix);
+    }
+}
+
+#[test]
+fn a_seed_gives_the_held_out_documents_that_it_always_gave() {
+    let encode = |text: &str| TOKENIZER.encode(text).unwrap();
+    let draw = |purpose, length: usize, count: usize| -> Vec<Document> {
+        held_out_documents(purpose, 5, length, TOKENIZER.bos(), &encode).take(count).collect()
+    };
+    let bytes = |document: &Document| {
+        let answers: Vec<f32> = document.answers().map(|is_answer| f32::from(u8::from(is_answer))).collect();
+        little_endian(&document.ids, &answers)
+    };
+    let fitting: Vec<u8> = draw(HeldOutUse::Fitting { factor: 2 }, 512, 3).iter().flat_map(bytes).collect();
+    assert_eq!(short_hash(&[&fitting]), "8d3a8327ea6b");
+    let text = |index| draw(HeldOutUse::Perplexity { index }, 512, 1);
+    let perplexity: Vec<u8> = (0..3).flat_map(text).flat_map(|document| bytes(&document)).collect();
+    assert_eq!(short_hash(&[&perplexity]), "fe89272e8699");
+    let [probed] = &draw(HeldOutUse::BiasGradients, 128, 1)[..] else { panic!("one document") };
+    assert_eq!(short_hash(&[&little_endian(&probed.ids, &[])]), "82745999715c");
+}
+
+/// The text of the tokens of one role, stretch by stretch.
+fn stretches(batch: &Batch, role: TokenRole) -> Vec<String> {
+    let rows = batch.ids.chunks(batch.length).zip(batch.roles.chunks(batch.length));
+    let mut found = Vec::new();
+    for (ids, roles) in rows {
+        let mut at = 0;
+        for stretch in roles.chunk_by(|a, b| a == b) {
+            if stretch[0] == role {
+                found.push(TOKENIZER.decode(&ids[at..at + stretch.len()]).unwrap());
+            }
+            at += stretch.len();
+        }
+    }
+    found
+}
+
+#[test]
+fn roles_tell_answers_from_all_else_whatever_their_weight() {
+    let mix = DocumentMix { answer_weight: 1.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };
+    let batch = source(mix, Curriculum { easy: None, ..easy_start() }).batch(3, 90).unwrap();
+    let (answers, questions) = (stretches(&batch, TokenRole::Answer), stretches(&batch, TokenRole::Question));
+    assert!(
+        answers.len() > 5 && answers.iter().zip(&questions).all(|(_, question)| question.contains("special magic"))
+    );
+    let is_short = |text: &String| text.split_whitespace().count() <= 8 && text.ends_with('.');
+    // The last of a row may be cut.
+    assert!(answers.iter().filter(|answer| is_short(answer)).count() * 10 >= answers.len() * 9, "{answers:?}");
+    assert!(stretches(&batch, TokenRole::Needle).iter().all(|needle| needle.contains("One of the special magic")));
+    assert!(!stretches(&batch, TokenRole::Prose).iter().any(|prose| prose.contains("magic")));
+}
+
+#[test]
+fn documents_begin_short_and_terse_and_never_exceed_the_context() {
+    let source = source(DocumentMix::default(), Curriculum { grow: 0.4, ..easy_start() });
+    let at = |step| source.batch(1, step).unwrap();
+    let has_long_form = |step| {
+        at(step).roles.contains(&TokenRole::Needle)
+            && stretches(&at(step), TokenRole::Needle).iter().any(|needle| needle.contains("special"))
+    };
+    assert!((0..25).all(|step| at(step).length <= 24 + 232 * 25 / 40 && !has_long_form(step)));
+    assert!((60..70).all(has_long_form));
+    let late: Vec<usize> = (60..90).map(|step| at(step).length).collect();
+    assert!(late.iter().all(|&length| length <= 256) && late.contains(&256) && late.iter().any(|&l| l < 256));
+    assert_eq!(at(40), at(40));
+    assert_ne!(at(40), at(41));
+}
+
+#[test]
+fn a_tokenizer_that_cannot_fill_a_document_is_refused() {
+    // Its shortest sentence has more tokens than a document.
+    let letters = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"post_processor":null,
+        "decoder":null,"pre_tokenizer":{"type":"Split","pattern":{"Regex":"."},"behavior":"Isolated","invert":false},
+        "model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"}}"#;
+    let letters = Tokenizer::from_json(letters.as_bytes()).unwrap();
+    let mix = DocumentMix { facts: 0.0, ..DocumentMix::default() };
+    let curriculum = Curriculum { min_length: 16, grow: 1.0, at_context: 0.0, easy: None };
+    let source = SyntheticDocuments { tokenizer: letters, ..source(mix, curriculum) };
+    let sentence = source.batch(1, 0).unwrap_err().to_string();
+    assert!(sentence.contains("no document of exactly 16 tokens"), "{sentence}");
+}

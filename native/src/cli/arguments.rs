@@ -1,0 +1,31 @@
+//! Values of arguments: what they may be, and how help texts list them.
+
+use drope_core::positions::Method;
+
+/// A number of at least 0.
+pub fn at_least_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| format!("{text} is not a number of at least 0"))
+}
+
+/// A number above 0.
+pub fn above_zero(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| format!("{text} is not a number above 0"))
+}
+
+/// A whole number of at least 1.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text} is not a whole number of at least 1"))
+}
+
+/// A number from 0 to 1.
+pub fn depth(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    number.ok_or_else(|| "a depth is a number from 0 to 1".to_owned())
+}
+
+/// Names of all methods, for help texts.
+pub fn method_names() -> String {
+    Method::ALL.map(Method::name).join(", ")
+}

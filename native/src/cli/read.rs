@@ -1,0 +1,107 @@
+//! Arguments of the commands that read a model: `logits`, `generate`, `inspect`, `bench`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::reading::ReadingArgs;
+use super::{at_least_one, at_least_zero};
+use crate::device::DeviceChoice;
+use crate::{bench, generate, inspect, logits};
+
+#[derive(Args)]
+pub struct LogitsArgs {
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// Token ids, separated by commas.
+    #[arg(long, value_delimiter = ',', required = true)]
+    ids: Vec<u32>,
+    /// Safetensors file for the tensor `logits`, [seq, vocab] in f32.
+    #[arg(long)]
+    out: PathBuf,
+}
+
+impl LogitsArgs {
+    pub fn execute(self) -> Result<()> {
+        let config = self.reading.config()?;
+        let positions = self.reading.positions(&config)?;
+        logits::write(&self.reading.model, &config, &positions, &self.ids, &self.out, self.reading.device)
+    }
+}
+
+#[derive(Args)]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// Text to continue.
+    #[arg(long)]
+    prompt: String,
+    /// Most tokens to generate.
+    #[arg(long, default_value_t = 64)]
+    max_new_tokens: usize,
+    /// 0 takes the most likely token, above 0 samples.
+    #[arg(long, default_value_t = 0.0, value_parser = at_least_zero)]
+    temperature: f64,
+    /// Seed of the sampling.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Tokens of prompt and answer that there is room for; default: the training context times --factor.
+    #[arg(long)]
+    context: Option<usize>,
+}
+
+impl GenerateArgs {
+    pub fn execute(self) -> Result<()> {
+        let config = self.reading.config()?;
+        let context = config.max_position_embeddings as f64 * self.reading.factor(&config);
+        generate::run(&generate::GenerateOptions {
+            folder: &self.reading.model,
+            config: &config,
+            method: self.reading.method(&config),
+            positions: &self.reading.positions(&config)?,
+            prompt: &self.prompt,
+            max_new_tokens: self.max_new_tokens,
+            temperature: self.temperature,
+            seed: self.seed,
+            context: self.context.unwrap_or(context as usize),
+            device: self.reading.device,
+        })
+    }
+}
+
+#[derive(Args)]
+pub struct InspectArgs {
+    #[command(flatten)]
+    reading: ReadingArgs,
+}
+
+impl InspectArgs {
+    pub fn execute(self) -> Result<()> {
+        let config = self.reading.config()?;
+        let (method, factor) = (self.reading.method(&config), self.reading.factor(&config));
+        inspect::print(&self.reading.model, &config, method, &self.reading.positions(&config)?, factor)
+    }
+}
+
+#[derive(Args)]
+pub struct BenchArgs {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// CPU threads that compute: in training they share the rows of a batch, in reading the kernels.
+    #[arg(long, default_value = "1", value_parser = at_least_one)]
+    threads: usize,
+    /// Runs of each; the median counts.
+    #[arg(long, default_value = "7", value_parser = at_least_one)]
+    repeats: usize,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "cpu")]
+    device: DeviceChoice,
+}
+
+impl BenchArgs {
+    pub fn execute(self) -> Result<()> {
+        bench::run(&self.model, self.threads, self.repeats, self.device)
+    }
+}

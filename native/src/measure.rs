@@ -1,0 +1,71 @@
+//! The loop that `core eval niah`, `core eval ppl` and `core probe` share: plan, look up what is known, measure what is
+//! missing, add it to the file, print it.
+
+use anyhow::Result;
+use drope_core::results::ResultCell;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::sweep::Sweep;
+use crate::threads::Workers;
+use crate::{files, interrupt, results_file};
+
+/// What is measured at once: a cell, or the cells of all heads.
+pub trait Measurement: Sync {
+    /// A result.
+    type Cell: ResultCell + Serialize + DeserializeOwned + Clone;
+    /// What one question or text gives.
+    type Outcome: Send;
+
+    /// For the progress bar.
+    fn title(&self) -> String;
+
+    /// Numbers of the questions or texts.
+    fn samples(&self) -> &[usize];
+
+    /// Its results among those that are known; empty where it is not yet measured.
+    fn find(&self, known: &[Self::Cell]) -> Vec<Self::Cell>;
+
+    /// Measures one question or text.
+    fn sample(&self, index: usize) -> Result<Self::Outcome>;
+
+    /// The results, of outcomes in the order of the samples.
+    fn cells(&self, outcomes: Vec<Self::Outcome>) -> Result<Vec<Self::Cell>>;
+
+    /// Prints a line of results.
+    fn print(&self, cells: &[Self::Cell]);
+}
+
+/// Makes the measurements that the file does not hold, and writes the file after each, so that a stopped command goes on where
+/// it was. Returns the results of all.
+pub fn measure<M: Measurement>(sweep: &Sweep, threads: usize, measurements: &[M]) -> Result<Vec<M::Cell>> {
+    interrupt::watch()?;
+    let json = sweep.json.as_deref();
+    if let Some(path) = json {
+        files::check_writable(path)?;
+    }
+    let known = results_file::read(json)?;
+    let stopped = match json {
+        Some(_) => "stopped; the same command goes on with the next cell",
+        None => "stopped; nothing is kept without --json",
+    };
+    let workers = Workers::new(threads)?;
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
+    let mut all = Vec::new();
+    for measurement in measurements {
+        let mut cells = measurement.find(&known);
+        if cells.is_empty() {
+            let bar = ProgressBar::new(measurement.samples().len() as u64).with_style(style.clone());
+            bar.set_message(measurement.title());
+            let outcomes =
+                workers.map(measurement.samples(), stopped, |&index| measurement.sample(index).inspect(|_| bar.inc(1)));
+            bar.finish_and_clear();
+            cells = measurement.cells(outcomes?)?;
+            results_file::append(json, &cells)?;
+        }
+        measurement.print(&cells);
+        all.extend(cells);
+    }
+    Ok(all)
+}

@@ -1,0 +1,202 @@
+//! Successful runs of the commands that read, fit and time a model, on models that take seconds.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Folder, RECIPE, fixtures, nano_rope, nano_rope_in, read_json, refused, run, succeeds, text};
+use drope_core::language::Values;
+use drope_core::niah::{Sample, Spec, Task, sample};
+use drope_core::tokenizer::Tokenizer;
+
+fn question(seed: u64) -> Sample {
+    let tokenizer = Tokenizer::from_json(&std::fs::read(nano_rope().join("tokenizer.json")).unwrap()).unwrap();
+    let spec = Spec::new(Task::MultiKey, Values::Numbers, 256, seed);
+    sample(&spec, &tokenizer).unwrap()
+}
+
+/// A model of two layers without positions, trained for two steps.
+fn tiny(folder: &Folder) -> PathBuf {
+    let short = RECIPE.replace("steps = 60", "steps = 2");
+    let recipe = folder.write("recipe.toml", &short);
+    let shape = short.lines().find(|line| line.starts_with("model")).unwrap();
+    let drop = folder.write("drop.toml", short.replace(shape, "drop = { positions = \"all\" }"));
+    let (base, dropped) = (folder.path("base"), folder.path("dropped"));
+    let end = ["--device", "cpu", "--threads", "1"];
+    succeeds(&[&["pretrain", "--recipe", text(&recipe), "--out", text(&base)], &end[..]].concat());
+    let arguments = ["recalibrate", "--from", text(&base), "--recipe", text(&drop), "--out", text(&dropped)];
+    succeeds(&[&arguments[..], &end].concat());
+    dropped
+}
+
+#[test]
+fn generate_answers_a_question() {
+    let question = question(1);
+    let model = nano_rope();
+    let prompt = question.prompt();
+    let generate =
+        |more: &[&str]| succeeds(&[&["generate", "--model", text(&model), "--prompt", &prompt], more].concat());
+    let answer = generate(&["--context", "300", "--max-new-tokens", "16"]);
+    assert!(question.score(&answer).exact, "{answer} where {:?} is right", question.references);
+    // The same again, also when it is sampled; and as many tokens as there may be.
+    assert_eq!(generate(&["--context", "300", "--max-new-tokens", "16"]), answer);
+    let sampled =
+        |seed| generate(&["--context", "300", "--max-new-tokens", "20", "--temperature", "9", "--seed", seed]);
+    assert_eq!(sampled("1"), sampled("1"));
+    assert_ne!(sampled("1"), sampled("2"));
+    assert!(generate(&["--context", "300", "--max-new-tokens", "2"]).len() < answer.len());
+    // 256 tokens are full: the default context has no room for an answer.
+    refused(&["generate", "--model", text(&model), "--prompt", &prompt], "choose a larger extension");
+}
+
+#[test]
+fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
+    let folder = Folder::new("fit");
+    let model = tiny(&folder);
+    let config = |model: &Path| read_json(&model.join("config.json"));
+    let before = config(&model);
+    let fit = |more: &[&str]| {
+        succeeds(&[&["fit-scale", "--model", text(&model), "--documents", "1", "--device", "cpu"], more].concat())
+    };
+    let said = fit(&[]);
+    let printed = said.lines().find_map(|line| line.strip_prefix("β = 1 + ")?.split_once('·')).unwrap().0;
+    let mut after = config(&model);
+    let fitted = after["temperature_coefficient"].as_f64().unwrap();
+    assert!(fitted != 0.0 && format!("{fitted:.4}") == printed, "{fitted} and {printed}");
+    after.as_object_mut().unwrap().remove("temperature_coefficient");
+    assert_eq!(after, before);
+    // The method reads with it: at 1 + c·ln 4.
+    let beta = |said: String| said.lines().find_map(|line| line.strip_prefix("logit scale β: ")?.parse::<f64>().ok());
+    let inspected = beta(succeeds(&["inspect", "--model", text(&model), "--factor", "4"])).unwrap();
+    assert!((inspected - (1.0 + fitted * 4f64.ln())).abs() < 1e-9, "{inspected}");
+
+    fit(&["--kind", "head"]);
+    let after = config(&model);
+    assert_eq!(after["head_scales"]["factor"], 8.0);
+    let scales = after["head_scales"]["scales"].as_array().unwrap();
+    assert!(scales.len() == 2 && scales.iter().all(|layer| layer.as_array().unwrap().len() == 2), "{after}");
+    assert!(scales[0][0].as_f64().unwrap() >= 1.0);
+}
+
+#[test]
+fn bench_prints_one_line_of_speeds() {
+    let folder = Folder::new("bench");
+    let model = tiny(&folder);
+    let said = succeeds(&["bench", "--model", text(&model), "--repeats", "1", "--threads", "2"]);
+    assert_eq!(said.lines().count(), 1);
+    let speeds: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(speeds["threads"], 2);
+    for speed in ["train", "prefill", "decode"] {
+        assert!(speeds[speed].as_f64().unwrap() > 0.0, "{said}");
+    }
+}
+
+#[test]
+fn perplexity_of_a_text_file_is_of_its_tokens() {
+    let folder = Folder::new("text");
+    let (model, json) = (nano_rope(), folder.path("results.json"));
+    let story = [1, 2, 3].map(|seed| question(seed).prompt()).join(" ");
+    let measure = |story: &str| {
+        let path = folder.write("story.txt", story);
+        let arguments = ["eval", "ppl", "--model", text(&model), "--method", "rope", "--extension", "1"];
+        succeeds(&[&arguments[..], &["--text", text(&path), "--texts", "2", "--json", text(&json)]].concat());
+        read_json(&json).as_array().unwrap().clone()
+    };
+    let cells = measure(&story);
+    let cell = &cells[0];
+    assert!(cell["source"].as_str().unwrap().starts_with("story.txt "), "{cell}");
+    // Two texts of 256 tokens: every token but the first of each is predicted, none is known to be an answer.
+    assert_eq!((&cell["tokens"], &cell["of_texts"]), (&(2 * 255).into(), &2.into()));
+    assert!(cell["answer_perplexity"].is_null());
+    assert!((1.0..100.0).contains(&cell["perplexity"].as_f64().unwrap()), "{cell}");
+    assert_eq!(measure(&story).len(), 1, "the same file is not measured again");
+    assert_eq!(measure(&story.replacen("The", "A", 1)).len(), 2, "another text of the same name is");
+    let short = folder.write("short.txt", "The end.");
+    let arguments = ["eval", "ppl", "--model", text(&model), "--method", "rope", "--text", text(&short)];
+    refused(&arguments, "fewer than the 2048 of the longest window");
+}
+
+#[test]
+fn heads_that_are_saved_are_read_by_dopes_methods() {
+    let folder = Folder::new("heads");
+    let (model, json) = (nano_rope_in(&folder), folder.path("results.json"));
+    let before = read_json(&model.join("config.json"));
+    let arguments = ["dope", "select", "--model", text(&model), "--heads", "2", "--stage", "pre_ntk", "--save"];
+    let said = succeeds(&[&arguments[..], &["--extension", "1", "--texts", "1"]].concat());
+    let mut after = read_json(&model.join("config.json"));
+    let saved = after["dope_heads"]["heads"].as_array().unwrap().clone();
+    let listed: Vec<&str> = said.lines().filter(|line| line.ends_with("chosen")).collect();
+    assert_eq!(saved.len(), 2);
+    for (head, line) in saved.iter().zip(listed) {
+        let place = format!("layer {:2} head {:2}", head["layer"].as_u64().unwrap(), head["head"].as_u64().unwrap());
+        assert!(line.starts_with(&place), "{line} is not {place}");
+    }
+    after["dope_heads"] = before["dope_heads"].clone();
+    assert_eq!(after, before, "nothing else has changed");
+    let arguments = ["eval", "niah", "--model", text(&model), "--method", "dope-all", "--extension", "1"];
+    succeeds(&[&arguments[..], &["--trials", "1", "--json", text(&json)]].concat());
+    assert_eq!(read_json(&json)[0]["heads"], "query r16 pre_ntk ascending 2 at 1x");
+}
+
+#[test]
+fn logits_that_are_not_finite_are_an_error() {
+    let folder = Folder::new("nan");
+    let (model, out) = (folder.model("model"), folder.path("out.safetensors"));
+    let config = std::fs::read_to_string(fixtures().join("rope/config.json")).unwrap();
+    folder.write("model/config.json", config.replacen('{', "{\"softmax_scale\": 1e308,", 1));
+    let ids = ["--ids", "1,2,3", "--out", text(&out)];
+    let refusal = run(&[&["logits", "--model", text(&model)], &ids[..]].concat());
+    let said = String::from_utf8_lossy(&refusal.stderr);
+    assert!(refusal.status.code() == Some(2) && said.lines().count() == 1 && !out.exists(), "{said}");
+    let nano = nano_rope_in(&folder);
+    let config = std::fs::read_to_string(nano.join("config.json")).unwrap();
+    folder.write("model/config.json", config.replacen('{', "{\"softmax_scale\": 1e308,", 1));
+    for command in [&["generate", "--prompt", "The"][..], &["eval", "niah", "--method", "rope", "--trials", "1"]] {
+        let refusal = run(&[command, &["--model", text(&nano)]].concat());
+        let said = String::from_utf8_lossy(&refusal.stderr);
+        assert!(refusal.status.code() == Some(2) && said.lines().count() == 1, "{command:?}: {said}");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_was_being_replaced_is_resumed() {
+    let folder = Folder::new("renames");
+    let recipe = folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 8"));
+    let train = |out: &Path, more: &[&str]| {
+        let arguments = ["pretrain", "--recipe", text(&recipe), "--out", text(out), "--device", "cpu"];
+        succeeds(&[&arguments[..], &["--threads", "1"], more].concat())
+    };
+    let [whole, parts] = ["whole", "parts"].map(|name| folder.path(name));
+    train(&whole, &[]);
+    train(&parts, &["--until", "5"]);
+    // Cut off between the renames: the old checkpoint is put aside, and the new one has not its name yet.
+    std::fs::rename(parts.join("checkpoint"), parts.join("checkpoint.old")).unwrap();
+    folder.write("parts/checkpoint.tmp/state.json", "{}");
+    train(&parts, &["--resume"]);
+    let weights = |folder: &Path| std::fs::read(folder.join("model.safetensors")).unwrap();
+    assert!(weights(&whole) == weights(&parts), "the model differs");
+    let left: Vec<_> = std::fs::read_dir(&parts).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with("checkpoint")), "{left:?}");
+}
+
+#[test]
+fn a_search_for_factors_goes_on_where_it_was_and_its_model_reads_with_them() {
+    let folder = Folder::new("search");
+    let model = fixtures().join("../../models/nano-rope");
+    let search = |out: &str, generations: &str| {
+        let out = folder.path(out);
+        let arguments = ["search", "longrope2", "--model", text(&model), "--out", text(&out), "--factor", "2"];
+        let output = run(&[&arguments[..], &["--generations", generations, "--texts", "1"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        out
+    };
+    search("parts", "1");
+    let (parts, whole) = (search("parts", "2"), search("whole", "2"));
+    for file in ["config.json", "search.json"] {
+        assert_eq!(std::fs::read(parts.join(file)).unwrap(), std::fs::read(whole.join(file)).unwrap(), "{file}");
+    }
+    let output = run(&["inspect", "--model", text(&whole)]);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("method: longrope at 2 times"));
+    let error = run(&["inspect", "--model", text(&model), "--method", "longrope"]);
+    assert!(String::from_utf8_lossy(&error.stderr).contains("core search longrope2"));
+}

@@ -1,0 +1,199 @@
+//! Results files: several commands at once, stopped commands, and what makes a cell another cell.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use common::{Folder, core, fixtures, nano_rope, nano_rope_in, read_json, refused, run, succeeds, text};
+use serde_json::Value;
+
+fn cells(json: &Path) -> Vec<Value> {
+    read_json(json).as_array().unwrap().clone()
+}
+
+#[test]
+fn commands_that_share_a_results_file_lose_nothing() {
+    let folder = Folder::new("shared");
+    let (model, json) = (nano_rope(), folder.path("results.json"));
+    let start = |seed: u64| -> Child {
+        let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope", "--extension", "1"];
+        let seed = seed.to_string();
+        let more = ["--trials", "1", "--seed", &seed, "--threads", "1", "--json", text(&json)];
+        core(&[&arguments[..], &more].concat()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let commands: Vec<Child> = (1..=24).map(start).collect();
+    for command in commands {
+        let output = command.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut seeds: Vec<u64> = cells(&json).iter().map(|cell| cell["seed"].as_u64().unwrap()).collect();
+    seeds.sort_unstable();
+    assert!(seeds.into_iter().eq(1..=24));
+    let left: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "results.json" || name == ".results.json.lock"), "{left:?}");
+}
+
+#[test]
+fn an_evaluation_that_is_stopped_goes_on_with_the_next_cell() {
+    let folder = Folder::new("stopped");
+    let model = nano_rope();
+    let arguments = |json: &str| {
+        let json = text(&folder.path(json)).to_owned();
+        let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope,yarn", "--extension", "1,2,4"];
+        [&arguments[..], &["--trials", "8", "--threads", "1", "--json", &json]]
+            .concat()
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let as_text = |arguments: &[String]| arguments.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
+    let run = |json: &str| succeeds(&arguments(json).iter().map(String::as_str).collect::<Vec<_>>());
+    let stopped = arguments("parts.json");
+    let mut command = core(&stopped.iter().map(String::as_str).collect::<Vec<_>>());
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let (parts, start) = (folder.path("parts.json"), Instant::now());
+    while !parts.exists() && start.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{} said {error}", as_text(&stopped));
+    assert!(error.contains("the same command goes on with the next cell"), "{error}");
+    let first = std::fs::read_to_string(&parts).unwrap();
+    assert!((1..6).contains(&cells(&parts).len()), "stopped before its end");
+
+    run("parts.json");
+    run("whole.json");
+    let [parts, whole] = ["parts.json", "whole.json"].map(|name| std::fs::read_to_string(folder.path(name)).unwrap());
+    assert_eq!(parts, whole, "the same cells as without the interruption");
+    assert!(parts.starts_with(first.strip_suffix("\n]\n").unwrap()), "what was measured before is kept");
+}
+
+#[test]
+fn a_whole_beside_its_own_shards_is_not_counted_twice() {
+    let folder = Folder::new("twice");
+    let model = nano_rope();
+    for (kind, samples) in [("niah", "--trials"), ("ppl", "--texts")] {
+        let evaluate = |shard: &str| {
+            let json = folder.path(&format!("{kind}-{}.json", shard.replace('/', "-")));
+            let arguments = ["eval", kind, "--model", text(&model), "--method", "rope", "--extension", "1"];
+            succeeds(&[&arguments[..], &[samples, "4", "--shard", shard, "--json", text(&json)]].concat());
+            json
+        };
+        let [whole, first, second] = ["1/1", "1/2", "2/2"].map(evaluate);
+        let merged = folder.path("merged.json");
+        refused(
+            &["merge", text(&whole), text(&first), text(&second), "--json", text(&merged)],
+            "merge needs each of them once",
+        );
+        assert!(!merged.exists(), "nothing was written");
+    }
+}
+
+#[test]
+fn another_temperature_or_tokenizer_is_another_cell() {
+    let folder = Folder::new("keys");
+    let (model, json) = (nano_rope_in(&folder), folder.path("results.json"));
+    let config = std::fs::read_to_string(model.join("config.json")).unwrap();
+    let scales = serde_json::json!({ "factor": 8.0, "scales": vec![vec![1.5; 4]; 4] });
+    folder.write("model/config.json", config.replacen('{', &format!("{{\"head_scales\": {scales},"), 1));
+    for (kind, more) in [
+        (&["eval", "niah"][..], &["--trials", "2"][..]),
+        (&["eval", "ppl"], &["--texts", "1"]),
+        (&["probe"], &["--trials", "1"]),
+    ] {
+        let measure = |beta: &[&str]| {
+            let common = ["--model", text(&model), "--method", "drope", "--extension", "2", "--json", text(&json)];
+            succeeds(&[kind, &common, more, beta].concat());
+            cells(&json).len()
+        };
+        let once = measure(&[]);
+        // Scales of its own for each head are not a temperature of 1, though the cell's number is the same.
+        assert_eq!(measure(&["--beta", "1"]), 2 * once, "{kind:?}");
+        assert_eq!(measure(&["--beta", "1"]), 2 * once, "{kind:?}: the same again");
+        assert_eq!(measure(&[]), 2 * once, "{kind:?}: the same again");
+        // Another layout of the same tokenizer is the same tokenizer.
+        let tokenizer = read_json(&model.join("tokenizer.json"));
+        folder.write("model/tokenizer.json", tokenizer.to_string());
+        assert_eq!(measure(&[]), 2 * once, "{kind:?}: the same tokenizer");
+        // Two words that change their ids: another text to the model.
+        let mut other = tokenizer.clone();
+        let ids = other["model"]["vocab"].as_object_mut().unwrap();
+        let [a, b] = [100, 101].map(|id| ids.iter().find(|(_, known)| **known == id).unwrap().0.clone());
+        (ids[&a], ids[&b]) = (101.into(), 100.into());
+        folder.write("model/tokenizer.json", other.to_string());
+        assert_eq!(measure(&[]), 3 * once, "{kind:?}: another tokenizer");
+        folder.write("model/tokenizer.json", tokenizer.to_string());
+        std::fs::remove_file(&json).unwrap();
+    }
+}
+
+#[test]
+fn shards_merge_into_what_one_run_gives() {
+    let folder = Folder::new("shards");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let output = run(&[
+            "eval",
+            "niah",
+            "--model",
+            text(&model),
+            "--method",
+            "rope",
+            "--task",
+            "multi-key,multi-query",
+            "--extension",
+            "1,2",
+            "--trials",
+            "7",
+            "--shard",
+            shard,
+            "--json",
+            text(&json),
+            "--device",
+            "cpu",
+        ]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let whole = evaluate("1/1");
+    let shards = ["3/3", "1/3", "2/3"].map(evaluate);
+    let merged = folder.path("merged.json");
+    let [third, first, second] = &shards;
+    let arguments = ["merge", text(third), text(first), text(second), "--json", text(&merged)];
+    assert!(run(&arguments).status.success());
+    assert_eq!(std::fs::read_to_string(&whole).unwrap(), std::fs::read_to_string(&merged).unwrap());
+    refused(
+        &["merge", text(third), text(first), "--json", text(&merged)],
+        "found the shards 1/3 of 3 questions, 3/3 of 2 questions",
+    );
+}
+
+#[test]
+fn perplexity_of_shards_merges_into_what_one_run_gives() {
+    let folder = Folder::new("ppl");
+    let model = fixtures().join("../../models/nano-rope");
+    let evaluate = |shard: &str, more: &[&str]| {
+        let json = folder.path(&format!("{}.json", shard.replace('/', "-")));
+        let arguments = ["eval", "ppl", "--model", text(&model), "--method", "rope,crop", "--extension", "1,2"];
+        let output = run(&[&arguments[..], &["--texts", "3", "--shard", shard, "--json", text(&json)], more].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        json
+    };
+    let read = |path: &Path| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let whole = evaluate("1/1", &[]);
+    let (second, first) = (evaluate("2/2", &[]), evaluate("1/2", &[]));
+    let merged = folder.path("merged.json");
+    assert!(run(&["merge", text(&second), text(&first), "--json", text(&merged)]).status.success());
+    assert!(read(&whole) == read(&merged), "shards add up to something else");
+    let cells = read(&whole);
+    let number = |cell: usize, field: &str| cells[cell][field].as_f64().unwrap();
+    // It was trained on this language, so it predicts it far better than chance among 488 words.
+    assert!((1.0..40.0).contains(&number(0, "perplexity")), "{cells}");
+    // Windows of twice the context, but for crop, which never reads beyond it.
+    assert_eq!((&cells[1]["context"], &cells[3]["context"]), (&512.into(), &256.into()));
+}

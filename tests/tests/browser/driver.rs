@@ -1,0 +1,167 @@
+//! ChromeDriver and one browser, and what the tests do with a page.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::artifacts;
+
+/// ChromeDriver and one browser; both end with the test, also when it fails.
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    pub client: Client,
+    /// Deleted behind the browser.
+    _profile: TempDir,
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // ChromeDriver ends the browser when it is asked to shut down; killed, it would leave it running.
+        if let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", self.port)) {
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+            let _ = stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
+            let _ = stream.read_to_end(&mut Vec::new());
+        }
+        // What did not end then ends now, helpers included.
+        let _ =
+            Command::new("kill").args(["-9", "--", &format!("-{}", self.driver.id())]).stderr(Stdio::null()).status();
+        let _ = self.driver.wait();
+    }
+}
+
+impl Browser {
+    pub async fn open(width: u32, dark: bool) -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("chromedriver does not start; install Debian's chromium-driver")?;
+        let profile = tempfile::tempdir()?;
+        let mut arguments = vec![
+            "--headless=new".to_owned(),
+            "--no-sandbox".to_owned(),
+            "--disable-dev-shm-usage".to_owned(),
+            "--disable-background-networking".to_owned(),
+            "--enable-unsafe-webgpu".to_owned(),
+            "--use-webgpu-adapter=swiftshader".to_owned(),
+            format!("--user-data-dir={}", profile.path().display()),
+            format!("--window-size={width},1400"),
+        ];
+        if dark {
+            arguments.push("--blink-settings=preferredColorScheme=0".to_owned());
+        }
+        let mut capabilities = Capabilities::new();
+        capabilities.insert("goog:chromeOptions".into(), json!({ "args": arguments }));
+        capabilities.insert("goog:loggingPrefs".into(), json!({ "browser": "ALL" }));
+        let address = format!("http://127.0.0.1:{port}");
+        for _ in 0..100 {
+            if let Ok(client) =
+                ClientBuilder::new(HttpConnector::new()).capabilities(capabilities.clone()).connect(&address).await
+            {
+                return Ok(Self { driver, port, client, _profile: profile });
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("ChromeDriver does not open a browser")
+    }
+
+    /// Number of ChromeDriver's process.
+    pub fn driver_id(&self) -> u32 {
+        self.driver.id()
+    }
+
+    /// Runs a script in every page from now on, before the page's own.
+    pub async fn before_each_page(&self, source: &str) -> Result<()> {
+        let body = json!({ "cmd": "Page.addScriptToEvaluateOnNewDocument", "params": { "source": source } });
+        self.client.issue_cmd(DriverCommand { path: "goog/cdp/execute", body }).await?;
+        Ok(())
+    }
+
+    pub async fn text(&self, id: &str) -> Result<String> {
+        Ok(self.client.find(Locator::Id(id)).await?.text().await?)
+    }
+
+    pub async fn click(&self, id: &str) -> Result<()> {
+        Ok(self.client.find(Locator::Id(id)).await?.click().await?)
+    }
+
+    /// Waits until the text of an element satisfies `is_done`.
+    pub async fn wait(&self, css: &str, seconds: u64, is_done: impl Fn(&str) -> bool) -> Result<String> {
+        let mut last = String::new();
+        for _ in 0..seconds * 10 {
+            if let Ok(element) = self.client.find(Locator::Css(css)).await {
+                last = element.text().await.unwrap_or_default();
+                if is_done(&last) {
+                    return Ok(last);
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("{css} still says {last:?} after {seconds} s")
+    }
+
+    /// Waits until an element is gone.
+    pub async fn wait_until_gone(&self, css: &str, seconds: u64) -> Result<()> {
+        for _ in 0..seconds * 10 {
+            if self.client.find(Locator::Css(css)).await.is_err() {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("{css} is still there after {seconds} s")
+    }
+
+    /// Everything on the console that is worse than a note.
+    pub async fn complaints(&self) -> Result<Vec<String>> {
+        let log = self.client.issue_cmd(DriverCommand { path: "se/log", body: json!({ "type": "browser" }) }).await?;
+        let lines = log.as_array().cloned().unwrap_or_default();
+        let bad = |line: &&Value| matches!(line["level"].as_str(), Some("SEVERE"));
+        Ok(lines.iter().filter(bad).map(|line| line["message"].to_string()).collect())
+    }
+
+    /// Presses Run; milliseconds until the left column shows its first token.
+    pub async fn milliseconds_to_answer(&self) -> Result<f64> {
+        let script = "const done = arguments[0], start = performance.now(), answer = document.getElementById('left-answer');\
+                      new MutationObserver((_, watch) => {\
+                        if (answer.textContent) { watch.disconnect(); done(performance.now() - start); }\
+                      }).observe(answer, { childList: true, subtree: true, characterData: true });\
+                      document.getElementById('run').click();";
+        let time = self.client.execute_async(script, vec![]).await?;
+        time.as_f64().with_context(|| format!("no time but {time}"))
+    }
+
+    /// A picture of the page from an element on.
+    pub async fn screenshot(&self, name: &str, from: &str) -> Result<()> {
+        let script = format!("document.querySelector('{from}').scrollIntoView()");
+        self.client.execute(&script, vec![]).await?;
+        Ok(std::fs::write(artifacts()?.join(name), self.client.screenshot().await?)?)
+    }
+}
+
+/// A command of ChromeDriver's own.
+#[derive(Debug)]
+struct DriverCommand {
+    path: &'static str,
+    body: Value,
+}
+
+impl WebDriverCompatibleCommand for DriverCommand {
+    fn endpoint(&self, base: &url::Url, session: Option<&str>) -> Result<url::Url, url::ParseError> {
+        base.join(&format!("session/{}/{}", session.unwrap_or_default(), self.path))
+    }
+
+    fn method_and_body(&self, _: &url::Url) -> (http::Method, Option<String>) {
+        (http::Method::POST, Some(self.body.to_string()))
+    }
+}

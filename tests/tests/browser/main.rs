@@ -1,0 +1,32 @@
+//! The built page in headless Chromium: what a visitor does, that the answers are the native ones, and what the page says
+//! when something fails.
+//!
+//! Needs the page built by Trunk (`dist/`) and ChromeDriver; `cargo xtask test` sees to both.
+
+mod driver;
+mod failures;
+mod native;
+mod processes;
+mod server;
+mod stop;
+mod visit;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the checkout is there")
+}
+
+/// Where pictures and timings are left for people and for `bench/compare.py`.
+fn artifacts() -> Result<PathBuf> {
+    let folder = root().join("artifacts");
+    std::fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+fn keep(name: &str, value: &Value) -> Result<()> {
+    Ok(std::fs::write(artifacts()?.join(name), value.to_string())?)
+}

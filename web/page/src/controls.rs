@@ -1,0 +1,107 @@
+//! What is asked, and the buttons.
+
+use drope_core::language::Values;
+use drope_core::niah::Task;
+use drope_core::positions::Method;
+use leptos::prelude::*;
+
+use super::runs::{ask, stop};
+use super::state::{EXTENSIONS, State};
+
+/// Form of the question.
+#[component]
+pub fn Controls(state: State) -> impl IntoView {
+    let is_running = move || state.running.get().is_some();
+    let submit = move |event: leptos::ev::SubmitEvent| {
+        event.prevent_default();
+        ask(state);
+    };
+    let task_name = |task| match task {
+        Task::Single => "one needle",
+        Task::MultiKey => "one of four keys",
+        Task::MultiQuery => "two of four keys",
+        Task::MultiValue => "four values of one key",
+        Task::Passkey => "a pass key",
+    };
+    // The models of the page were not taught the words of pass keys.
+    let tasks = Task::ALL.into_iter().filter(|&task| task != Task::Passkey);
+    let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).collect();
+    let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
+    view! {
+        <form class="controls" on:submit=submit aria-label="Question">
+            <Choice id="task" label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks
+                on_choose=move |name: String| if let Ok(task) = name.parse() { state.task.set(task) } />
+            <Choice id="values" label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
+                on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
+            <fieldset class="segments">
+                <legend>"Length, in training contexts"</legend>
+                {EXTENSIONS.map(|factor| view! {
+                    <label>
+                        <input type="radio" name="extension" value=factor
+                            prop:checked=move || state.extension.get() == factor
+                            on:change=move |_| state.extension.set(factor) />
+                        <span>{format!("{factor}×")}</span>
+                    </label>
+                }).collect_view()}
+            </fieldset>
+            <label class="field">
+                <span>{move || format!("Depth of the needle: {} %", state.depth.get())}</span>
+                <input id="depth" type="range" min="0" max="100" step="5" prop:value=move || state.depth.get()
+                    on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) } />
+            </label>
+            <label class="field seed">
+                <span>"Seed"</span>
+                <input id="seed" type="number" min="0" step="1" prop:value=move || state.seed.get()
+                    on:input=move |event| if let Ok(seed) = event_target_value(&event).parse() { state.seed.set(seed) } />
+            </label>
+            <div class="buttons">
+                <button id="run" type="submit" class="primary">"Run"</button>
+                <button id="next" type="button" title="The same question over another haystack"
+                    on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); ask(state); }>"Another"</button>
+                <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
+            </div>
+        </form>
+        <p class="examples">
+            "For example: "
+            {EXAMPLES.map(|(name, task, extension, methods)| view! {
+                <button type="button" on:click=move |_| {
+                    state.task.set(task);
+                    state.values.set(Values::Numbers);
+                    state.extension.set(extension);
+                    for (signal, method) in state.methods.into_iter().zip(methods) {
+                        signal.set(method);
+                    }
+                    ask(state);
+                }>{name}</button>
+            }).collect_view()}
+        </p>
+    }
+}
+
+/// Comparisons that show something whatever the seed: the second is close, and the third is not won by DroPE.
+const EXAMPLES: [(&str, Task, usize, [Method; 2]); 3] = [
+    ("RoPE as trained breaks", Task::MultiKey, 4, [Method::Drope, Method::Rope]),
+    ("YaRN keeps up", Task::MultiKey, 8, [Method::Drope, Method::Yarn]),
+    ("two keys at once", Task::MultiQuery, 8, [Method::Drope, Method::PDrope]),
+];
+
+/// A labelled list to choose from.
+#[component]
+pub fn Choice(
+    id: &'static str,
+    label: &'static str,
+    #[prop(into)] value: Signal<&'static str>,
+    options: Vec<(&'static str, &'static str)>,
+    on_choose: impl Fn(String) + 'static,
+) -> impl IntoView {
+    view! {
+        <label class="field">
+            <span>{label}</span>
+            <select id=id on:change=move |event| on_choose(event_target_value(&event))>
+                {options.into_iter().map(|(name, text)| view! {
+                    <option value=name selected=move || value.get() == name>{text}</option>
+                }).collect_view()}
+            </select>
+        </label>
+    }
+}

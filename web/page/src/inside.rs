@@ -1,0 +1,105 @@
+//! What attention does with the question: how much of it each head gives the needle, and how it spreads along the text.
+
+use drope_core::probe::HeadProbe;
+use leptos::prelude::*;
+
+use super::runs::{probe, stop};
+use super::state::{ProbedHeads, Running, State};
+
+/// Size of a chart, in its own units.
+const SIZE: [f64; 2] = [300.0, 120.0];
+
+/// Both models' heads, side by side.
+#[component]
+pub fn Inside(state: State) -> impl IntoView {
+    let is_running = move || state.running.get() == Some(Running::Probe);
+    let press = move |_| if is_running() { stop(state) } else { probe(state) };
+    view! {
+        <section class="inside" aria-label="Inside">
+            <h2>"Inside the models"</h2>
+            <p class="hint">
+                "A model that finds the needle has a head that looks at it while reading the question. In other heads attention \
+                 spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same."
+            </p>
+            <button id="probe" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
+            <div class="answers">
+                {state.probes.map(|probed| view! {
+                    <div>{move || probed.get().map(|probed| view! { <Heads probed /> })}</div>
+                }).collect_view()}
+            </div>
+        </section>
+    }
+}
+
+/// A model's heads as a table, and their entropy along the text.
+#[component]
+fn Heads(probed: ProbedHeads) -> impl IntoView {
+    let layers: Vec<Vec<HeadProbe>> =
+        probed.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
+    let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
+    let best = probed.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
+    let best = best.unwrap_or_default();
+    // The sign stays on the number's line.
+    let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
+    let caption = format!(
+        "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
+         {:.1} of at most {:.1} nats.",
+        probed.method.title(),
+        probed.extension,
+        best.layer,
+        best.head,
+        percent(best.needle_of_question),
+        best.entropy,
+        best.entropy_bound
+    );
+    view! {
+        <p>{caption}</p>
+        <div class="scroll">
+            <table class="heads">
+                <caption class="hint">"Attention on the needle, of the token of the question that looks at it most"</caption>
+                <thead><tr>
+                    <td></td>
+                    {(0..heads).map(|head| view! { <th scope="col">{format!("head {head}")}</th> }).collect_view()}
+                </tr></thead>
+                <tbody>
+                    {(0..).zip(layers).map(|(number, heads): (usize, Vec<HeadProbe>)| view! {
+                        <tr>
+                            <th scope="row">{format!("layer {number}")}</th>
+                            {heads.iter().map(|head| view! {
+                                <td style=format!("--share:{:.3}", head.needle_of_question)>{percent(head.needle_of_question)}</td>
+                            }).collect_view()}
+                        </tr>
+                    }).collect_view()}
+                </tbody>
+            </table>
+        </div>
+        <Entropy heads=probed.heads />
+    }
+}
+
+/// Mean entropy of each head along the text, below its bound.
+#[component]
+fn Entropy(heads: Vec<HeadProbe>) -> impl IntoView {
+    let top = heads.iter().flat_map(|head| &head.entropy_bounds).fold(1.0f64, |top, &bound| top.max(bound));
+    let line = move |nats: &[f64]| -> String {
+        let step = SIZE[0] / nats.len().saturating_sub(1).max(1) as f64;
+        let points = (0..).map(f64::from).zip(nats);
+        points.map(|(part, nats)| format!("{:.1},{:.1} ", part * step, SIZE[1] * (1.0 - nats / top))).collect()
+    };
+    // Heads with a sliding window have a lower bound of their own.
+    let widest = heads.iter().max_by(|a, b| a.entropy_bound.total_cmp(&b.entropy_bound));
+    let bound = widest.map(|head| line(&head.entropy_bounds)).unwrap_or_default();
+    let lines = heads.iter().map(|head| line(&head.entropies)).collect::<Vec<_>>();
+    view! {
+        <figure>
+            <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img"
+                aria-label=format!("Entropy of each head from the start to the end of the text; the bound ends at {top:.1} nats")>
+                <polyline class="bound" points=bound />
+                {lines.into_iter().map(|points| view! { <polyline points=points /> }).collect_view()}
+            </svg>
+            <figcaption class="hint">
+                {format!("Entropy of every head from the start of the text to its end; dashed, the bound ln i, {top:.1} nats at the end.")}
+            </figcaption>
+        </figure>
+    }
+}

@@ -1,0 +1,83 @@
+//! The page below its heading, which index.html has. Everything on it can be used before the weights are there.
+
+mod address;
+mod answers;
+mod controls;
+mod grid;
+mod haystack;
+mod inside;
+mod replies;
+mod results;
+mod runs;
+mod state;
+mod worker_link;
+
+use leptos::prelude::*;
+
+use self::state::{Engine, State};
+
+fn main() {
+    console_error_panic_hook::set_once();
+    mount_to_body(App);
+    if let Some(notice) = document().get_element_by_id("starting") {
+        notice.remove();
+    }
+}
+
+/// The whole page.
+#[component]
+fn App() -> impl IntoView {
+    let state = State::from_address();
+    worker_link::connect(state);
+    state.keep_address();
+    view! {
+        <main>
+            <controls::Controls state />
+            <Status state />
+            <answers::Answers state />
+            <haystack::Haystack state />
+            <inside::Inside state />
+            <grid::Grid state />
+        </main>
+        <footer>
+            <p>
+                "After "
+                <a href="https://arxiv.org/abs/2512.12167">"Gelberg et al. 2025, Extending the Context of Pretrained LLMs by Dropping Their Positional Embeddings"</a>
+                ". The models run in this tab; nothing you do here leaves it."
+            </p>
+        </footer>
+    }
+}
+
+/// What runs, what is loading, what went wrong.
+#[component]
+fn Status(state: State) -> impl IntoView {
+    let loading = move || {
+        state.loading.get().map(|loading| {
+            let percent = if loading.total > 0.0 { 100.0 * loading.received / loading.total } else { 0.0 };
+            view! {
+                <p class="loading">
+                    <label>
+                        {format!("Loading {} ({:.1} MB) ", loading.model, loading.received / 1e6)}
+                        <progress max="100" value=format!("{percent:.0}")></progress>
+                    </label>
+                </p>
+            }
+        })
+    };
+    let backend = move || match state.engine.get() {
+        Engine::Loading => "Loading the program that runs the models…".to_owned(),
+        Engine::Choosing => "Choosing where to compute: comparing WebGPU with the CPU…".to_owned(),
+        Engine::Chosen { backend, note } => format!("Computing on {backend}: {note}."),
+        Engine::Stopped => "Not computing.".to_owned(),
+    };
+    let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
+    view! {
+        <section class="status" aria-label="Status">
+            <p id="backend" role="status">{backend}</p>
+            <progress hidden=move || !is_loading() aria-label="Loading the program"></progress>
+            {loading}
+            <p id="error" role="alert" hidden=move || state.error.get().is_none()>{move || state.error.get()}</p>
+        </section>
+    }
+}

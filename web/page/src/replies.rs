@@ -1,0 +1,81 @@
+//! What the worker's messages change on the page.
+
+use drope_protocol::Reply;
+use leptos::prelude::*;
+
+use super::state::{Answer, Asked, Counted, Download, Engine, Finished, ProbedHeads, Running, State};
+use super::worker_link::confirm_end;
+
+/// Takes in a message of the worker; those of a run that was stopped change nothing.
+pub fn take(state: State, reply: Reply) {
+    let is_current = |run| run == state.run.get_untracked();
+    match reply {
+        Reply::Awake => state.engine.set(Engine::Choosing),
+        Reply::Ready { backend, note } => {
+            state.loading.set(None);
+            state.engine.set(Engine::Chosen { backend, note });
+        }
+        Reply::Loading { run, model, received, total } if run.is_none_or(is_current) => {
+            let is_done = total > 0.0 && received >= total;
+            state.loading.set((!is_done).then_some(Download { model, received, total }));
+        }
+        Reply::Asked { run, haystack, question, references, ordered, tokens, context } if is_current(run) => {
+            state.loading.set(None);
+            set_question(state, Asked { haystack, question, references, ordered, tokens, context });
+        }
+        Reply::Read { run, column, tokens } if is_current(run) => {
+            state.loading.set(None);
+            state.answers[column].update(|answer| answer.read = tokens);
+        }
+        Reply::Generated { run, column, text } if is_current(run) => {
+            state.answers[column].update(|answer| answer.text = text);
+        }
+        Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
+            state.answers[column].update(|answer| answer.finished = Some(Finished { exact, prefill, decode }));
+        }
+        Reply::Probed { run, column, method, extension, heads } if is_current(run) => {
+            state.probes[column].set(Some(ProbedHeads { method, extension, heads }));
+        }
+        Reply::Trial { run, correct, done } if is_current(run) => {
+            state.loading.set(None);
+            if let Some(Running::Cell(cell)) = state.running.get_untracked() {
+                state.counted.update(|counted| {
+                    counted.insert(cell, Counted { correct, done });
+                });
+            }
+        }
+        Reply::Finished { run } => {
+            confirm_end(run);
+            if is_current(run) {
+                state.running.set(None);
+                state.loading.set(None);
+            }
+        }
+        Reply::Failed { run, message } => {
+            run.inspect(|&run| confirm_end(run));
+            if run.is_none_or(is_current) {
+                fail(state, message);
+            }
+        }
+        // Of a run that was stopped.
+        _ => {}
+    }
+}
+
+/// Shows what went wrong; nothing runs any more.
+pub fn fail(state: State, message: String) {
+    state.error.set(Some(message));
+    state.running.set(None);
+    state.loading.set(None);
+}
+
+/// What was seen with another question does not stay beside this one.
+fn set_question(state: State, asked: Asked) {
+    if state.asked.get_untracked().as_ref() != Some(&asked) {
+        for column in 0..2 {
+            state.answers[column].set(Answer::default());
+            state.probes[column].set(None);
+        }
+        state.asked.set(Some(asked));
+    }
+}

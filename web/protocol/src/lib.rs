@@ -1,0 +1,34 @@
+//! Messages between the page and the worker, as JSON strings.
+
+mod reply;
+mod request;
+
+pub use reply::Reply;
+pub use request::{BackendChoice, Comparison, Question, Request};
+
+/// Names the build: appended to the addresses of files without a hash in their name, and to the cache's name,
+/// so that an old worker or old weights never meet a new page.
+pub const BUILD: &str = match option_env!("DROPE_BUILD") {
+    Some(build) => build,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
+#[cfg(test)]
+mod tests {
+    use drope_core::language::Values;
+    use drope_core::niah::Task;
+    use drope_core::positions::Method;
+
+    use super::{Question, Request};
+
+    #[test]
+    fn requests_survive_json_and_name_the_method() {
+        let question = Question { task: Task::MultiKey, values: Values::Words, extension: 8, seed: u64::MAX };
+        for method in Method::ALL {
+            let request = Request::Measure { run: 3, question, method, trials: 50 };
+            let text = serde_json::to_string(&request).unwrap();
+            assert!(text.contains(&format!("\"{}\"", method.name())), "{text}");
+            assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);
+        }
+    }
+}

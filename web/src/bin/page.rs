@@ -1,3 +1,0 @@
-fn main() {
-    drope_web::page::start();
-}

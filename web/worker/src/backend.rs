@@ -1,0 +1,83 @@
+//! Choosing between WebGPU and the CPU, by trying both on a real prompt.
+
+use burn::tensor::Device;
+use drope_core::language::Values;
+use drope_core::loaded_model::LoadedModel;
+use drope_core::model::token_ids;
+use drope_core::niah::{Spec, Task, sample};
+use drope_core::positions::Method;
+use drope_protocol::{BackendChoice, Reply};
+
+use super::models::{ModelCache, ModelFiles};
+use super::now;
+use super::run::Interruption;
+
+/// Largest difference of a logit that still counts as the same answer.
+const TOLERANCE: f32 = 1e-3;
+/// Tokens of the prompt that both backends read.
+const PROMPT: usize = 64;
+
+/// No models yet, on the chosen device, and the message that says which it is and why.
+pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), Interruption> {
+    let (device, backend, note) = match choice {
+        BackendChoice::Cpu => (Device::flex(), "CPU", "as you asked".to_owned()),
+        BackendChoice::Auto | BackendChoice::Webgpu => match try_webgpu(choice == BackendChoice::Auto).await {
+            Ok((device, note)) => (device, "WebGPU", note),
+            Err(note) => (Device::flex(), "CPU", note),
+        },
+    };
+    Ok((ModelCache::new(device), Reply::Ready { backend: backend.to_owned(), note }))
+}
+
+/// A WebGPU device that gives the CPU's answer, or why there is none.
+async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
+    let gpu = Device::wgpu_options().init_async().await;
+    let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
+    let files =
+        ModelFiles::load(Method::Rope.info().nano_model, None).await.map_err(|interruption| match interruption {
+            Interruption::Failed(message) => {
+                format!("WebGPU was not compared, because {}", message.trim_end_matches('.'))
+            }
+            Interruption::Stopped => "WebGPU was not compared".to_owned(),
+        })?;
+    let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
+    let (found, gpu_time) = read_prompt(&files, &gpu).await?;
+    // NaN must not pass as small.
+    let distance = |(a, b): (&f32, &f32)| if b.is_finite() { (a - b).abs() } else { f32::INFINITY };
+    let difference = expected.iter().zip(&found).map(distance).fold(0.0, f32::max);
+    if expected.len() != found.len() || difference > TOLERANCE {
+        return Err(format!("WebGPU is here but gives other answers (logits differ by {difference:.1e})"));
+    }
+    let times = format!("{PROMPT} tokens in {gpu_time:.0} ms on WebGPU and {cpu_time:.0} ms on the CPU");
+    if must_be_fast && gpu_time > cpu_time {
+        return Err(format!("WebGPU gives the same answers, but for models this small it is slower here: {times}"));
+    }
+    Ok((gpu, format!("it gives the CPU's answers: {times}")))
+}
+
+/// Logits of a short prompt and the milliseconds of the faster of two readings; one before them compiles kernels.
+async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f64), String> {
+    let model = files.on(device)?;
+    let ids = prompt(&model).map_err(|error| error.to_string())?;
+    let mut logits = read(&model, &ids, device).await?;
+    let mut time = f64::INFINITY;
+    for _ in 0..2 {
+        let start = now();
+        logits = read(&model, &ids, device).await?;
+        time = time.min(now() - start);
+    }
+    Ok((logits, time))
+}
+
+fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
+    let spec = Spec { depth: Some(0.0), ..Spec::new(Task::Single, Values::Numbers, PROMPT + 8, 1) };
+    let text = sample(&spec, &model.tokenizer)?.prompt();
+    let ids = model.tokenizer.prompt(&text)?;
+    Ok(ids.into_iter().take(PROMPT).collect())
+}
+
+async fn read(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
+    let positions = Method::Rope.positions(&model.config, 1.0).map_err(|error| error.to_string())?;
+    let logits = model.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
+    Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())
+}

@@ -1,0 +1,104 @@
+//! The playground's worker, in which the models run. It carries out requests one after another and lets messages arrive after
+//! every chunk of a prompt, so that Stop takes effect.
+
+mod backend;
+mod content;
+mod download;
+mod models;
+mod questions;
+mod run;
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use drope_protocol::{Reply, Request};
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
+
+use self::models::ModelCache;
+use self::run::{Interruption, Run};
+
+/// Requests that wait, and the run that may go on.
+#[derive(Default)]
+struct Queue {
+    waiting: RefCell<VecDeque<Request>>,
+    is_busy: Cell<bool>,
+    current: Rc<Cell<Option<u32>>>,
+}
+
+fn main() {
+    console_error_panic_hook::set_once();
+    let queue = Rc::new(Queue::default());
+    let models = Rc::new(RefCell::new(None::<ModelCache>));
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
+        let Some(request) = request else { return };
+        queue.current.set(request.run());
+        queue.waiting.borrow_mut().push_back(request);
+        if !queue.is_busy.replace(true) {
+            wasm_bindgen_futures::spawn_local(carry_out_all(queue.clone(), models.clone()));
+        }
+    });
+    scope().set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    // The handler lives as long as the worker.
+    on_message.forget();
+    reply(&Reply::Awake);
+}
+
+/// Carries out requests until there are none.
+async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>) {
+    loop {
+        let Some(request) = queue.waiting.borrow_mut().pop_front() else { break };
+        let run = request.run();
+        // Requests come one at a time, so the models are never borrowed twice.
+        let mut held = models.take();
+        let outcome = carry_out(&queue, &mut held, request).await;
+        models.replace(held);
+        match (outcome, run) {
+            (Err(Interruption::Failed(message)), _) => reply(&Reply::Failed { run, message }),
+            (Ok(()) | Err(Interruption::Stopped), Some(run)) => reply(&Reply::Finished { run }),
+            (Ok(()) | Err(Interruption::Stopped), None) => {}
+        }
+    }
+    queue.is_busy.set(false);
+}
+
+async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Request) -> Result<(), Interruption> {
+    if let Request::Start { backend, base } = request {
+        download::set_base(base);
+        let (chosen, ready) = backend::choose(backend).await?;
+        *models = Some(chosen);
+        reply(&ready);
+        return Ok(());
+    }
+    let Some(number) = request.run() else { return Ok(()) };
+    let models = models.as_mut().ok_or_else(|| "The models are not ready yet; reload the page.".to_owned())?;
+    let run = Run::new(number, queue.current.clone());
+    match request {
+        Request::Answer(comparison) => questions::answer(models, comparison, &run).await,
+        Request::Probe(comparison) => questions::probe(models, comparison, &run).await,
+        Request::Measure { question, method, trials, .. } => {
+            questions::measure(models, question, method, trials, &run).await
+        }
+        Request::Start { .. } | Request::Stop => Ok(()),
+    }
+}
+
+/// Sends a message to the page.
+fn reply(message: &Reply) {
+    if let Ok(text) = serde_json::to_string(message) {
+        // Fails only when the page is gone.
+        let _ = scope().post_message(&text.into());
+    }
+}
+
+fn scope() -> DedicatedWorkerGlobalScope {
+    js_sys::global().unchecked_into()
+}
+
+/// Milliseconds, for durations.
+fn now() -> f64 {
+    scope().performance().map_or(0.0, |clock| clock.now())
+}

@@ -1,0 +1,35 @@
+//! The comparisons with transformers, in a browser: on its CPU and on WebGPU.
+#![cfg(target_arch = "wasm32")]
+
+#[path = "../../../core/tests/parity/mod.rs"]
+mod parity;
+
+use burn::tensor::Device;
+use parity::{CASES, case};
+use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+#[wasm_bindgen_test]
+async fn the_cpu_matches_transformers() {
+    for case in CASES.iter() {
+        let difference = case.difference(&Device::flex()).await;
+        assert!(difference < 1e-4, "{}: {difference}", case.name);
+    }
+}
+
+#[wasm_bindgen_test]
+async fn webgpu_matches_transformers() {
+    // One device for all: a second one cannot be opened.
+    let device = Device::wgpu_options().init_async().await.expect("this test needs WebGPU");
+    for case in CASES.iter() {
+        let difference = case.difference(&device).await;
+        assert!(difference < 1e-3, "{}: {difference}", case.name);
+    }
+    for name in ["yarn", "drope"] {
+        let case = case(name);
+        let difference = case.cache_difference(&device, 36).await;
+        assert!(difference < 1e-3, "{name} through the cache: {difference}");
+        assert_eq!(case.greedy(&device, 4).await, case.greedy(&Device::flex(), 4).await, "{name}");
+    }
+}

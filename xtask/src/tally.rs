@@ -1,0 +1,75 @@
+//! Counting checks that passed, failed and were left out.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::shell::tee;
+
+/// What ran so far.
+#[derive(Default)]
+pub struct Tally {
+    passed: usize,
+    failed: usize,
+    /// Checks that this machine cannot run.
+    pub skipped: usize,
+}
+
+impl Tally {
+    /// A step that passes or fails as a whole.
+    pub fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        println!("== {name}");
+        let is_ok = tee(command)?.0;
+        self.passed += usize::from(is_ok);
+        self.failed += usize::from(!is_ok);
+        Ok(())
+    }
+
+    /// A step that prints cargo's closing lines, `test result: ok. 3 passed; 0 failed; …`.
+    pub fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
+        println!("== {name}");
+        let (is_ok, output) = tee(command)?;
+        let (passed, failed) = counts(&output);
+        let not_run = output.lines().filter(|line| line.contains("NOT RUN:")).count();
+        self.passed += passed.saturating_sub(not_run);
+        self.skipped += not_run;
+        // A step that breaks before it counts has failed, and so has one that ran nothing.
+        self.failed += if (!is_ok || passed == 0) && failed == 0 { 1 } else { failed };
+        Ok(())
+    }
+
+    /// Prints the counts.
+    ///
+    /// # Errors
+    /// If a check failed.
+    pub fn close(self) -> Result<()> {
+        println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
+        if self.failed > 0 {
+            bail!("{} checks failed", self.failed);
+        }
+        Ok(())
+    }
+}
+
+/// Passed and failed tests, summed over all closing lines.
+fn counts(output: &str) -> (usize, usize) {
+    let number_before = |line: &str, word: &str| {
+        let words: Vec<&str> = line.split([' ', ';']).filter(|part| !part.is_empty()).collect();
+        words.windows(2).find(|pair| pair[1] == word).and_then(|pair| pair[0].parse::<usize>().ok()).unwrap_or(0)
+    };
+    let lines = output.lines().filter(|line| line.contains("test result:"));
+    lines.fold((0, 0), |(passed, failed), line| {
+        (passed + number_before(line, "passed"), failed + number_before(line, "failed"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn closing_lines_are_summed() {
+        let output = "test result: ok. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+                      noise 9 passed\n\
+                      test result: FAILED. 2 passed; 4 failed; 0 ignored\n";
+        assert_eq!(super::counts(output), (5, 5));
+    }
+}
