@@ -5,6 +5,7 @@ use drope_core::config::Config;
 use drope_core::model::{Model, token_ids};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::prefix_spread;
+use drope_core::results::rounded;
 use serde::{Deserialize, Serialize};
 
 use super::chart::{self, Axes, Series};
@@ -39,6 +40,18 @@ struct GradientRows {
     layers: Vec<LayerRow>,
 }
 
+impl GradientRows {
+    /// In steps that a file keeps, so that a report rendered from it is the same.
+    fn rounded(mut self) -> Self {
+        for norms in self.layers.iter_mut().flat_map(|layer| [&mut layer.rope, &mut layer.nope]) {
+            for number in [&mut norms.diagonal, &mut norms.token_before, &mut norms.prefix_spread] {
+                *number = rounded(*number);
+            }
+        }
+        self
+    }
+}
+
 /// In how many layers RoPE's gradient is the higher one, and by what factors.
 #[derive(Serialize)]
 struct GradientVerdict {
@@ -50,7 +63,8 @@ struct GradientVerdict {
 }
 
 pub fn compare_gradients(context: &ReportContext) -> Result<Section> {
-    let rows = if context.args.render { context.saved_rows("gradients")? } else { measure(context)? };
+    let rows: GradientRows = if context.args.render { context.saved_rows("gradients")? } else { measure(context)? };
+    let rows = rows.rounded();
     let verdict = judge(&rows.layers);
     let line = |(layer, LayerRow { rope, nope }): (usize, &LayerRow)| {
         let pairs = [

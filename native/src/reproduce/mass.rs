@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
+use drope_core::results::rounded;
 use serde::Serialize;
 
 use super::chart::{self, Axes, Series};
@@ -26,10 +27,21 @@ struct AttentionRow {
     layer: usize,
     head: usize,
     /// One a length.
-    followed: Vec<HeadCell>,
+    followed: Vec<FollowedHead>,
     /// Mean entropy of all heads along the longest texts, nats, and its bound.
     entropies: Vec<f64>,
     bounds: Vec<f64>,
+}
+
+/// What the head does at one length.
+#[derive(Serialize)]
+struct FollowedHead {
+    extension: usize,
+    /// Share of attention on the needle, of the token of the question that attends to it most.
+    attention: f64,
+    /// Of the last query, nats, and its bound.
+    entropy: f64,
+    bound: f64,
 }
 
 /// What the head still gives the needle in the longest texts, as a share of what it gave at 1x.
@@ -51,9 +63,7 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
     let shares: Vec<String> = kept.iter().map(|kept| format!("{} {}", kept.system, percent(kept.share))).collect();
     let longest = longest();
     let line = |row: &AttentionRow| -> Vec<String> {
-        let cell = |HeadCell { probe, .. }: &HeadCell| {
-            format!("{:.3}; {:.2} of {:.2}", probe.needle_of_question, probe.entropy, probe.entropy_bound)
-        };
+        let cell = |head: &FollowedHead| format!("{:.3}; {:.2} of {:.2}", head.attention, head.entropy, head.bound);
         let named = format!("{} (layer {}, head {})", row.system, row.layer, row.head);
         std::iter::once(named).chain(row.followed.iter().map(cell)).collect()
     };
@@ -77,6 +87,18 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
     Section::new(&rows, &kept, text)
 }
 
+impl FollowedHead {
+    /// In steps that a file keeps, so that a report rendered from it is the same.
+    fn new(HeadCell { extension, probe, .. }: &HeadCell) -> Self {
+        Self {
+            extension: *extension,
+            attention: rounded(probe.needle_of_question),
+            entropy: rounded(probe.entropy),
+            bound: rounded(probe.entropy_bound),
+        }
+    }
+}
+
 fn longest() -> usize {
     EXTENSIONS.into_iter().max().unwrap_or(1)
 }
@@ -89,13 +111,13 @@ fn follow(system: &'static str, cells: &[HeadCell]) -> Result<AttentionRow> {
     let longest: Vec<&HeadProbe> = at(longest()).map(|cell| &cell.probe).collect();
     let mean = |nats: fn(&HeadProbe) -> &[f64]| -> Vec<f64> {
         let sum = |part: usize| longest.iter().map(|probe| nats(probe)[part]).sum::<f64>();
-        (0..PARTS).map(|part| sum(part) / longest.len().max(1) as f64).collect()
+        (0..PARTS).map(|part| rounded(sum(part) / longest.len().max(1) as f64)).collect()
     };
     Ok(AttentionRow {
         system,
         layer,
         head,
-        followed: EXTENSIONS.into_iter().filter_map(|s| at(s).find(same)).cloned().collect(),
+        followed: EXTENSIONS.into_iter().filter_map(|s| at(s).find(same)).map(FollowedHead::new).collect(),
         entropies: mean(|probe| &probe.entropies),
         bounds: mean(|probe| &probe.entropy_bounds),
     })
@@ -103,7 +125,7 @@ fn follow(system: &'static str, cells: &[HeadCell]) -> Result<AttentionRow> {
 
 fn kept(row: &AttentionRow) -> Option<KeptAttention> {
     let [first, .., last] = &row.followed[..] else { return None };
-    Some(KeptAttention { system: row.system, share: last.probe.needle_of_question / first.probe.needle_of_question })
+    Some(KeptAttention { system: row.system, share: last.attention / first.attention })
 }
 
 fn entropy_chart(rows: &[AttentionRow]) -> Result<String> {

@@ -26,7 +26,8 @@ struct NormRow {
     rate: String,
     norm: String,
     held_out_loss: f64,
-    last_answer_loss: f64,
+    /// `None` of a run that is too short for a line of its curve.
+    last_answer_loss: Option<f64>,
     /// Million tokens and training loss.
     #[serde(default)]
     curve: Vec<(f64, f64)>,
@@ -93,7 +94,7 @@ fn measure(context: &ReportContext) -> Result<Vec<NormRow>> {
                 rate: rate.to_owned(),
                 norm: norm.to_owned(),
                 held_out_loss: losses.first().context("no perplexity at 1x")?.loss,
-                last_answer_loss: curve.last().map_or(f64::NAN, |step| step.answer_loss),
+                last_answer_loss: curve.last().map(|step| step.answer_loss),
                 curve: curve.iter().map(|step| (step.tokens / 1e6, step.loss)).collect(),
             });
         }
@@ -136,7 +137,7 @@ mod tests {
             rate: rate.to_owned(),
             norm: norm.to_owned(),
             held_out_loss,
-            last_answer_loss: 0.0,
+            last_answer_loss: None,
             curve: Vec::new(),
         };
         let rows = |low: [f64; 2], high: [f64; 2]| {
