@@ -69,6 +69,17 @@ impl Case {
         bytes.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap()) as u32).collect()
     }
 
+    /// How often each key counts, and the logits then; of `rope-multiplicity` alone.
+    pub fn multiplicity(&self) -> (Vec<f32>, Vec<f32>) {
+        (self.floats("multiplicity"), self.floats("multiplicity_logits"))
+    }
+
+    fn floats(&self, name: &str) -> Vec<f32> {
+        let file = SafeTensors::deserialize(self.expected).unwrap();
+        let bytes = file.tensor(name).unwrap().data();
+        bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    }
+
     /// DoPE's scores, a row a criterion.
     pub fn scores(&self) -> Vec<f64> {
         let file = SafeTensors::deserialize(self.expected).unwrap();
@@ -77,9 +88,7 @@ impl Case {
     }
 
     fn expected(&self) -> Vec<f32> {
-        let file = SafeTensors::deserialize(self.expected).unwrap();
-        let bytes = file.tensor("logits").unwrap().data();
-        bytes.chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap())).collect()
+        self.floats("logits")
     }
 
     /// Largest difference from transformers' logits.

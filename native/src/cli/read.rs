@@ -55,7 +55,7 @@ impl GenerateArgs {
     pub fn execute(self) -> Result<()> {
         let config = self.reading.config()?;
         let context = config.max_position_embeddings as f64 * self.reading.factor(&config);
-        generate::run(&generate::GenerateOptions {
+        generate::print_answer(&generate::GenerateOptions {
             folder: &self.reading.model,
             config: &config,
             method: self.reading.method(&config),
@@ -102,6 +102,6 @@ pub struct BenchArgs {
 
 impl BenchArgs {
     pub fn execute(self) -> Result<()> {
-        bench::run(&self.model, self.threads, self.repeats, self.device)
+        bench::print_speeds(&self.model, self.threads, self.repeats, self.device)
     }
 }

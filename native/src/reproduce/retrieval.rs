@@ -135,13 +135,11 @@ fn every_system(context: &ReportContext, task: Task) -> Result<Vec<(System, Vec<
     let mut rows = Vec::new();
     for system in SYSTEMS {
         let (name, model, method) = system;
-        // Dynamic NTK reads token by token.
-        let is_slow = method == Method::DynamicNtk;
         // The ablation has one task.
-        if (context.is_quick() && is_slow) || (name == PAPERS && task != Task::MultiKey) {
+        if name == PAPERS && task != Task::MultiKey {
             continue;
         }
-        let trials = context.trials(if task == Task::MultiKey && !is_slow { 500 } else { 100 }, 40);
+        let trials = context.trials(if task == Task::MultiKey { 500 } else { 100 }, 40);
         // Its folder is not kept: what is measured stands in the ablation's file.
         let file = if name == PAPERS { "ablation.json" } else { "niah.json" };
         if name == PAPERS && !context.is_quick() {
