@@ -111,17 +111,6 @@ impl Browser {
         bail!("{css} still says {last:?} after {seconds} s")
     }
 
-    /// Waits until an element is gone.
-    pub async fn wait_until_gone(&self, css: &str, seconds: u64) -> Result<()> {
-        for _ in 0..seconds * 10 {
-            if self.client.find(Locator::Css(css)).await.is_err() {
-                return Ok(());
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        bail!("{css} is still there after {seconds} s")
-    }
-
     /// Everything on the console that is worse than a note.
     pub async fn complaints(&self) -> Result<Vec<String>> {
         let log = self.client.issue_cmd(DriverCommand { path: "se/log", body: json!({ "type": "browser" }) }).await?;
