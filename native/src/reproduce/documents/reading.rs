@@ -141,7 +141,7 @@ pub fn without_training(rows: &[ScoreRow]) -> Option<String> {
     };
     let sentences: Vec<String> = COMPARED.into_iter().filter_map(at).collect();
     (!sentences.is_empty())
-        .then(|| format!("**Without training** the highest score on one of four keys has {}.", sentences.join("; ")))
+        .then(|| format!("**Without training**, and with the same frequencies at every length of text, the highest score on one of four keys has {}.", sentences.join("; ")))
 }
 
 /// Models that never had rotary positions, or not in every layer.
