@@ -32,8 +32,7 @@ pub fn all() -> Result<()> {
     if tools.has_wasm_clippy() {
         tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {
-        println!("NOT RUN: clippy on the worker; the wasm toolchain here has none");
-        tally.skipped += 1;
+        tally.not_run("clippy on the worker; the wasm toolchain here has none");
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
-#[cfg(target_arch = "wasm32")]
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Cache, Model, token_ids};
 use drope_core::positions::{Method, Positions};
@@ -109,7 +108,6 @@ impl Case {
     }
 
     /// Greedy answer to the fixture's ids.
-    #[cfg(target_arch = "wasm32")]
     pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
         let options = Options {
             max_new_tokens: tokens,
