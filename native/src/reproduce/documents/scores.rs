@@ -12,27 +12,6 @@ use super::super::retrieval::PLAIN_MODEL;
 use super::super::score::ScoreRow;
 use crate::{model_folder, results_file};
 
-/// Rows stand in the order in which they are compared, whatever the order in which they were measured.
-const ORDER: [Method; 17] = [
-    Method::Rope,
-    Method::Crop,
-    Method::Pi,
-    Method::Ntk,
-    Method::DynamicNtk,
-    Method::Llama3,
-    Method::Yarn,
-    Method::YarnAsPrinted,
-    Method::LongRope,
-    Method::DopeParts,
-    Method::DopeAll,
-    Method::DopeGaussian,
-    Method::Alibi,
-    Method::Nope,
-    Method::RnopeSwa,
-    Method::Drope,
-    Method::PDrope,
-];
-
 /// Cells of all standard questions, those of DroPE as in the paper included, whose model is not shipped.
 pub fn read(context: &ReportContext) -> Result<Vec<Cell>> {
     let mut cells: Vec<Cell> = results_file::read(Some(&context.data("niah.json")))?;
@@ -66,7 +45,8 @@ pub fn tables(cells: &[Cell]) -> String {
 fn task_table(task: &str, values: &str, group: &[&Cell]) -> String {
     let trials: BTreeSet<usize> = group.iter().map(|cell| cell.trials).collect();
     let trials = trials.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
-    let place = |method: Method| ORDER.iter().position(|&known| known == method).unwrap_or(ORDER.len());
+    // In the order of the list of methods, whatever the order in which they were measured.
+    let place = |method: Method| Method::ALL.iter().position(|&known| known == method).unwrap_or(Method::ALL.len());
     let mut readings: Vec<(usize, &str, Method)> =
         group.iter().map(|cell| (place(cell.method), &*cell.model, cell.method)).collect();
     readings.sort_unstable_by_key(|&(place, model, _)| (place, model));
