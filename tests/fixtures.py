@@ -66,7 +66,7 @@ def change_attention(layer, mask=None, rotates=True):
             kwargs["position_embeddings"] = (torch.ones_like(cos), torch.zeros_like(sin))
         return args, kwargs
 
-    layer.self_attn.register_forward_pre_hook(before, with_kwargs=True)
+    return layer.self_attn.register_forward_pre_hook(before, with_kwargs=True)
 
 
 def ntk_frequencies(theta, d):
@@ -133,8 +133,26 @@ def entropies(model, ids):
     return torch.stack(rows)
 
 
+def with_multiplicity(model, ids, multiplicity):
+    """Logits where key j counts m_j times: ln m_j on its logits, and (m - 1) * n positions skipped after a stretch of n keys."""
+    positions, skipped = [], 0
+    for j, m in enumerate(multiplicity.tolist()):
+        if j > 0 and m != multiplicity[j - 1]:
+            skipped += round(stretch * (multiplicity[j - 1].item() - 1))
+        stretch = stretch + 1 if j > 0 and m == multiplicity[j - 1] else 1
+        positions.append(j + skipped)
+    future = torch.ones(len(positions), len(positions)).triu(1).bool()
+    mask = multiplicity.log().expand(len(positions), -1).masked_fill(future, -torch.inf)
+    hooks = [change_attention(layer, mask[None, None]) for layer in model.model.layers]
+    with torch.no_grad():
+        logits = model(ids, position_ids=torch.tensor([positions])).logits[0]
+    for hook in hooks:
+        hook.remove()
+    return logits.contiguous()
+
+
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
-         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ):
+         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ, multiplicity=None):
     if len(sys.argv) > 1 and case not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, case)))
@@ -185,6 +203,9 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         extra = {"dope_heads": {"criterion": criterion, "extension": 4, "seed": 42, "heads": named}}
     with torch.no_grad():
         logits = model(ids).logits[0]
+    if multiplicity is not None:
+        more["multiplicity"] = torch.tensor(multiplicity)
+        more["multiplicity_logits"] = with_multiplicity(model, ids, more["multiplicity"])
     # What Rust reads: the unscaled model; the method is the reader's.
     written = {
         "model_type": "llama_drope" if extra and "attention_type" in extra else "llama", "vocab_size": 48, "hidden_size": hidden_size,
@@ -204,6 +225,8 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
 if __name__ == "__main__":
     scaled = {"factor": FACTOR, "original_max_position_embeddings": CONTEXT}
     make("rope", "rope")
+    stretches = [(3, 1.0), (8, 4.0), (5, 1.0), (6, 2.0), (4, 8.0), (14, 1.0)]
+    make("rope-multiplicity", "rope", multiplicity=[m for n, m in stretches for _ in range(n)])
     make("rope-mha-tied", "rope", kv_heads=4, tied=True)
     make("pi", "pi", {"rope_type": "linear", "factor": FACTOR})
     make("yarn", "yarn", {"rope_type": "yarn", **scaled})

@@ -39,7 +39,7 @@ pub async fn scores(
     let mut queries = vec![vec![blank.clone(); config.num_attention_heads]; config.num_hidden_layers];
     let mut keys = vec![vec![blank; config.num_key_value_heads]; config.num_hidden_layers];
     for text in texts {
-        read(model, config, factor, text, &inv_freq, &mut queries, &mut keys).await?;
+        accumulate(model, config, factor, text, &inv_freq, &mut queries, &mut keys).await?;
     }
     let mut heads = Vec::new();
     for layer in 0..config.num_hidden_layers {
@@ -58,7 +58,7 @@ pub async fn scores(
     Ok(heads)
 }
 
-async fn read(
+async fn accumulate(
     model: &Model,
     config: &Config,
     factor: f64,

@@ -70,7 +70,7 @@ pub async fn generate(
     let mut answer = Vec::new();
     let mut logits = Vec::new();
     for chunk in prompt.chunks(CHUNK) {
-        logits = read(model, positions, &mut cache, chunk).await?;
+        logits = next_logits(model, positions, &mut cache, chunk).await?;
         if observe(Event::Read(cache.len())).await == Flow::Stop {
             return Ok(answer);
         }
@@ -82,7 +82,7 @@ pub async fn generate(
         if flow == Flow::Stop || options.stop.contains(&token) || answer.len() == options.max_new_tokens {
             break;
         }
-        logits = read(model, positions, &mut cache, &[token]).await?;
+        logits = next_logits(model, positions, &mut cache, &[token]).await?;
     }
     Ok(answer)
 }
@@ -117,7 +117,7 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
 }
 
 /// Takes tokens into the cache; logits after the last, `[vocab]`.
-async fn read(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u32]) -> Result<Vec<f32>> {
+async fn next_logits(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u32]) -> Result<Vec<f32>> {
     let ids = token_ids(ids, [1, ids.len()], &model.device());
     let hidden = model.hidden(ids, positions, Some(cache)); // [1, seq, hidden]
     let last = hidden.slice_dim(1, -1); // [1, 1, hidden]

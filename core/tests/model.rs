@@ -150,6 +150,19 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
     }
 }
 
+/// RoPE with copies: in transformers a mask with ln m and position ids with gaps.
+#[test]
+fn multiplicity_adds_its_logarithm_and_skips_positions() {
+    let device = Device::flex();
+    let case = case("rope-multiplicity");
+    let (model, ids) = (case.model(&device), ids_tensor(&case.ids(), &device));
+    let (multiplicity, expected) = case.multiplicity();
+    let hidden = model.hidden_with_multiplicity(ids, &multiplicity, &case.positions());
+    let found: Vec<f32> = model.logits(hidden).into_data().iter::<f32>().collect();
+    let difference = largest_difference(&found, &expected);
+    assert!(difference < 1e-4, "{difference}");
+}
+
 #[test]
 fn prompts_that_cannot_be_read_are_refused() {
     let case = case("rope");

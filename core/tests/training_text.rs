@@ -122,14 +122,34 @@ fn documents_begin_short_and_terse_and_never_exceed_the_context() {
 
 #[test]
 fn a_tokenizer_that_cannot_fill_a_document_is_refused() {
-    // Its shortest sentence has more tokens than a document.
-    let letters = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"post_processor":null,
-        "decoder":null,"pre_tokenizer":{"type":"Split","pattern":{"Regex":"."},"behavior":"Isolated","invert":false},
-        "model":{"type":"WordLevel","vocab":{"?":0},"unk_token":"?"}}"#;
-    let letters = Tokenizer::from_json(letters.as_bytes()).unwrap();
-    let mix = DocumentMix { facts: 0.0, ..DocumentMix::default() };
-    let curriculum = Curriculum { min_length: 16, grow: 1.0, at_context: 0.0, easy: None };
-    let source = SyntheticDocuments { tokenizer: letters, ..source(mix, curriculum) };
+    // It has no token for any word.
+    let json = r#"{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"post_processor":null,
+        "decoder":null,"pre_tokenizer":null,"model":{"type":"WordLevel","vocab":{"x":0},"unk_token":"?"}}"#;
+    let empty = Tokenizer::from_json(json.as_bytes()).unwrap();
+    let source = SyntheticDocuments { tokenizer: empty, ..source(DocumentMix::default(), easy_start()) };
     let sentence = source.batch(1, 0).unwrap_err().to_string();
-    assert!(sentence.contains("no document of exactly 16 tokens"), "{sentence}");
+    assert!(sentence.contains("no document of exactly 24 tokens"), "{sentence}");
+}
+
+#[test]
+fn byte_level_pieces_are_encoded_as_they_stand_in_the_text() {
+    // Every byte is a token, a space is Ġ, and there is no beginning-of-text token.
+    let bytes = (33..=126u8).map(|byte| format!("{:?}:{}", char::from(byte).to_string(), byte));
+    let vocabulary = bytes.chain(["\"Ġ\":0".to_owned()]).collect::<Vec<_>>().join(",");
+    let json = format!(
+        r#"{{"version":"1.0","truncation":null,"padding":null,"added_tokens":[],"normalizer":null,"post_processor":null,
+        "decoder":{{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}},
+        "pre_tokenizer":{{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}},
+        "model":{{"type":"BPE","vocab":{{{vocabulary}}},"merges":[]}}}}"#
+    );
+    let tokenizer = Tokenizer::from_json(json.as_bytes()).unwrap();
+    let encode = |text: &str| tokenizer.encode(text).unwrap();
+    let documents = held_out_documents(HeldOutUse::BiasGradients, 1, 600, tokenizer.bos(), &encode);
+    for document in documents.take(20) {
+        let text = tokenizer.decode(&document.ids).unwrap();
+        assert_eq!(tokenizer.encode(&text).unwrap(), document.ids);
+        let is_joined =
+            |text: &str| text.bytes().zip(text.bytes().skip(1)).any(|(a, b)| b"?:".contains(&a) && b != b' ');
+        assert!(!is_joined(&text) && !text.starts_with(' '), "{text}");
+    }
 }

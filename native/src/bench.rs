@@ -29,7 +29,7 @@ struct Speeds {
 }
 
 /// Prints the speeds as one line of JSON.
-pub fn run(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
+pub fn print_speeds(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
     let config = model_folder::config(folder)?;
     let device = device::open(choice)?.device;
     let train = train_speed(folder, &config, &device, threads, repeats)?;

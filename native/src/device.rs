@@ -2,6 +2,8 @@
 
 use anyhow::{Result, bail};
 use burn::tensor::Device;
+#[cfg(any(feature = "cuda", feature = "wgpu"))]
+use burn::tensor::DeviceType;
 use clap::ValueEnum;
 
 /// `--device`.
@@ -25,27 +27,25 @@ pub struct Chosen {
     pub is_cpu: bool,
 }
 
-/// Opens the device.
+/// Opens the device. Commands that open it several times get the same one.
 ///
 /// # Errors
 /// If it is not built in, or the machine has none.
 pub fn open(choice: DeviceChoice) -> Result<Chosen> {
-    let cpu = || Chosen { device: Device::flex(), is_cpu: true };
+    let gpu = |device| Chosen { device, is_cpu: false };
+    let cpu = Chosen { device: Device::flex(), is_cpu: true };
     match choice {
-        DeviceChoice::Cpu => Ok(cpu()),
-        DeviceChoice::Cuda => gpu(cuda()),
-        DeviceChoice::Wgpu => gpu(wgpu()),
-        DeviceChoice::Auto => Ok(gpu(cuda()).or_else(|_| gpu(wgpu())).unwrap_or_else(|_| cpu())),
+        DeviceChoice::Cpu => Ok(cpu),
+        DeviceChoice::Cuda => cuda().map(gpu),
+        DeviceChoice::Wgpu => wgpu().map(gpu),
+        DeviceChoice::Auto => Ok(cuda().ok().or_else(|| wgpu_has_card().then(wgpu)?.ok()).map_or(cpu, gpu)),
     }
-}
-
-fn gpu(device: Result<Device>) -> Result<Chosen> {
-    device.map(|device| Chosen { device, is_cpu: false })
 }
 
 #[cfg(feature = "cuda")]
 fn cuda() -> Result<Device> {
-    if Device::enumerate(burn::tensor::DeviceType::Cuda).is_empty() {
+    // Burn panics when it opens a card that is not there.
+    if Device::enumerate(DeviceType::Cuda).is_empty() {
         bail!("there is no NVIDIA card or driver on this machine; use --device cpu");
     }
     Ok(Device::cuda(0))
@@ -58,11 +58,28 @@ fn cuda() -> Result<Device> {
 
 #[cfg(feature = "wgpu")]
 fn wgpu() -> Result<Device> {
-    use anyhow::Context;
-    Device::wgpu_options().init().context("there is no GPU that wgpu can use on this machine; use --device cpu")
+    use std::sync::OnceLock;
+    // Burn refuses to set wgpu up twice in a process.
+    static OPENED: OnceLock<Result<Device, String>> = OnceLock::new();
+    let opened = OPENED.get_or_init(|| Device::wgpu_options().init().map_err(|error| error.to_string()));
+    opened.clone().map_err(|reason| {
+        anyhow::anyhow!("there is no GPU that wgpu can use on this machine ({reason}); use --device cpu")
+    })
 }
 
 #[cfg(not(feature = "wgpu"))]
 fn wgpu() -> Result<Device> {
     bail!("this `core` was built without wgpu; build it with `--features wgpu`, or use --device cpu")
+}
+
+/// Whether wgpu finds a GPU and not only Vulkan in software, which is slower than the CPU backend.
+#[cfg(feature = "wgpu")]
+fn wgpu_has_card() -> bool {
+    let software = Device::wgpu(burn::tensor::DeviceKind::Cpu);
+    Device::enumerate(DeviceType::Wgpu).into_vec().iter().any(|device| *device != software)
+}
+
+#[cfg(not(feature = "wgpu"))]
+fn wgpu_has_card() -> bool {
+    false
 }

@@ -36,14 +36,14 @@ const NOISE_SEED: u64 = 42;
 pub fn select(options: &SelectOptions) -> Result<DopeHeads> {
     let device = device::open(options.device)?.device;
     let context = FittingContext::open(&options.model, options.texts, options.seed, &device)?;
-    let total = context.config.num_hidden_layers * context.config.num_attention_heads;
+    let total = context.loaded.config.num_hidden_layers * context.loaded.config.num_attention_heads;
     if options.heads == 0 || options.heads > total {
         bail!("--heads is {} but must be from 1 to the model's {total}", options.heads);
     }
     let texts: Vec<Vec<u32>> =
         context.documents(options.extension, options.texts).into_iter().map(|document| document.ids).collect();
     let factor = options.extension as f64;
-    let scored = scores(&context.model, &context.config, &options.criterion, factor, &texts);
+    let scored = scores(&context.loaded.model, &context.loaded.config, &options.criterion, factor, &texts);
     let mut heads = pollster::block_on(scored)?;
     heads.sort_by(|a, b| match options.criterion.order {
         Order::Ascending => a.score.total_cmp(&b.score),
@@ -67,7 +67,7 @@ pub fn select(options: &SelectOptions) -> Result<DopeHeads> {
         files::write(path, (serde_json::to_string_pretty(&chosen)? + "\n").as_bytes())?;
     }
     if options.save {
-        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.config };
+        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.loaded.config };
         model_folder::save_config(&options.model, &config)?;
     }
     Ok(chosen)

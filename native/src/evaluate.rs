@@ -64,7 +64,7 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
 }
 
 /// A cell that is to be measured.
-struct RetrievalCell<'a> {
+struct QuestionsToAsk<'a> {
     model: &'a MeasuredModel,
     reading: PlannedReading,
     spec: Spec<'static>,
@@ -74,7 +74,7 @@ struct RetrievalCell<'a> {
     blank: Cell,
 }
 
-fn planned_cells<'a>(model: &'a MeasuredModel, args: &NiahArgs) -> Result<Vec<RetrievalCell<'a>>> {
+fn planned_cells<'a>(model: &'a MeasuredModel, args: &NiahArgs) -> Result<Vec<QuestionsToAsk<'a>>> {
     let depths: Vec<Option<f64>> = match &args.depths[..] {
         [] => vec![None],
         depths => depths.iter().copied().map(Some).collect(),
@@ -102,7 +102,7 @@ fn planned_cell<'a>(
     args: &NiahArgs,
     reading: &PlannedReading,
     spec: Spec<'static>,
-) -> RetrievalCell<'a> {
+) -> QuestionsToAsk<'a> {
     let heads = model.loaded.config.dope_heads.as_ref().filter(|_| reading.method.is_dope());
     let trials: Vec<usize> = args.shard.trials(args.trials).collect();
     let blank = Cell {
@@ -128,10 +128,10 @@ fn planned_cell<'a>(
         fingerprint: reading.fingerprint.clone(),
         shard: (args.shard != Shard::WHOLE).then_some(args.shard),
     };
-    RetrievalCell { model, reading: reading.clone(), spec, trials, blank }
+    QuestionsToAsk { model, reading: reading.clone(), spec, trials, blank }
 }
 
-impl Measurement for RetrievalCell<'_> {
+impl Measurement for QuestionsToAsk<'_> {
     type Cell = Cell;
     type Outcome = Score;
 

@@ -84,6 +84,16 @@ pub fn current_folder(folder: &Path) -> PathBuf {
     if !folder.exists() && old.exists() { old } else { folder.to_owned() }
 }
 
+/// Removes a folder that [`replace_folder`] wrote, and what a replacement that was cut off has left.
+pub fn remove_replaced_folder(folder: &Path) -> Result<()> {
+    for folder in [folder.to_owned(), with_suffix(folder, "old"), with_suffix(folder, "tmp")] {
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+    }
+    Ok(())
+}
+
 /// An empty file in the folder of `path` with a name of its own; it is removed unless it is renamed.
 fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     fs::create_dir_all(folder_of(path))?;

@@ -27,7 +27,7 @@ pub struct GenerateOptions<'a> {
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
-pub fn run(request: &GenerateOptions) -> Result<()> {
+pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let GenerateOptions { folder, config, positions, .. } = *request;
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let device = device::open(request.device)?.device;

@@ -7,20 +7,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use burn::tensor::Device;
-use drope_core::config::Config;
 use drope_core::language::{Document, HeldOutUse, held_out_documents};
-use drope_core::model::Model;
+use drope_core::loaded_model::LoadedModel;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Method, Positions};
-use drope_core::tokenizer::Tokenizer;
 
 use crate::{interrupt, model_folder};
 
 /// A model and the documents that something of it is fitted to.
 pub struct FittingContext {
-    pub config: Config,
-    pub tokenizer: Tokenizer,
-    pub model: Model,
+    pub loaded: LoadedModel,
     pub method: Method,
     /// Texts that a candidate is judged by.
     pub texts: usize,
@@ -30,15 +26,9 @@ pub struct FittingContext {
 impl FittingContext {
     /// Reads a model's folder.
     pub fn open(folder: &Path, texts: usize, seed: u64, device: &Device) -> Result<Self> {
-        let config = model_folder::config(folder)?;
-        Ok(Self {
-            tokenizer: model_folder::tokenizer(folder, &config)?,
-            model: model_folder::model(folder, &config, device)?,
-            method: Method::of(&config),
-            config,
-            texts,
-            seed,
-        })
+        let loaded = model_folder::load(folder, device)?;
+        let method = Method::of(&loaded.config);
+        Ok(Self { loaded, method, texts, seed })
     }
 
     /// Mean cross entropy of the answers in `texts`.
@@ -46,7 +36,8 @@ impl FittingContext {
         let (mut sum, mut count) = (0.0, 0u32);
         for text in texts {
             interrupt::check("stopped; the model is unchanged")?;
-            let losses = pollster::block_on(token_losses(&self.model, &self.config, positions, &text.ids))?;
+            let losses =
+                pollster::block_on(token_losses(&self.loaded.model, &self.loaded.config, positions, &text.ids))?;
             for (loss, _) in losses.iter().zip(text.answers().skip(1)).filter(|(_, is_answer)| *is_answer) {
                 sum += f64::from(*loss);
                 count += 1;
@@ -57,9 +48,9 @@ impl FittingContext {
 
     /// The first `count` documents of `factor` times the context.
     pub fn documents(&self, factor: usize, count: usize) -> Vec<Document> {
-        let encode = |text: &str| self.tokenizer.encode(text).unwrap_or_default();
-        let bos = self.tokenizer.bos();
-        let length = factor * self.config.max_position_embeddings;
+        let encode = |text: &str| self.loaded.tokenizer.encode(text).unwrap_or_default();
+        let bos = self.loaded.tokenizer.bos();
+        let length = factor * self.loaded.config.max_position_embeddings;
         held_out_documents(HeldOutUse::Fitting { factor }, self.seed, length, bos, &encode).take(count).collect()
     }
 }

@@ -18,7 +18,7 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
     let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
     print!("{}", config.to_json());
     if folder.join(TOKENIZER_FILE).exists() {
-        println!("fingerprint in results: {}", model_folder::fingerprint(folder, method)?);
+        println!("fingerprint in results: {}", model_folder::fingerprint(folder, method, None)?);
     }
     println!("parameters: {parameters}");
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);

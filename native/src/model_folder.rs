@@ -56,10 +56,11 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
         .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
 }
 
-/// What tells the model in a folder, read with `method`, from another of the same name
-/// ([`LoadedModel::fingerprint`], without the weights on a device).
-pub fn fingerprint(folder: &Path, method: Method) -> Result<String> {
-    let config = config(folder)?;
+/// What tells the model in a folder, read with `method`, from another of the same name ([`LoadedModel::fingerprint`], without
+/// the weights on a device). `heads` are for DoPE, in place of those in the config.
+pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
+    let mut config = config(folder)?;
+    config.dope_heads = heads.cloned().or(config.dope_heads);
     let hash = short_hash(&[&weights(folder)?]);
     Ok(results::fingerprint(&config, &tokenizer(folder, &config)?, &hash, method)?)
 }

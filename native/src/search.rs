@@ -42,14 +42,14 @@ struct SearchState {
 pub fn longrope2(request: &SearchOptions) -> Result<()> {
     let device = device::open(request.device)?.device;
     let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
-    let config = &context.config;
+    let config = &context.loaded.config;
     let factor = request.factor as f64;
     let space = Space::new(factor, config.rope.rope_theta, config.head_dim, config.max_position_embeddings);
     let texts = context.documents(request.factor, request.texts);
     interrupt::watch()?;
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
-    let model = model_folder::fingerprint(&request.model, Method::LongRope)?;
+    let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
     let mut population =
         unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;

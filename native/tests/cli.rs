@@ -209,7 +209,7 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
         assert_eq!(cut > 0.0, drop.contains("low"), "{config}");
     }
     for (drop, reason) in [
-        ("positions = \"low\", cut = -1", "drop.cut must be a frequency above 0"),
+        ("positions = \"low\", cut = -1", "must be a frequency above 0"),
         ("positions = \"all\", cut = 0.1", "drop.cut is for positions = \"low\" alone"),
         (
             "positions = \"none\", attention_type = \"q_norm_nope\"",

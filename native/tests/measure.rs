@@ -108,7 +108,7 @@ fn a_report_joins_what_is_there_and_says_what_is_not() {
     let make = |only: &str| run(&make(only).iter().map(String::as_str).collect::<Vec<_>>());
     assert!(make("frequencies,passkey").status.success());
     let report = std::fs::read_to_string(out.join("README.md")).unwrap();
-    assert!(report.contains("The paper's picture holds"), "{report}");
+    assert!(report.contains("That the printed formula of YaRN is PI holds here"), "{report}");
     let left_out = report.lines().find(|line| line.starts_with("Left out so far")).unwrap();
     assert!(left_out.contains("passkey") && left_out.contains("retrieval") && !left_out.contains("frequencies"));
     let svg = std::fs::read_to_string(out.join("frequencies-2x.svg")).unwrap();
@@ -116,7 +116,7 @@ fn a_report_joins_what_is_there_and_says_what_is_not() {
     // PI halves every frequency, and so does YaRN as the paper prints it.
     let numbers = read_json(&out.join("frequencies.json"));
     let gammas = |method: &str| -> Vec<f64> {
-        let rows = numbers["numbers"].as_array().unwrap();
+        let rows = numbers["rows"].as_array().unwrap();
         let row = rows.iter().find(|row| row["method"] == method && row["factor"] == 2).unwrap();
         row["gamma"].as_array().unwrap().iter().map(|gamma| gamma.as_f64().unwrap()).collect()
     };

@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod gpu;
 mod page;
 mod shell;
 mod table;
@@ -37,7 +38,9 @@ enum Task {
         #[arg(long)]
         quick: bool,
     },
-    /// Write the results table of the README from docs/results/niah.json.
+    /// Build `core` for GPUs and compare it with the CPU, on Vulkan in software and on an NVIDIA card if there is one.
+    Gpu,
+    /// Write the report, the tables and the findings of the documents again from docs/results.
     Table,
 }
 
@@ -46,6 +49,7 @@ fn main() {
         Task::Play { port, open } => page::play(port, open),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
+        Task::Gpu => gpu::compare(),
         Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {

@@ -11,7 +11,7 @@ use crate::tally::Tally;
 use crate::tools::Tools;
 
 /// Always the same packages together: cargo joins their features, and another set would compile Burn again.
-const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
 /// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
@@ -32,8 +32,7 @@ pub fn all() -> Result<()> {
     if tools.has_wasm_clippy() {
         tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {
-        println!("NOT RUN: clippy on the worker; the wasm toolchain here has none");
-        tally.skipped += 1;
+        tally.not_run("clippy on the worker; the wasm toolchain here has none");
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;
@@ -48,7 +47,6 @@ fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
     tally.check("formatting", &mut cargo(place, &["fmt", "--all", "--check"]))?;
     tally.check("clippy", &mut clippy(place))?;
     tally.check("clippy on the page", &mut linted(test(place, &PAGE, &[])))?;
-    tally.result(crate::table::check(place));
     let mut programs = vec!["--lib".to_owned(), "--bins".to_owned()];
     for name in test_programs(place)? {
         programs.extend(["--test".to_owned(), name]);

@@ -1,6 +1,6 @@
 //! The list of methods, in the order of tables. A method is one file and one line here.
 
-use super::{Positions, rope};
+use super::Positions;
 use crate::config::{Config, MAX_FACTOR};
 use crate::error::{Error, Result};
 use crate::names::by_name;
@@ -38,7 +38,7 @@ impl MethodInfo {
         crops: false,
         is_dope: false,
         asked_by: |_| false,
-        positions: |config, _| Ok(rope::positions(config)),
+        positions: |config, _| Ok(super::rope::positions(config)),
     };
 }
 

@@ -53,14 +53,14 @@ fn query_key_squares(model: &crate::model::Model, gradients: burn::tensor::Gradi
     use burn::module::{Module, ModuleVisitor, Param};
     use burn::optim::GradientsParams;
 
-    struct Squares {
+    struct QueryKeySquares {
         gradients: GradientsParams,
         layer: String,
         path: Vec<String>,
         sums: Vec<Tensor<1>>,
     }
 
-    impl ModuleVisitor for Squares {
+    impl ModuleVisitor for QueryKeySquares {
         fn enter_module(&mut self, name: &str, _: &str) {
             self.path.push(name.to_owned());
         }
@@ -78,7 +78,7 @@ fn query_key_squares(model: &crate::model::Model, gradients: burn::tensor::Gradi
     }
 
     let gradients = GradientsParams::from_grads(gradients, model);
-    let mut squares = Squares { gradients, layer: layer.to_string(), path: Vec::new(), sums: Vec::new() };
+    let mut squares = QueryKeySquares { gradients, layer: layer.to_string(), path: Vec::new(), sums: Vec::new() };
     model.visit(&mut squares);
     Tensor::cat(squares.sums, 0).sum()
 }

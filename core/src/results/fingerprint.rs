@@ -13,8 +13,8 @@ use crate::tokenizer::Tokenizer;
 /// A hash of the weights, of what the config says of how they are read, of the tokenizer, of the wording of the questions,
 /// and of the method's [`revision`].
 ///
-/// What changes no answer is left out: names of the architecture, fields that say nothing, heads of DoPE where `method` is
-/// none of DoPE's, and how the tokenizer's file is laid out.
+/// What changes no answer is left out: names of the architecture, fields that are not set or not ours, heads of DoPE where
+/// `method` is none of DoPE's, and the layout of the tokenizer's file.
 ///
 /// # Errors
 /// If the config or the tokenizer cannot be expressed as JSON, or a question cannot be drawn.
@@ -22,7 +22,7 @@ pub fn fingerprint(config: &Config, tokenizer: &Tokenizer, weights_hash: &str, m
     let heads = config.dope_heads.clone().filter(|_| method.is_dope());
     let parts = [
         weights_hash.to_owned(),
-        config_fields(&Config { dope_heads: heads, ..config.clone() })?,
+        config_fields(&Config { dope_heads: heads, other: Map::new(), ..config.clone() })?,
         tokenizer_fields(tokenizer)?,
         questions(tokenizer)?,
         revision(method).to_string(),
@@ -45,13 +45,12 @@ fn object(json: &str) -> Result<Map<String, Value>> {
     serde_json::from_str(json).map_err(|error| Error::Results(error.to_string()))
 }
 
-/// Fields of the config that say something: a field that a later version adds changes nothing as long as it is absent, false
-/// or 0.0. An id of 0 says something.
+/// Fields of the config that are set: a field that a later version adds changes nothing as long as it is absent, false or
+/// 0.0. An id of 0 is set.
 fn config_fields(config: &Config) -> Result<String> {
     let mut fields = object(&config.to_json())?;
-    let says_something =
-        |value: &Value| !(value.is_null() || value == false || value.is_f64() && value.as_f64() == Some(0.0));
-    fields.retain(|name, value| says_something(value) && !["architectures", "model_type"].contains(&&**name));
+    let is_set = |value: &Value| !(value.is_null() || value == false || value.is_f64() && value.as_f64() == Some(0.0));
+    fields.retain(|name, value| is_set(value) && !["architectures", "model_type"].contains(&&**name));
     Ok(Value::from(fields).to_string())
 }
 
@@ -116,6 +115,8 @@ mod tests {
         ] {
             assert_ne!(of(&Config { bos_token_id: None, ..plain.clone() }), of(&other), "{other:?}");
         }
+        let other = [("torch_dtype".to_owned(), "float32".into())].into_iter().collect();
+        assert_eq!(of(&plain), of(&Config { other, ..plain.clone() }), "a field that is not ours");
         let with = |tokenizer: &Tokenizer, weights| fingerprint(&plain, tokenizer, weights, Method::Rope).unwrap();
         assert_ne!(with(&tokenizer(&[]), "weights"), with(&tokenizer(&[]), "others"));
         // A word that no question has is an id that another word may have had.

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 
 use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
-#[cfg(target_arch = "wasm32")]
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Cache, Model, token_ids};
 use drope_core::positions::{Method, Positions};
@@ -70,6 +69,17 @@ impl Case {
         bytes.chunks_exact(8).map(|id| i64::from_le_bytes(id.try_into().unwrap()) as u32).collect()
     }
 
+    /// How often each key counts, and the logits then; of `rope-multiplicity` alone.
+    pub fn multiplicity(&self) -> (Vec<f32>, Vec<f32>) {
+        (self.floats("multiplicity"), self.floats("multiplicity_logits"))
+    }
+
+    fn floats(&self, name: &str) -> Vec<f32> {
+        let file = SafeTensors::deserialize(self.expected).unwrap();
+        let bytes = file.tensor(name).unwrap().data();
+        bytes.as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    }
+
     /// DoPE's scores, a row a criterion.
     pub fn scores(&self) -> Vec<f64> {
         let file = SafeTensors::deserialize(self.expected).unwrap();
@@ -78,9 +88,7 @@ impl Case {
     }
 
     fn expected(&self) -> Vec<f32> {
-        let file = SafeTensors::deserialize(self.expected).unwrap();
-        let bytes = file.tensor("logits").unwrap().data();
-        bytes.chunks_exact(4).map(|value| f32::from_le_bytes(value.try_into().unwrap())).collect()
+        self.floats("logits")
     }
 
     /// Largest difference from transformers' logits.
@@ -109,7 +117,6 @@ impl Case {
     }
 
     /// Greedy answer to the fixture's ids.
-    #[cfg(target_arch = "wasm32")]
     pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
         let options = Options {
             max_new_tokens: tokens,

@@ -33,7 +33,7 @@ pub struct FitScaleArgs {
 
 impl FitScaleArgs {
     pub fn execute(self) -> Result<()> {
-        fit_scale::run(&self.model, self.kind, self.documents, self.seed, self.device)
+        fit_scale::fit_and_save(&self.model, self.kind, self.documents, self.seed, self.device)
     }
 }
 

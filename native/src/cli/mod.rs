@@ -4,15 +4,16 @@ mod arguments;
 mod fit;
 mod read;
 mod reading;
-mod report;
 mod select;
 mod train;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
-use crate::{evaluate, perplexity, probe, results_file, threads};
+use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -50,9 +51,16 @@ enum Command {
     #[command(subcommand)]
     Search(fit::Search),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
-    Reproduce(report::ReproduceArgs),
+    Reproduce(reproduce::ReproduceArgs),
     /// Join the results of all shards into one file, as if they had been measured together.
-    Merge(report::MergeArgs),
+    Merge {
+        /// Files that `eval` wrote with --shard.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+        /// File for the whole.
+        #[arg(long)]
+        json: PathBuf,
+    },
 }
 
 #[derive(Subcommand)]
@@ -73,7 +81,7 @@ impl Command {
             Self::Dope(select::Dope::Select(args)) => args.threads,
             Self::Search(fit::Search::Longrope2(args)) => args.threads,
             Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Reproduce(_) => 1,
-            Self::Inspect(_) | Self::Bench(_) | Self::Merge(_) => 1,
+            Self::Inspect(_) | Self::Bench(_) | Self::Merge { .. } => 1,
         }
     }
 }
@@ -94,7 +102,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Probe(args) => probe::probe(&args).map(|_| ()),
         Command::Dope(select::Dope::Select(args)) => crate::dope::select(&args.into()).map(|_| ()),
         Command::Search(fit::Search::Longrope2(args)) => args.execute(),
-        Command::Reproduce(args) => args.execute(),
-        Command::Merge(args) => results_file::merge(&args.files, &args.json),
+        Command::Reproduce(args) => reproduce::write_report(&args),
+        Command::Merge { files, json } => results_file::merge(&files, &json),
     }
 }

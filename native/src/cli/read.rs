@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::reading::Reading;
+use super::reading::ReadingArgs;
 use super::{at_least_one, at_least_zero};
 use crate::device::DeviceChoice;
 use crate::{bench, generate, inspect, logits};
@@ -13,7 +13,7 @@ use crate::{bench, generate, inspect, logits};
 #[derive(Args)]
 pub struct LogitsArgs {
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadingArgs,
     /// Token ids, separated by commas.
     #[arg(long, value_delimiter = ',', required = true)]
     ids: Vec<u32>,
@@ -33,7 +33,7 @@ impl LogitsArgs {
 #[derive(Args)]
 pub struct GenerateArgs {
     #[command(flatten)]
-    pub reading: Reading,
+    pub reading: ReadingArgs,
     /// Text to continue.
     #[arg(long)]
     prompt: String,
@@ -55,7 +55,7 @@ impl GenerateArgs {
     pub fn execute(self) -> Result<()> {
         let config = self.reading.config()?;
         let context = config.max_position_embeddings as f64 * self.reading.factor(&config);
-        generate::run(&generate::GenerateOptions {
+        generate::print_answer(&generate::GenerateOptions {
             folder: &self.reading.model,
             config: &config,
             method: self.reading.method(&config),
@@ -73,7 +73,7 @@ impl GenerateArgs {
 #[derive(Args)]
 pub struct InspectArgs {
     #[command(flatten)]
-    reading: Reading,
+    reading: ReadingArgs,
 }
 
 impl InspectArgs {
@@ -102,6 +102,6 @@ pub struct BenchArgs {
 
 impl BenchArgs {
     pub fn execute(self) -> Result<()> {
-        bench::run(&self.model, self.threads, self.repeats, self.device)
+        bench::print_speeds(&self.model, self.threads, self.repeats, self.device)
     }
 }

@@ -14,7 +14,7 @@ use crate::{model_folder, threads};
 
 /// A model and how to read it.
 #[derive(Args)]
-pub struct Reading {
+pub struct ReadingArgs {
     /// Folder of the model.
     #[arg(long)]
     pub model: PathBuf,
@@ -37,7 +37,7 @@ pub struct Reading {
     pub threads: usize,
 }
 
-impl Reading {
+impl ReadingArgs {
     pub fn method(&self, config: &Config) -> Method {
         self.method.unwrap_or_else(|| Method::of(config))
     }

@@ -24,9 +24,9 @@ const SCHEDULE: Schedule = Schedule { peak: 0.05, warmup: 20, floor: 0.1 };
 pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<Vec<Vec<f64>>> {
     let initial = uniform::best_beta(context, FACTOR)?.max(1.0);
     // On a device of its own: an autodiff device would keep the graphs of all passes whose gradients are never taken.
-    let model = model_folder::model(folder, &context.config, &device.clone().autodiff())?.no_grad();
-    let positions = context.method.positions(&context.config, FACTOR as f64)?.with_logit_scale(1.0);
-    let mut fit = HeadScaleFit::new(&context.config, initial, &model.device());
+    let model = model_folder::model(folder, &context.loaded.config, &device.clone().autodiff())?.no_grad();
+    let positions = context.method.positions(&context.loaded.config, FACTOR as f64)?.with_logit_scale(1.0);
+    let mut fit = HeadScaleFit::new(&context.loaded.config, initial, &model.device());
     let mut optimizer = HeadScaleFit::optimizer();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(STEPS as u64).with_style(style);

@@ -26,7 +26,7 @@ pub enum Kind {
 }
 
 /// Fits and writes the result into the model's config.
-pub fn run(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<()> {
+pub fn fit_and_save(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<()> {
     model_folder::save_config(folder, &fit(folder, kind, documents, seed, choice)?)
 }
 
@@ -42,7 +42,7 @@ pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: Devic
         );
     }
     interrupt::watch()?;
-    let mut config = context.config.clone();
+    let mut config = context.loaded.config.clone();
     match kind {
         Kind::Uniform => {
             config.temperature_coefficient = uniform::fit(&context)?;

@@ -27,7 +27,7 @@ pub fn best_beta(context: &FittingContext, factor: usize) -> Result<f64> {
     let mut curve = Vec::new();
     for step in (0..13u32).progress() {
         let beta = 0.9 + 0.1 * f64::from(step);
-        let positions = context.method.positions(&context.config, factor as f64)?.with_logit_scale(beta);
+        let positions = context.method.positions(&context.loaded.config, factor as f64)?.with_logit_scale(beta);
         curve.push((beta, context.answer_loss(&positions, &texts)?));
     }
     let (beta, loss) = lowest(&curve);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::files;
 
 /// A recipe for `pretrain` or `recalibrate`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Seed of the weights and of the documents.
@@ -45,7 +45,7 @@ pub struct Recipe {
 }
 
 /// Size of a model; the vocabulary comes from the tokenizer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelShape {
     pub hidden_size: usize,
@@ -75,7 +75,7 @@ pub enum PositionEmbedding {
 }
 
 /// What recalibration takes away and adds.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DropSettings {
     /// All positions, the low frequencies, or none.

@@ -5,10 +5,15 @@ use drope_core::language::DocumentMix;
 use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
-use serde_json::json;
+use serde::Serialize;
 
-use super::context::{Ask, EXTENSIONS, ReportContext};
-use super::report::{Section, apart, at, by_length, percent, perplexity, summaries, table, within_two_percent};
+use super::context::{EXTENSIONS, ReportContext};
+use super::markdown::{by_length, cells, table};
+use super::measured::Ask;
+use super::perplexities::PerplexityRow;
+use super::report::{Section, SectionText};
+use super::score::{self, ScoreRow};
+use super::verdict::Verdict;
 use crate::recipe::{DropSettings, Dropped, Recipe};
 
 /// Of nano-rope's 16 frequencies the first nine are above.
@@ -18,8 +23,9 @@ const LENGTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
 /// Results file of the scores.
 const FILE: &str = "budget.json";
+const RECIPE: &str = "reproduction/budget.toml";
 
-struct System {
+struct BudgetSystem {
     name: &'static str,
     model: &'static str,
     dropped: Dropped,
@@ -27,25 +33,87 @@ struct System {
     copies: Option<f64>,
 }
 
-const SYSTEMS: [System; 7] = [
-    System { name: "RoPE", model: "nano-rope", dropped: Dropped::None, copies: None },
-    System { name: "9 of 16 frequencies kept", model: "nano-rope", dropped: Dropped::Low, copies: None },
-    System { name: "RoPE", model: "budget-rope", dropped: Dropped::None, copies: Some(1.0) },
-    System { name: "9 of 16 frequencies kept", model: "budget-partial-1", dropped: Dropped::Low, copies: Some(1.0) },
-    System { name: "the same, up to 4 copies", model: "budget-partial-4", dropped: Dropped::Low, copies: Some(4.0) },
-    System { name: "the same, up to 8 copies", model: "budget-partial-8", dropped: Dropped::Low, copies: Some(8.0) },
-    System { name: "DroPE, up to 8 copies", model: "budget-drope-8", dropped: Dropped::All, copies: Some(8.0) },
+const SYSTEMS: [BudgetSystem; 7] = [
+    BudgetSystem { name: "RoPE", model: "nano-rope", dropped: Dropped::None, copies: None },
+    BudgetSystem { name: "9 of 16 frequencies kept", model: "nano-rope", dropped: Dropped::Low, copies: None },
+    BudgetSystem { name: "RoPE", model: "budget-rope", dropped: Dropped::None, copies: Some(1.0) },
+    BudgetSystem {
+        name: "9 of 16 frequencies kept",
+        model: "budget-partial-1",
+        dropped: Dropped::Low,
+        copies: Some(1.0),
+    },
+    BudgetSystem {
+        name: "the same, up to 4 copies",
+        model: "budget-partial-4",
+        dropped: Dropped::Low,
+        copies: Some(4.0),
+    },
+    BudgetSystem {
+        name: "the same, up to 8 copies",
+        model: "budget-partial-8",
+        dropped: Dropped::Low,
+        copies: Some(8.0),
+    },
+    BudgetSystem { name: "DroPE, up to 8 copies", model: "budget-drope-8", dropped: Dropped::All, copies: Some(8.0) },
 ];
 
-pub fn section(context: &ReportContext) -> Result<Option<Section>> {
-    if context.is_quick() {
-        return Ok(None);
-    }
-    let recipe = context.recipe("reproduction/budget.toml")?;
-    let (mut rows, mut numbers, mut sentences) = (Vec::new(), Vec::new(), Vec::new());
+#[derive(Serialize)]
+pub struct BudgetRow {
+    pub system: &'static str,
+    pub dropped: Dropped,
+    /// Most copies in recalibration; `None`: not recalibrated.
+    pub copies: Option<f64>,
+    /// Of pretraining and recalibration together.
+    pub steps: usize,
+    /// At 1x, beside RoPE's of as many steps.
+    pub perplexity: PerplexityRow,
+    pub multi_key: ScoreRow,
+    pub is_within_margin: Verdict,
+}
+
+pub fn compare_at_equal_budget(context: &ReportContext) -> Result<Section> {
+    let rows = rows(context)?;
+    let (pretraining, recalibration) = (context.recipe_of("nano-rope")?, context.recipe(RECIPE)?);
+    let line = |row: &BudgetRow| -> Vec<String> {
+        let line = [row.system.to_owned(), row.steps.to_string(), row.perplexity.text(), row.perplexity.excess_text()];
+        line.into_iter().chain(LENGTHS.iter().map(|&s| score::text(row.multi_key.at(s)))).collect()
+    };
+    let header = cells(["multi-key numbers", "steps", "perplexity at 1×", "against RoPE"]);
+    let header = [&header[..], &by_length("", &LENGTHS)[1..]].concat();
+    let dropped: Vec<&BudgetRow> = rows.iter().filter(|row| row.dropped != Dropped::None).collect();
+    let sentence = |row: &&BudgetRow| {
+        let BudgetRow { system, steps, perplexity, is_within_margin, .. } = row;
+        format!("- {system}, {steps} steps: {}, {}.", perplexity.excess_text(), is_within_margin.within_words())
+    };
+    let text = SectionText {
+        paper: "DroPE that drops after 14 K of 16 K steps ends at the loss of RoPE that is trained for 16 K.".into(),
+        body: format!(
+            "nano-rope has {} steps of about {} tokens; the others go on from it for {}, with the same schedule, seed and kinds \
+             of documents (recipes/{RECIPE}), and temperatures by core fit-scale. Perplexities are compared text by \
+             text, with RoPE's of as many steps. {} questions a cell.\n\n{}",
+            pretraining.steps,
+            pretraining.tokens_per_step,
+            recalibration.steps,
+            score::questions(rows.iter().flat_map(|row| &row.multi_key.scores)),
+            table(&header, &rows.iter().map(line).collect::<Vec<_>>())
+        ),
+        verdict: format!(
+            "Perplexity at 1x against RoPE's at the same budget:\n\n{}",
+            dropped.iter().map(sentence).collect::<Vec<_>>().join("\n")
+        ),
+        charts: Vec::new(),
+    };
+    Section::new(&rows, &dropped.iter().map(|row| row.is_within_margin).collect::<Vec<_>>(), text)
+}
+
+pub fn rows(context: &ReportContext) -> Result<Vec<BudgetRow>> {
+    let pretraining = context.recipe_of("nano-rope")?.steps;
+    let recipe = context.recipe(RECIPE)?;
+    let mut rows = Vec::new();
     // The last of RoPE so far: what the systems behind it are compared with.
     let mut rope: Option<PerplexityCell> = None;
-    for System { name, model, dropped, copies } in SYSTEMS {
+    for BudgetSystem { name, model, dropped, copies } in SYSTEMS {
         if let Some(copies) = copies {
             context.recalibrated_once(FILE, model, &with(&recipe, dropped, copies))?;
         }
@@ -58,43 +126,23 @@ pub fn section(context: &ReportContext) -> Result<Option<Section>> {
         let cut = (dropped == Dropped::Low && copies.is_none()).then_some(CUT);
         let losses = context.perplexity(model, method, cut, &EXTENSIONS)?;
         let Some(loss) = losses.into_iter().find(|cell| cell.extension == 1) else { continue };
-        let cells =
-            context.niah(FILE, model, &Ask { cut, ..Ask::new(method, Task::MultiKey, LENGTHS.to_vec(), 100) })?;
+        let ask = Ask { cut, ..Ask::new(method, Task::MultiKey, &LENGTHS, context.trials(100, 100)) };
+        let cells = context.niah(FILE, model, &ask)?;
         if dropped == Dropped::None {
             rope = Some(loss.clone());
         }
-        let rope = rope.as_ref().context("RoPE is not measured")?;
-        let steps = if copies.is_some() { "9000" } else { "8000" };
-        let mut row = vec![name.to_owned(), steps.to_owned(), perplexity(Some(&loss)), apart(&loss, rope)];
-        row.extend(LENGTHS.map(|s| percent(at(&cells, s))));
-        rows.push(row);
-        if dropped != Dropped::None {
-            sentences.push(format!(
-                "- {name}, {steps} steps: {}, {}.",
-                apart(&loss, rope),
-                within_two_percent(&loss, rope)
-            ));
-        }
-        numbers.push(json!({ "system": name, "steps": steps, "perplexity": summaries([&loss]), "multi-key": cells }));
+        let perplexity = PerplexityRow::new(name, &loss, Some(rope.as_ref().context("RoPE is not measured")?));
+        rows.push(BudgetRow {
+            system: name,
+            dropped,
+            copies,
+            steps: pretraining + copies.map_or(0, |_| recipe.steps),
+            is_within_margin: Verdict::is_within_margin(perplexity.excess.as_ref()),
+            perplexity,
+            multi_key: ScoreRow::exact(name, &cells),
+        });
     }
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    let header = ["multi-key numbers", "steps", "perplexity at 1×", "against RoPE"].map(str::to_owned);
-    let header = [&header[..], &by_length("", &LENGTHS)[1..]].concat();
-    Ok(Some(Section {
-        title: "Equal budget (DroPE paper, figure 2)",
-        paper: "DroPE that drops after 14 K of 16 K steps ends at the loss of RoPE that is trained for 16 K.".into(),
-        body: format!(
-            "nano-rope has 8000 steps of about 2048 tokens; the others go on from it for 1000, with the same schedule, seed and kinds \
-             of documents (recipes/reproduction/budget.toml), and temperatures by core fit-scale. Perplexities are compared text by \
-             text, with RoPE's of as many steps. 100 questions a cell.\n\n{}",
-            table(&header, &rows)
-        ),
-        verdict: format!("Perplexity at 1x against RoPE's at the same budget:\n\n{}", sentences.join("\n")),
-        numbers: json!(numbers),
-        charts: Vec::new(),
-    }))
+    Ok(rows)
 }
 
 /// The recipe that drops so much, with so many copies.

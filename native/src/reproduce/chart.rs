@@ -89,18 +89,39 @@ fn scaled(value: f64, is_log: bool) -> f64 {
     if is_log { value.max(f64::MIN_POSITIVE).log2() } else { value }
 }
 
-/// From the lowest to the highest, with some room above.
+/// From the lowest to the highest, with some room above; any range where there is nothing to draw.
 fn range(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
+    let values = values.filter(|value| value.is_finite());
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
-    if low < high { low..high + 0.04 * (high - low) } else { low - 1.0..low + 1.0 }
+    if low < high {
+        low..high + 0.04 * (high - low)
+    } else if low == high {
+        low - 1.0..low + 1.0
+    } else {
+        0.0..1.0
+    }
 }
 
-/// A number in as few letters as tell it.
+/// A number in as few digits as it needs.
 fn number(value: f64) -> String {
     if value == 0.0 || (0.001..10_000.0).contains(&value.abs()) {
         let text = format!("{value:.3}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         format!("{value:.1e}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Axes, Series, lines};
+
+    #[test]
+    fn charts_of_no_point_and_of_one_are_drawn() {
+        let axes = Axes { x: "x", y: "y", is_log: [false, true] };
+        for points in [vec![], vec![(1.0, 2.0)], vec![(1.0, f64::NAN)]] {
+            let svg = lines(&axes, &[Series { name: "a".into(), points }]).unwrap();
+            assert!(svg.starts_with("<svg"), "{svg}");
+        }
     }
 }

@@ -1,132 +1,167 @@
-//! How scores stand to each other by their intervals.
+//! How scores compare by their intervals.
 
-use drope_core::results::Cell;
+use serde::Serialize;
 
-use super::report::{at, percent};
+use super::markdown;
+use super::score::{Score, ScoreRow};
+use super::verdict::Verdict;
 
-/// Systems and their scores.
-pub type Rows = Vec<(&'static str, Vec<Cell>)>;
+/// Where no system is right more often than this, nothing is compared.
+const LOST: f64 = 0.05;
 
-/// Names of the others, by where their intervals lie.
-pub struct Comparison<'a> {
-    above: Vec<&'a str>,
-    level: Vec<&'a str>,
-    below: Vec<&'a str>,
+/// One score among others at one length: names of the others, by where their intervals lie.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    pub score: Score,
+    pub above: Vec<String>,
+    pub level: Vec<String>,
+    pub below: Vec<String>,
+    /// Hardly a question is answered, by any system.
+    pub is_lost: bool,
 }
 
-/// How one score stands among others.
-pub fn compare<'a>(ours: &Cell, others: &[(&'a str, &Cell)]) -> Comparison<'a> {
-    let names = |test: &dyn Fn(&Cell) -> bool| -> Vec<&'a str> {
-        others.iter().filter(|(_, cell)| test(cell)).map(|(name, _)| *name).collect()
-    };
-    Comparison {
-        above: names(&|cell| cell.ci95[1] < ours.ci95[0]),
-        level: names(&|cell| touch(cell, ours)),
-        below: names(&|cell| cell.ci95[0] > ours.ci95[1]),
+impl Comparison {
+    pub fn new(ours: &Score, others: &[(&str, &Score)]) -> Self {
+        let names = |test: &dyn Fn(&Score) -> bool| -> Vec<String> {
+            others.iter().filter(|(_, score)| test(score)).map(|(name, _)| (*name).to_owned()).collect()
+        };
+        Self {
+            score: *ours,
+            above: names(&|score| ours.is_above(score)),
+            level: names(&|score| ours.touches(score)),
+            below: names(&|score| score.is_above(ours)),
+            is_lost: ours.share < LOST && others.iter().all(|(_, score)| score.share < LOST),
+        }
     }
-}
 
-impl Comparison<'_> {
     /// Whether it is above all others, and there are some.
     pub fn is_first(&self) -> bool {
         !self.above.is_empty() && self.level.is_empty() && self.below.is_empty()
     }
 
+    /// That it is first.
+    fn verdict(&self) -> Verdict {
+        if self.is_first() {
+            Verdict::Holds
+        } else if self.below.is_empty() {
+            Verdict::NotShown
+        } else {
+            Verdict::DoesNotHold
+        }
+    }
+
     /// `At 2x YaRN (98.6 [97.1, 99.3]) is above cropping.`
-    pub fn sentence(&self, name: &str, ours: &Cell) -> String {
-        format!("At {}x {name} ({}) is {}.", ours.extension, percent(Some(ours)), self.relations(true))
+    pub fn sentence(&self, name: &str) -> String {
+        let Self { score, above, .. } = self;
+        format!("At {}x {name} ({}) is {}.", score.extension, score.text(), self.relations(above))
     }
 
     /// `first`, or those that it is not above.
     fn in_short(&self) -> String {
-        if self.is_first() { "**first**".into() } else { self.relations(false) }
+        if self.is_lost {
+            "nobody answers".to_owned()
+        } else if self.is_first() {
+            "**first**".to_owned()
+        } else {
+            self.relations(&[])
+        }
     }
 
-    fn relations(&self, with_above: bool) -> String {
-        let above = if with_above { &self.above[..] } else { &[] };
+    fn relations(&self, above: &[String]) -> String {
         let parts = [("below", &self.below[..]), ("level with", &self.level[..]), ("above", above)];
         let parts = parts.iter().filter(|(_, names)| !names.is_empty());
         let parts: Vec<String> = parts.map(|(how, names)| format!("{how} {}", names.join(", "))).collect();
-        if parts.is_empty() { "alone".into() } else { parts.join("; ") }
+        if parts.is_empty() { "alone".to_owned() } else { parts.join("; ") }
     }
 }
 
-/// Whether the intervals of two cells have a number in common.
-pub fn touch(one: &Cell, other: &Cell) -> bool {
-    one.ci95[1] >= other.ci95[0] && one.ci95[0] <= other.ci95[1]
+/// A judged system on a task among the systems that are not judged, one comparison a length.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedRow {
+    pub task: String,
+    pub system: String,
+    pub comparisons: Vec<Option<Comparison>>,
+    /// That it is first at every length, as the paper has it.
+    pub is_first_everywhere: Verdict,
 }
 
-/// Where no system is right more often than this, nothing is compared.
-const LOST: f64 = 0.05;
+/// Compares each of `judged` with the systems that are not, at each length; those that are not measured are left out.
+pub fn judge(task: &str, judged: &[&str], extensions: &[usize], rows: &[ScoreRow]) -> Vec<JudgedRow> {
+    let is_judged = |row: &&ScoreRow| judged.contains(&&*row.system);
+    let others: Vec<&ScoreRow> = rows.iter().filter(|row| !is_judged(row)).collect();
+    let compared = |row: &ScoreRow, s: usize| -> Option<Comparison> {
+        let others: Vec<_> = others.iter().filter_map(|other| Some((&*other.system, other.at(s)?))).collect();
+        Some(Comparison::new(row.at(s)?, &others))
+    };
+    let judged = rows.iter().filter(is_judged).map(|row| {
+        let comparisons: Vec<_> = extensions.iter().map(|&s| compared(row, s)).collect();
+        let is_first_everywhere = Verdict::all(comparisons.iter().flatten().map(Comparison::verdict));
+        JudgedRow { task: task.to_owned(), system: row.system.clone(), comparisons, is_first_everywhere }
+    });
+    judged.filter(|row| row.comparisons.iter().any(Option::is_some)).collect()
+}
 
-/// What the lists of [`judge`] say.
-pub const ORDERING: &str = "The paper has DroPE first at every length. That holds here, with intervals apart, for\n\n";
+/// A line of a table with a column a length: `first`, or those that it is not above.
+pub fn line(row: &JudgedRow) -> Vec<String> {
+    let cell = |comparison: &Option<Comparison>| {
+        comparison.as_ref().map_or_else(|| markdown::DASH.to_owned(), Comparison::in_short)
+    };
+    let name = format!("{}: {}", row.task, row.system);
+    std::iter::once(name).chain(row.comparisons.iter().map(cell)).collect()
+}
 
-/// A row of short standings, one a length, for each of `judged`, among the systems that are not judged; and the lengths at
-/// which each is first.
-pub fn judge(task: &str, judged: &[&str], extensions: &[usize], rows: &Rows) -> (Vec<Vec<String>>, String) {
-    let is_judged = |name: &str| judged.contains(&name);
-    let (mut lines, mut verdicts) = (Vec::new(), Vec::new());
-    for (name, cells) in rows.iter().filter(|(name, _)| is_judged(name)) {
-        let mut line = vec![format!("{task}: {name}")];
-        let mut first = Vec::new();
-        let mut is_measured = false;
-        for &s in extensions {
-            let others = rows.iter().filter(|(other, _)| !is_judged(other));
-            let others: Vec<(&str, &Cell)> =
-                others.filter_map(|(other, cells)| Some((*other, at(cells, s)?))).collect();
-            let Some(ours) = at(cells, s) else {
-                line.push("–".into());
-                continue;
-            };
-            is_measured = true;
-            let place = compare(ours, &others);
-            if place.is_first() {
-                first.push(format!("{s}x"));
-            }
-            let is_lost = others.iter().all(|(_, cell)| cell.accuracy < LOST) && ours.accuracy < LOST;
-            line.push(if is_lost { "nobody answers".into() } else { place.in_short() });
-        }
-        if is_measured {
-            let lengths = if first.is_empty() { "no length".into() } else { first.join(" and ") };
-            verdicts.push(format!("{name} at {lengths}"));
-            lines.push(line);
-        }
-    }
-    (lines, format!("- {task}: {}.", verdicts.join("; ")))
+/// What the paper has, and at which lengths it is so here; `judged` has the rows of one task after the other.
+pub fn ordering(judged: &[JudgedRow]) -> String {
+    let first_at = |row: &JudgedRow| {
+        let first = row.comparisons.iter().flatten().filter(|comparison| comparison.is_first());
+        let lengths: Vec<String> = first.map(|comparison| format!("{}x", comparison.score.extension)).collect();
+        let lengths = if lengths.is_empty() { "no length".to_owned() } else { lengths.join(" and ") };
+        format!("{} at {lengths}", row.system)
+    };
+    let by_task = judged
+        .chunk_by(|one, other| one.task == other.task)
+        .map(|rows| format!("- {}: {}.", rows[0].task, rows.iter().map(first_at).collect::<Vec<_>>().join("; ")));
+    let lines: Vec<String> = by_task.collect();
+    format!(
+        "The paper has DroPE first at every length. That holds here, with intervals apart, for\n\n{}",
+        lines.join("\n")
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use drope_core::results::Cell;
-    use serde_json::json;
+    use super::super::score::{Score, ScoreRow};
+    use super::super::verdict::Verdict;
+    use super::{judge, line, ordering};
 
-    use super::judge;
-
-    /// A cell of one length whose interval reaches 0.05 to both sides.
-    fn cell(extension: usize, accuracy: f64) -> Cell {
-        serde_json::from_value(json!({
-            "model": "", "method": "rope", "task": "single", "values": "numbers", "extension": extension, "context": 0, "trials": 100,
-            "correct": 0, "accuracy": accuracy, "string_match": 0.0, "ci95": [accuracy - 0.05, accuracy + 0.05], "seed": 1,
-            "beta": 1.0,
-        }))
-        .unwrap()
+    /// Scores of the lengths 1, 2, …, whose intervals reach 0.05 to both sides.
+    fn row(system: &str, shares: &[f64]) -> ScoreRow {
+        let score = |(&share, extension)| Score { extension, share, ci95: [share - 0.05, share + 0.05], trials: 100 };
+        ScoreRow {
+            system: system.to_owned(),
+            is_of_known_weights: true,
+            scores: shares.iter().zip(1..).map(score).collect(),
+        }
     }
 
     #[test]
     fn only_intervals_that_are_apart_make_a_first() {
-        let at = |accuracies: &[f64]| accuracies.iter().zip(1..).map(|(&share, s)| cell(s, share)).collect();
-        let rows = vec![
-            ("YaRN", at(&[0.5, 0.5, 0.5, 0.0])),
-            ("NTK", at(&[0.2, 0.85, 0.5, 0.0])),
+        let rows = [
+            row("YaRN", &[0.5, 0.5, 0.5, 0.0]),
+            row("NTK", &[0.2, 0.85, 0.5, 0.0]),
             // Never measured beyond the first length; judged ones are not each other's rivals.
-            ("PI", at(&[0.1])),
-            ("DroPE", at(&[0.7, 0.7, 0.55, 0.0])),
-            ("partial DroPE", at(&[0.7])),
+            row("PI", &[0.1]),
+            row("DroPE", &[0.7, 0.7, 0.55, 0.0]),
+            row("partial DroPE", &[0.7]),
         ];
-        let (lines, verdict) = judge("single", &["DroPE", "partial DroPE"], &[1, 2, 3, 4], &rows);
-        assert_eq!(lines[0], ["single: DroPE", "**first**", "below NTK", "level with YaRN, NTK", "nobody answers"]);
-        assert_eq!(lines[1], ["single: partial DroPE", "**first**", "–", "–", "–"]);
-        assert_eq!(verdict, "- single: DroPE at 1x; partial DroPE at 1x.");
+        let judged = judge("single", &["DroPE", "partial DroPE"], &[1, 2, 3, 4], &rows);
+        assert_eq!(
+            line(&judged[0]),
+            ["single: DroPE", "**first**", "below NTK", "level with YaRN, NTK", "nobody answers"]
+        );
+        assert_eq!(line(&judged[1]), ["single: partial DroPE", "**first**", "–", "–", "–"]);
+        assert!(ordering(&judged).ends_with("- single: DroPE at 1x; partial DroPE at 1x."));
+        let verdicts: Vec<Verdict> = judged.iter().map(|row| row.is_first_everywhere).collect();
+        assert_eq!(verdicts, [Verdict::DoesNotHold, Verdict::Holds]);
     }
 }

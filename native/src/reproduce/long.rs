@@ -1,67 +1,93 @@
-//! One step past the papers: 16 times the context.
+//! One step past the papers: longer texts than theirs.
 
 use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use serde_json::json;
+use serde::Serialize;
 
-use super::context::{Ask, ReportContext};
-use super::report::{Section, by_length, percent, row, table};
+use super::context::ReportContext;
+use super::markdown::{by_length, table};
+use super::measured::Ask;
+use super::report::{Section, SectionText};
+use super::score::{self, Score, ScoreRow};
 
-const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
+pub const LENGTHS: [usize; 5] = [1, 2, 4, 8, LONGEST];
+pub const LONGEST: usize = 16;
+/// The longest that the paper reads, in multiples of its context.
+const PRINTED_LONGEST: usize = 8;
+
+const SYSTEMS: [(&str, &str, Method); 8] = [
+    (PLAIN, "drope-plain", Method::Drope),
+    (SSMAX, "drope-ssmax", Method::Drope),
+    (COPIES, "drope-copies", Method::Drope),
+    (BOTH, "nano-drope", Method::Drope),
+    (PARTIAL, "nano-p-drope", Method::PDrope),
+    ("Llama 3", "nano-rope", Method::Llama3),
+    ("YaRN", "nano-rope", Method::Yarn),
+    ("NTK", "nano-rope", Method::Ntk),
+];
+pub const PLAIN: &str = "DroPE as in the paper";
+pub const SSMAX: &str = "with SSMax";
+pub const COPIES: &str = "with copies";
+pub const BOTH: &str = "with both (nano-drope)";
+pub const PARTIAL: &str = "partial, with both (nano-p-drope)";
+
+/// What each part of nano-drope does at the longest length.
+#[derive(Serialize)]
+struct LongVerdict {
+    both: Option<Score>,
+    plain: Option<Score>,
+    copies: Option<Score>,
+    ssmax: Option<Score>,
+}
 
 /// How far the variants read, and what each of their parts does.
-pub fn section(context: &ReportContext) -> Result<Option<Section>> {
-    if context.is_quick() {
-        return Ok(None);
-    }
-    let systems = [
-        ("DroPE as in the paper", "drope-plain", Method::Drope),
-        ("with SSMax", "drope-ssmax", Method::Drope),
-        ("with copies", "drope-copies", Method::Drope),
-        ("with both (nano-drope)", "nano-drope", Method::Drope),
-        ("partial, with both (nano-p-drope)", "nano-p-drope", Method::PDrope),
-        ("Llama 3", "nano-rope", Method::Llama3),
-        ("YaRN", "nano-rope", Method::Yarn),
-        ("NTK", "nano-rope", Method::Ntk),
-    ];
+pub fn read_longest_texts(context: &ReportContext) -> Result<Section> {
+    let rows = rows(context)?;
+    let last = |name: &str| rows.iter().find(|row| row.system == name).and_then(|row| row.at(LONGEST)).copied();
+    let verdict = LongVerdict { both: last(BOTH), plain: last(PLAIN), copies: last(COPIES), ssmax: last(SSMAX) };
+    let text = SectionText {
+        paper: format!(
+            "no model in it reads beyond {PRINTED_LONGEST}x. SSMax lets the logits of a query grow with the logarithm of the \
+             number of its keys; copies let attention count filler as if it stood there many times (models/README.md)."
+        ),
+        body: table(
+            &by_length("multi-key, numbers", &LENGTHS),
+            &rows.iter().map(|row| row.line(&LENGTHS)).collect::<Vec<_>>(),
+        ),
+        verdict: sentence(&verdict),
+        charts: Vec::new(),
+    };
+    Section::new(&rows, &verdict, text)
+}
+
+pub fn rows(context: &ReportContext) -> Result<Vec<ScoreRow>> {
     let mut rows = Vec::new();
-    let mut all = Vec::new();
-    for (name, model, method) in systems {
-        let ask = |extensions, trials| Ask::new(method, Task::MultiKey, extensions, trials);
+    for (name, model, method) in SYSTEMS {
+        let ask =
+            |extensions: &[usize], trials| Ask::new(method, Task::MultiKey, extensions, context.trials(trials, trials));
         let cells = if model.starts_with("drope-") {
             context.recalibrated_once("ablation.json", model, &context.recipe(&format!("ablation/{model}.toml"))?)?;
-            context.niah("ablation.json", model, &ask(EXTENSIONS.to_vec(), 100))?
+            context.niah("ablation.json", model, &ask(&LENGTHS, 100))?
         } else {
-            let mut cells = context.niah("niah.json", model, &ask(vec![1, 2, 4, 8], 500))?;
-            cells.extend(context.niah("niah-16x.json", model, &ask(vec![16], 100))?);
+            let mut cells = context.niah("niah.json", model, &ask(&LENGTHS[..LENGTHS.len() - 1], 500))?;
+            cells.extend(context.niah("niah-16x.json", model, &ask(&[LONGEST], 100))?);
             cells
         };
         if !cells.is_empty() {
-            rows.push(row(name, &cells, &EXTENSIONS));
+            rows.push(ScoreRow::exact(name, &cells));
         }
-        all.extend(cells);
     }
-    let last = |name: &str| all.iter().find(|cell| cell.model == name && cell.extension == 16);
-    let verdict = match ["nano-drope", "drope-plain", "drope-copies", "drope-ssmax"].map(last) {
-        [ours @ Some(_), plain @ Some(_), copies, ssmax] => format!(
-            "At 16x, with no fit for the length, nano-drope answers {} and DroPE as in the paper at the same budget {}; with copies \
-             alone it is {}, with SSMax alone {}.",
-            percent(ours),
-            percent(plain),
-            percent(copies),
-            percent(ssmax)
-        ),
-        _ => "Not all of it is measured yet.".to_owned(),
-    };
-    Ok(Some(Section {
-        title: "One step past the paper: 16 times the context",
-        paper: "no model in it reads beyond 8x. SSMax lets the logits of a query grow with the logarithm of the number of its \
-            keys; copies let attention count filler as if it stood there many times (models/README.md)."
-            .into(),
-        body: table(&by_length("multi-key, numbers", &EXTENSIONS), &rows),
-        verdict,
-        numbers: json!(all),
-        charts: Vec::new(),
-    }))
+    Ok(rows)
+}
+
+fn sentence(LongVerdict { both, plain, copies, ssmax }: &LongVerdict) -> String {
+    if both.is_none() || plain.is_none() {
+        return "Not all of it is measured yet.".to_owned();
+    }
+    let [both, plain, copies, ssmax] = [both, plain, copies, ssmax].map(|score| score::text(score.as_ref()));
+    format!(
+        "At {LONGEST}x, with no fit for the length, nano-drope answers {both} and DroPE as in the paper at the same budget \
+         {plain}; with copies alone it is {copies}, with SSMax alone {ssmax}."
+    )
 }

@@ -3,12 +3,13 @@
 use anyhow::{Context, Result};
 use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
-use serde_json::json;
+use drope_core::results::rounded;
+use serde::Serialize;
 
 use super::chart::{self, Axes, Series};
 use super::context::{EXTENSIONS, ReportContext};
-use super::report::{Section, by_length, picture, table};
-use crate::probe;
+use super::markdown::{by_length, percent, picture, table};
+use super::report::{Section, SectionText};
 
 const METHODS: [(&str, &str, Method); 6] = [
     ("RoPE", "nano-rope", Method::Rope),
@@ -19,67 +20,125 @@ const METHODS: [(&str, &str, Method); 6] = [
     ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
 
-pub fn section(context: &ReportContext) -> Result<Option<Section>> {
-    let extensions = EXTENSIONS.to_vec();
-    let (mut rows, mut numbers) = (Vec::new(), Vec::new());
-    let (mut kept, mut lines) = (Vec::new(), Vec::new());
-    let longest = extensions.last().copied().unwrap_or(1);
-    for (name, model, method) in METHODS {
-        let Some(folder) = context.model(model) else { continue };
-        let trials = if context.is_quick() { 15 } else { 50 };
-        let sweep = context.sweep(folder, method, extensions.clone(), None, "probe.json");
-        let cells = probe::probe(&probe::ProbeArgs { sweep, trials, gradients: 0 })?;
-        // The head that probes up the needle within the context is followed to longer texts.
-        let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
-        let best = at(1).max_by(|a, b| a.probe.needle_of_question.total_cmp(&b.probe.needle_of_question));
-        let best = best.context("no head was probed")?.clone();
-        let same = |cell: &&HeadCell| (cell.probe.layer, cell.probe.head) == (best.probe.layer, best.probe.head);
-        let followed: Vec<&HeadCell> = extensions.iter().filter_map(|&s| at(s).find(same)).collect();
-        let cell = |cell: &&HeadCell| {
-            let look = &cell.probe;
-            format!("{:.3}; {:.2} of {:.2}", look.needle_of_question, look.entropy, look.entropy_bound)
-        };
-        let named = format!("{name} (layer {}, head {})", best.probe.layer, best.probe.head);
-        rows.push(std::iter::once(named).chain(followed.iter().map(cell)).collect::<Vec<String>>());
-        if let [first, .., last] = followed[..] {
-            kept.push((name, last.probe.needle_of_question / first.probe.needle_of_question));
+/// The head that attends to the needle most within the context, followed to longer texts.
+#[derive(Serialize)]
+struct AttentionRow {
+    system: &'static str,
+    layer: usize,
+    head: usize,
+    /// One a length.
+    followed: Vec<FollowedHead>,
+    /// Mean entropy of all heads along the longest texts, nats, and its bound.
+    entropies: Vec<f64>,
+    bounds: Vec<f64>,
+}
+
+/// What the head does at one length.
+#[derive(Serialize)]
+struct FollowedHead {
+    extension: usize,
+    /// Share of attention on the needle, of the token of the question that attends to it most.
+    attention: f64,
+    /// Of the last query, nats, and its bound.
+    entropy: f64,
+    bound: f64,
+}
+
+/// What the head still gives the needle in the longest texts, as a share of what it gave at 1x.
+#[derive(Serialize)]
+struct KeptAttention {
+    system: &'static str,
+    share: f64,
+}
+
+pub fn follow_attention(context: &ReportContext) -> Result<Section> {
+    let mut rows = Vec::new();
+    for (system, model, method) in METHODS {
+        let cells = context.heads(model, method, &EXTENSIONS)?;
+        if !cells.is_empty() {
+            rows.push(follow(system, &cells)?);
         }
-        numbers.extend(followed.iter().map(|cell| (*cell).clone()));
-        let long: Vec<&HeadProbe> = at(longest).map(|cell| &cell.probe).collect();
-        if lines.is_empty() {
-            // RoPE comes first, whose heads all see everything.
-            lines.extend(long.first().map(|look| along("bound, ln i", longest, &[&look.entropy_bounds])));
-        }
-        lines.push(along(name, longest, &long.iter().map(|look| &look.entropies[..]).collect::<Vec<_>>()));
     }
-    let header = by_length("attention on the needle; entropy of the last query, of its bound, nats", &extensions);
-    let axes =
-        Axes { x: "position, in training contexts", y: "mean entropy of all heads, nats", is_log: [false, false] };
-    let svg = chart::lines(&axes, &lines)?;
-    let kept: Vec<String> = kept.iter().map(|(name, share)| format!("{name} {:.0} %", 100.0 * share)).collect();
-    Ok(Some(Section {
-        title: "Attention on the needle (DroPE paper, figure 8; Wang et al., figure 3)",
+    let kept: Vec<KeptAttention> = rows.iter().filter_map(kept).collect();
+    let shares: Vec<String> = kept.iter().map(|kept| format!("{} {}", kept.system, percent(kept.share))).collect();
+    let longest = longest();
+    let line = |row: &AttentionRow| -> Vec<String> {
+        let cell = |head: &FollowedHead| format!("{:.3}; {:.2} of {:.2}", head.attention, head.entropy, head.bound);
+        let named = format!("{} (layer {}, head {})", row.system, row.layer, row.head);
+        std::iter::once(named).chain(row.followed.iter().map(cell)).collect()
+    };
+    let header = by_length("attention on the needle; entropy of the last query, of its bound, nats", &EXTENSIONS);
+    let text = SectionText {
         paper: "in a semantic head of Qwen2.5-0.5B, YaRN shifts the last query's attention away from the needle. Wang et al.: \
             the entropy of NoPE's heads grows with the length towards its bound ln i, and attention is distracted."
             .into(),
         body: format!(
-            "The head with most attention on the needle at 1×, of the token of the question that probes at it most: these models \
+            "The head with most attention on the needle at 1×, of the token of the question that attends to it most: these models \
              look it up at the key inside the question, not at the last token.\n\n{}{}",
-            table(&header, &rows),
+            table(&header, &rows.iter().map(line).collect::<Vec<_>>()),
             picture("entropy.svg", &format!("Entropy of attention along texts of {longest}×, below its bound."))
         ),
         verdict: format!(
             "At {longest}x the head still gives the needle this share of what it gave at 1x: {}.",
-            kept.join(", ")
+            shares.join(", ")
         ),
-        numbers: json!(numbers),
-        charts: vec![("entropy.svg".into(), svg)],
-    }))
+        charts: vec![("entropy.svg".into(), entropy_chart(&rows)?)],
+    };
+    Section::new(&rows, &kept, text)
 }
 
-/// The mean of several heads along the text.
-fn along(name: &str, longest: usize, heads: &[&[f64]]) -> Series {
-    let mean = |part: usize| heads.iter().map(|nats| nats[part]).sum::<f64>() / heads.len().max(1) as f64;
-    let middle = |part: usize| longest as f64 * (part as f64 + 0.5) / PARTS as f64;
-    Series { name: name.to_owned(), points: (0..PARTS).map(|part| (middle(part), mean(part))).collect() }
+impl FollowedHead {
+    /// In steps that a file keeps, so that a report rendered from it is the same.
+    fn new(HeadCell { extension, probe, .. }: &HeadCell) -> Self {
+        Self {
+            extension: *extension,
+            attention: rounded(probe.needle_of_question),
+            entropy: rounded(probe.entropy),
+            bound: rounded(probe.entropy_bound),
+        }
+    }
+}
+
+fn longest() -> usize {
+    EXTENSIONS.into_iter().max().unwrap_or(1)
+}
+
+fn follow(system: &'static str, cells: &[HeadCell]) -> Result<AttentionRow> {
+    let at = |extension: usize| cells.iter().filter(move |cell| cell.extension == extension);
+    let best = at(1).max_by(|a, b| a.probe.needle_of_question.total_cmp(&b.probe.needle_of_question));
+    let HeadProbe { layer, head, .. } = best.context("no head was probed at 1x")?.probe;
+    let same = |cell: &&HeadCell| (cell.probe.layer, cell.probe.head) == (layer, head);
+    let longest: Vec<&HeadProbe> = at(longest()).map(|cell| &cell.probe).collect();
+    let mean = |nats: fn(&HeadProbe) -> &[f64]| -> Vec<f64> {
+        let sum = |part: usize| longest.iter().map(|probe| nats(probe)[part]).sum::<f64>();
+        (0..PARTS).map(|part| rounded(sum(part) / longest.len().max(1) as f64)).collect()
+    };
+    Ok(AttentionRow {
+        system,
+        layer,
+        head,
+        followed: EXTENSIONS.into_iter().filter_map(|s| at(s).find(same)).map(FollowedHead::new).collect(),
+        entropies: mean(|probe| &probe.entropies),
+        bounds: mean(|probe| &probe.entropy_bounds),
+    })
+}
+
+fn kept(row: &AttentionRow) -> Option<KeptAttention> {
+    let [first, .., last] = &row.followed[..] else { return None };
+    Some(KeptAttention { system: row.system, share: last.attention / first.attention })
+}
+
+fn entropy_chart(rows: &[AttentionRow]) -> Result<String> {
+    let middle = |part: usize| longest() as f64 * (part as f64 + 0.5) / PARTS as f64;
+    let along = |name: &str, nats: &[f64]| Series {
+        name: name.to_owned(),
+        points: nats.iter().enumerate().map(|(part, &nats)| (middle(part), nats)).collect(),
+    };
+    // RoPE comes first, whose heads all see everything.
+    let bound = rows.first().map(|row| along("bound, ln i", &row.bounds));
+    let lines: Vec<Series> =
+        bound.into_iter().chain(rows.iter().map(|row| along(row.system, &row.entropies))).collect();
+    let axes =
+        Axes { x: "position, in training contexts", y: "mean entropy of all heads, nats", is_log: [false, false] };
+    chart::lines(&axes, &lines)
 }

@@ -1,20 +1,23 @@
 //! Tables 1 and 10 of the DroPE paper.
 
-use std::collections::BTreeSet;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::Cell;
-use drope_core::stats::wilson_of_mean;
-use serde_json::json;
+use serde::Serialize;
 
-use super::comparison::{ORDERING, Rows, judge, touch};
-use super::context::{Ask, EXTENSIONS, ReportContext};
-use super::report::{Section, at, by_length, row, table};
+use super::comparison::{self, JudgedRow, judge, ordering};
+use super::context::{EXTENSIONS, ReportContext};
+use super::markdown::{by_length, list, table};
+use super::measured::Ask;
+use super::paper::{PrintedRow, printed};
+use super::report::{Section, SectionText};
+use super::score::{self, Score, ScoreRow};
 
-/// Every system: its name, the model it reads with, and how.
-const SYSTEMS: [(&str, &str, Method); 14] = [
+/// A system: its name, the model it reads with, and how.
+type System = (&'static str, &'static str, Method);
+
+const SYSTEMS: [System; 14] = [
     ("RoPE", "nano-rope", Method::Rope),
     ("cropped RoPE", "nano-rope", Method::Crop),
     ("PI", "nano-rope", Method::Pi),
@@ -26,135 +29,160 @@ const SYSTEMS: [(&str, &str, Method); 14] = [
     ("ALiBi", "nano-alibi", Method::Alibi),
     ("NoPE", "nano-nope", Method::Nope),
     ("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
-    (PAPERS, "drope-plain", Method::Drope),
-    ("DroPE", "nano-drope", Method::Drope),
-    ("partial DroPE", "nano-p-drope", Method::PDrope),
+    (PAPERS, PLAIN_MODEL, Method::Drope),
+    (OURS, "nano-drope", Method::Drope),
+    (PARTIAL, "nano-p-drope", Method::PDrope),
 ];
+
+/// Systems that read nano-rope without training.
+pub const UNTRAINED: [&str; 6] = ["cropped RoPE", "PI", "NTK", "dynamic NTK", "YaRN", "Llama 3"];
+/// Systems trained from random weights with other positions than RoPE.
+pub const FROM_SCRATCH: [&str; 3] = ["ALiBi", "NoPE", "RNoPE-SWA"];
+
+/// The model of DroPE as in the paper, which is not shipped.
+pub const PLAIN_MODEL: &str = "drope-plain";
+pub const OURS: &str = "DroPE";
+pub const PARTIAL: &str = "partial DroPE";
+pub const PAPERS: &str = "DroPE as in the paper";
+/// What is compared with all others: the paper's method, and ours.
+pub const JUDGED: [&str; 3] = [PAPERS, OURS, PARTIAL];
 
 /// Rounds of more questions at the extension factors where most are answered: results file, factor, questions.
 const ROUNDS: [(&str, usize, usize); 3] =
     [("niah-more.json", 2, 4000), ("niah-more.json", 4, 2000), ("niah-most.json", 2, 12_000)];
 
-/// What is compared with all others: the paper's method, and ours.
-pub const JUDGED: [&str; 3] = [PAPERS, "DroPE", "partial DroPE"];
-const PAPERS: &str = "DroPE as in the paper";
+/// The paper's table 1 at 2x: multi-query, multi-key, multi-value.
+const TABLE_1: [PrintedRow<3>; 8] = [
+    ("RoPE", [0.0, 0.0, 0.0]),
+    ("PI", [0.0, 0.0, 0.0]),
+    ("NTK", [21.1, 19.4, 16.5]),
+    ("YaRN", [17.8, 0.5, 14.6]),
+    ("ALiBi", [5.2, 0.0, 1.1]),
+    ("NoPE", [9.2, 36.2, 21.4]),
+    ("RNoPE-SWA", [5.2, 25.6, 20.6]),
+    ("DroPE", [28.0, 41.6, 23.3]),
+];
+/// Its table 10 at 2x, 4x and 8x.
+const TABLE_10: [PrintedRow<3>; 4] = [
+    ("NTK", [29.8, 14.4, 7.2]),
+    ("YaRN", [48.3, 25.6, 12.2]),
+    ("LongRoPE2", [44.2, 26.2, 16.5]),
+    ("DroPE", [74.9, 55.0, 52.2]),
+];
+/// Questions a cell of both.
+const PRINTED_TRIALS: usize = 500;
 
-const PAPER: &str = "Table 1, multi-query / multi-key / multi-value at 2x (500 trials): RoPE 0.0 / 0.0 / 0.0, PI 0.0 / 0.0 / 0.0, \
-    NTK 21.1 / 19.4 / 16.5, YaRN 17.8 / 0.5 / 14.6, ALiBi 5.2 / 0.0 / 1.1, NoPE 9.2 / 36.2 / 21.4, RNoPE-SWA 5.2 / 25.6 / 20.6, \
-    DroPE 28.0 / 41.6 / 23.3. Table 10, at 2x / 4x / 8x: NTK 29.8 / 14.4 / 7.2, YaRN 48.3 / 25.6 / 12.2, \
-    LongRoPE2 44.2 / 26.2 / 16.5, DroPE 74.9 / 55.0 / 52.2.";
-
-pub fn section(context: &ReportContext) -> Result<Option<Section>> {
-    let tasks = if context.is_quick() {
-        vec![Task::MultiKey]
-    } else {
-        vec![Task::MultiKey, Task::MultiQuery, Task::MultiValue]
-    };
-    let (mut parts, mut numbers) = (Vec::new(), Vec::new());
-    let mut keep = |name: &str, rows: &Rows| {
-        numbers.push(json!({ "task": name, "cells": rows.iter().flat_map(|row| &row.1).collect::<Vec<_>>() }));
-    };
-    for task in tasks {
-        let name = task.name();
-        let rows = every_system(context, task)?;
-        keep(name, &rows);
-        parts.push((name.to_owned(), rows.clone()));
-        if task != Task::MultiKey {
-            // Several values are asked for: RULER counts those that are found.
-            let shares = rows.into_iter().map(|(system, cells)| (system, shares(&cells))).collect();
-            parts.push((format!("{name}, share of values found"), shares));
-        } else if !context.is_quick() {
-            let rows = asked_again(context, &rows)?;
-            let name = format!("{name}, asked again");
-            keep(&name, &rows);
-            parts.push((name, rows));
-        }
-    }
-    let longer: Vec<usize> = EXTENSIONS.into_iter().filter(|&s| s > 1).collect();
-    let (places, sentences): (Vec<_>, Vec<_>) =
-        parts.iter().map(|(name, rows)| judge(name, &JUDGED, &longer, rows)).unzip();
-    let tables: String = parts.iter().map(|(name, rows)| scores(name, rows)).collect();
-    Ok(Some(Section {
-        title: "Retrieval beyond the training context (DroPE paper, tables 1 and 10)",
-        paper: PAPER.into(),
-        body: format!(
-            "*Asked again* has more questions where DroPE's interval and another's touched: 4000 at 2×, then 12,000 if they \
-             still did; 2000 at 4×. *Share of values found* is RULER's score.\n\n{tables}Where DroPE stands among the others: first, or those that it is not above.\n\n{}",
-            table(&by_length("by their intervals", &longer), &places.concat())
-        ),
-        verdict: format!("{ORDERING}{}", sentences.join("\n")),
-        numbers: json!(numbers),
-        charts: Vec::new(),
-    }))
+/// Scores of every system on a task.
+#[derive(Serialize)]
+pub struct TaskScores {
+    pub task: String,
+    pub rows: Vec<ScoreRow>,
 }
 
-fn every_system(context: &ReportContext, task: Task) -> Result<Rows> {
-    let mut rows = Vec::new();
-    for (name, model, method) in SYSTEMS {
-        // Dynamic NTK reads token by token.
-        let is_slow = method == Method::DynamicNtk;
-        let trials = match (context.is_quick(), task, is_slow) {
-            (true, _, true) => continue,
-            (true, ..) => 40,
-            (false, Task::MultiKey, false) => 500,
-            (false, ..) => 100,
+pub fn compare_systems(context: &ReportContext) -> Result<Section> {
+    let scores = task_scores(context)?;
+    let longer: Vec<usize> = EXTENSIONS.into_iter().filter(|&s| s > 1).collect();
+    let judged: Vec<JudgedRow> =
+        scores.iter().flat_map(|task| judge(&task.task, &JUDGED, &longer, &task.rows)).collect();
+    let lines: Vec<_> = judged.iter().map(comparison::line).collect();
+    let rounds = ROUNDS.map(|(_, extension, trials)| format!("{trials} at {extension}×"));
+    let text = SectionText {
+        paper: format!(
+            "Table 1, multi-query / multi-key / multi-value at 2x ({PRINTED_TRIALS} trials): {}. Table 10, at 2x / 4x / 8x: {}.",
+            printed(&TABLE_1, 1),
+            printed(&TABLE_10, 1)
+        ),
+        body: format!(
+            "*Asked again* has more questions where DroPE's interval and another's touched, round after round as long as they \
+             did: {}. *Share of values found* is RULER's score.\n\n{}Where DroPE stands among the others: first, or those that \
+             it is not above.\n\n{}",
+            list(&rounds),
+            scores.iter().map(scores_table).collect::<String>(),
+            table(&by_length("by their intervals", &longer), &lines)
+        ),
+        verdict: ordering(&judged),
+        charts: Vec::new(),
+    };
+    Section::new(&scores, &judged, text)
+}
+
+/// Scores of every system on every task of the table, exact answers of the first task first.
+pub fn task_scores(context: &ReportContext) -> Result<Vec<TaskScores>> {
+    let tasks =
+        if context.is_quick() { &[Task::MultiKey][..] } else { &[Task::MultiKey, Task::MultiQuery, Task::MultiValue] };
+    let mut scores = Vec::new();
+    for &task in tasks {
+        let cells = every_system(context, task)?;
+        let rows = |row: fn(String, &[Cell]) -> ScoreRow| {
+            cells.iter().map(|((name, ..), cells)| row((*name).to_owned(), cells)).collect::<Vec<_>>()
         };
+        let exact = TaskScores { task: task.name().to_owned(), rows: rows(ScoreRow::exact) };
+        let more = if task != Task::MultiKey {
+            // Several values are asked for: RULER counts those that are found.
+            Some(TaskScores { task: format!("{}, share of values found", task.name()), rows: rows(ScoreRow::found) })
+        } else if context.is_quick() {
+            None
+        } else {
+            Some(TaskScores { task: format!("{}, asked again", task.name()), rows: asked_again(context, &exact.rows)? })
+        };
+        scores.push(exact);
+        scores.extend(more);
+    }
+    Ok(scores)
+}
+
+fn every_system(context: &ReportContext, task: Task) -> Result<Vec<(System, Vec<Cell>)>> {
+    let mut rows = Vec::new();
+    for system in SYSTEMS {
+        let (name, model, method) = system;
+        // The ablation has one task.
+        if name == PAPERS && task != Task::MultiKey {
+            continue;
+        }
+        let trials = context.trials(if task == Task::MultiKey { 500 } else { 100 }, 40);
         // Its folder is not kept: what is measured stands in the ablation's file.
         let file = if name == PAPERS { "ablation.json" } else { "niah.json" };
-        if name == PAPERS {
-            if task != Task::MultiKey {
-                continue;
-            }
-            if !context.is_quick() {
-                context.recalibrated_once(file, model, &context.recipe("ablation/drope-plain.toml")?)?;
-            }
+        if name == PAPERS && !context.is_quick() {
+            context.recalibrated_once(file, model, &context.recipe("ablation/drope-plain.toml")?)?;
         }
-        rows.push((name, context.niah(file, model, &Ask::new(method, task, EXTENSIONS.to_vec(), trials))?));
+        rows.push((system, context.niah(file, model, &Ask::new(method, task, &EXTENSIONS, trials))?));
     }
     Ok(rows)
 }
 
 /// DroPE and those whose intervals touch its own, with more questions; the other rivals as they were.
-fn asked_again(context: &ReportContext, rows: &Rows) -> Result<Rows> {
-    let is_asked = |name: &str| name == "DroPE" || !JUDGED.contains(&name);
-    let is_in_a_round = |cell: &Cell| ROUNDS.iter().any(|round| round.1 == cell.extension);
-    let rivals = rows.iter().filter(|(name, _)| is_asked(name));
-    let mut rows: Rows = rivals
-        .map(|(name, cells)| (*name, cells.iter().filter(|&cell| is_in_a_round(cell)).cloned().collect()))
-        .collect();
+fn asked_again(context: &ReportContext, rows: &[ScoreRow]) -> Result<Vec<ScoreRow>> {
+    let is_asked = |row: &&ScoreRow| row.system == OURS || !JUDGED.contains(&&*row.system);
+    let is_in_a_round = |score: &Score| ROUNDS.iter().any(|round| round.1 == score.extension);
+    let mut rows: Vec<ScoreRow> = rows.iter().filter(is_asked).cloned().collect();
+    for row in &mut rows {
+        row.scores.retain(is_in_a_round);
+    }
     for (file, extension, trials) in ROUNDS {
-        let ours = rows.iter().find(|(name, _)| *name == "DroPE").and_then(|(_, cells)| at(cells, extension)).cloned();
-        let Some(ours) = ours else { continue };
-        for (name, cells) in &mut rows {
-            let Some(cell) = cells.iter_mut().find(|cell| cell.extension == extension && touch(cell, &ours)) else {
+        let Some(ours) = rows.iter().find(|row| row.system == OURS).and_then(|row| row.at(extension)).copied() else {
+            continue;
+        };
+        for row in &mut rows {
+            let Some(score) = row.scores.iter_mut().find(|score| score.extension == extension && score.touches(&ours))
+            else {
                 continue;
             };
-            let system = SYSTEMS.into_iter().find(|system| system.0 == *name);
-            let (_, model, method) = system.context("a row is of a system")?;
-            let asked = context.niah(file, model, &Ask::new(method, Task::MultiKey, vec![extension], trials))?;
-            *cell = asked.into_iter().next().unwrap_or_else(|| cell.clone());
+            let Some((_, model, method)) = SYSTEMS.into_iter().find(|system| system.0 == row.system) else { continue };
+            let ask = Ask::new(method, Task::MultiKey, &[extension], context.trials(trials, trials));
+            if let Some(cell) = context.niah(file, model, &ask)?.first() {
+                *score = Score::exact(cell);
+            }
         }
     }
     Ok(rows)
 }
 
 /// A table, and how many questions it took.
-fn scores(name: &str, rows: &Rows) -> String {
-    let lines: Vec<_> = rows.iter().map(|(system, cells)| row(system, cells, &EXTENSIONS)).collect();
-    let trials = rows.iter().flat_map(|row| &row.1).map(|cell| cell.trials);
-    let counts: Vec<String> = BTreeSet::from_iter(trials).iter().map(usize::to_string).collect();
+fn scores_table(scores: &TaskScores) -> String {
+    let lines: Vec<_> = scores.rows.iter().map(|row| row.line(&EXTENSIONS)).collect();
     format!(
         "{}Questions a cell: {}.\n\n",
-        table(&by_length(&format!("{name}; numbers"), &EXTENSIONS), &lines),
-        counts.join(" or ")
+        table(&by_length(&format!("{}; numbers", scores.task), &EXTENSIONS), &lines),
+        score::questions(scores.rows.iter().flat_map(|row| &row.scores))
     )
-}
-
-/// Cells whose score is RULER's.
-fn shares(cells: &[Cell]) -> Vec<Cell> {
-    let share = |cell: &Cell| {
-        let ci95 = wilson_of_mean(cell.string_match, cell.trials);
-        Cell { accuracy: cell.string_match, ci95, ..cell.clone() }
-    };
-    cells.iter().map(share).collect()
 }

@@ -90,11 +90,7 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
 
 /// A finished run needs none.
 pub fn remove(out: &Path) -> Result<()> {
-    let folder = files::current_folder(&folder(out));
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
-    }
-    Ok(())
+    files::remove_replaced_folder(&folder(out))
 }
 
 /// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.

@@ -57,7 +57,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     check_copies(&config, &recipe)?;
     let seed = recipe.seed;
     let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None };
-    run::run(options, &job, |device| Ok(Model::random(&config, seed, device)))
+    run::train_to_end(options, &job, |device| Ok(Model::random(&config, seed, device)))
 }
 
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
@@ -87,7 +87,7 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     let weights = model_folder::weights(from)?;
     let base = short_hash(&[&weights, tokenizer.to_json()?.as_bytes(), config.to_json().as_bytes()]);
     let job = Job { recipe, config: &config, tokenizer: &tokenizer, base: Some(base) };
-    run::run(options, &job, |device| {
+    run::train_to_end(options, &job, |device| {
         Model::from_safetensors_with_new_norms(&config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })

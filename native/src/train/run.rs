@@ -31,7 +31,7 @@ pub struct Job<'a> {
 }
 
 /// Trains to the end of the recipe, from the weights that `initial` makes or from a checkpoint.
-pub fn run(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
+pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
     let Job { recipe, config, tokenizer, .. } = job;
     files::check_writable(&options.out.join(WEIGHTS_FILE))?;
     let Chosen { device, is_cpu } = device::open(options.device)?;

@@ -59,14 +59,14 @@ async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
 async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f64), String> {
     let model = files.on(device)?;
     let ids = prompt(&model).map_err(|error| error.to_string())?;
-    let mut logits = read(&model, &ids, device).await?;
+    let mut found = logits(&model, &ids, device).await?;
     let mut time = f64::INFINITY;
     for _ in 0..2 {
         let start = now();
-        logits = read(&model, &ids, device).await?;
+        found = logits(&model, &ids, device).await?;
         time = time.min(now() - start);
     }
-    Ok((logits, time))
+    Ok((found, time))
 }
 
 fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
@@ -76,7 +76,7 @@ fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 
-async fn read(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
+async fn logits(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
     let positions = Method::Rope.positions(&model.config, 1.0).map_err(|error| error.to_string())?;
     let logits = model.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
     Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())

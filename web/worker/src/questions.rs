@@ -27,7 +27,8 @@ pub async fn answer(
             reply(&asked(run, &model, &sample, prompt.len()));
         }
         let start = now();
-        let (mut read, mut read_at, mut generated) = (0, start, Vec::new());
+        let (mut read, mut read_at) = (0, start);
+        let (mut stream, mut text) = (model.tokenizer.stream(), String::new());
         let observe = async |event| {
             match event {
                 Event::Read(tokens) => {
@@ -35,9 +36,8 @@ pub async fn answer(
                     reply(&Reply::Read { run: run.number, column, tokens });
                 }
                 Event::Token(token) => {
-                    generated.push(token);
-                    let text = model.tokenizer.decode(&generated).unwrap_or_default();
-                    reply(&Reply::Generated { run: run.number, column, text });
+                    text.push_str(&stream.push(token).unwrap_or_default());
+                    reply(&Reply::Generated { run: run.number, column, text: text.clone() });
                 }
             }
             run.yield_to_messages().await

@@ -134,8 +134,8 @@ pub fn training_document(
     let mut document = Document::starting_with(bos);
     let budget = tokens.saturating_sub(document.ids.len());
     let pieces = draw_pieces(rng, budget, mix, &|text: &str| encode(&format!(" {text}")).len());
-    // Drawn only where needed, so that recipes without copies draw the documents that they always did.
-    let mean_copies = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
+    // Drawn only where needed, so that recipes without multiplicities draw the documents that they always did.
+    let mean_multiplicity = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
     for (index, Piece { text, role, class }) in pieces.into_iter().enumerate() {
         let ids = if index == 0 { encode(&text) } else { encode(&format!(" {text}")) };
         let loss_weight = match class {
@@ -144,7 +144,9 @@ pub fn training_document(
             LossClass::Answer => mix.answer_weight,
         };
         let multiplicity = match class {
-            LossClass::Unpredictable if mean_copies > 1.0 => 1.0 + (mean_copies - 1.0) * rng.random_range(0.0..2.0),
+            LossClass::Unpredictable if mean_multiplicity > 1.0 => {
+                1.0 + (mean_multiplicity - 1.0) * rng.random_range(0.0..2.0)
+            }
             _ => 1.0,
         };
         document.append(ids, role, loss_weight, multiplicity as f32);

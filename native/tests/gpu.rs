@@ -1,0 +1,167 @@
+//! The same numbers on a GPU as on the CPU and in transformers; `cargo xtask gpu` runs this on Vulkan in software, and on an
+//! NVIDIA card where there is one.
+#![cfg(any(feature = "cuda", feature = "wgpu"))]
+
+#[path = "common/mod.rs"]
+mod common;
+#[path = "../src/device.rs"]
+mod device;
+#[path = "../../core/tests/parity/mod.rs"]
+mod parity;
+
+use std::time::Instant;
+
+use burn::optim::GradientsParams;
+use burn::tensor::Device;
+use common::{Folder, core, refused, text};
+use device::DeviceChoice;
+use drope_core::train::{Batch, Optimizer, OptimizerKind, weighted_cross_entropy};
+use parity::{CASES, case, largest_difference};
+use pollster::block_on;
+
+/// Of logits around 1. GPUs add the terms of a product in another order, and their exp and sin may err by several units in
+/// the last place.
+const LOGITS: f32 = 1e-3;
+/// Of losses around 4, relative. A step of AdamW divides each gradient by its own size, so that rounding of a gradient near
+/// zero may turn a weight's first step around; the loss is a mean over all weights' effects.
+const LOSSES: f32 = 1e-3;
+const STEPS: usize = 10;
+
+const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
+
+/// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software is always to be had.
+fn gpu(what: &str) -> Option<Device> {
+    match device::open(CHOICE) {
+        Ok(chosen) => {
+            assert!(!chosen.is_cpu);
+            Some(chosen.device)
+        }
+        Err(error) if CHOICE == DeviceChoice::Cuda => {
+            println!("NOT RUN: {what}: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn logits_equal_those_of_transformers() {
+    let Some(device) = gpu("logits against transformers") else { return };
+    let mut largest = 0f32;
+    for case in CASES.iter() {
+        let difference = block_on(case.difference(&device));
+        println!("{}: largest difference of logits {difference:.1e}", case.name);
+        assert!(difference < LOGITS, "{}: {difference}", case.name);
+        largest = largest.max(difference);
+    }
+    println!("{} checkpoints: largest difference of logits {largest:.1e}", CASES.len());
+}
+
+#[test]
+fn reading_through_the_cache_changes_nothing() {
+    let Some(device) = gpu("logits through the cache") else { return };
+    for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi"] {
+        let difference = block_on(case(name).cache_difference(&device, 36));
+        println!("{name}: largest difference through the cache {difference:.1e}");
+        assert!(difference < LOGITS, "{name}: {difference}");
+    }
+}
+
+/// Losses of ten updates from a fixture's weights, and the seconds that they took.
+fn losses(name: &str, optimizer: OptimizerKind, copies: bool, device: &Device) -> (Vec<f32>, f64) {
+    let device = device.clone().autodiff();
+    let (case, [rows, length]) = (case(name), [4, 16]);
+    let mut model = case.model(&device);
+    let mut optimizer = Optimizer::new(optimizer, 0.1);
+    let ids: Vec<u32> = (0..rows * length).map(|i| (i * i % 48) as u32).collect();
+    let copies = if copies { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
+    let batch = Batch { ids, weights: vec![1.0; rows * length], copies, rows, length };
+    let (start, mut losses) = (Instant::now(), Vec::new());
+    for _ in 0..STEPS {
+        let loss = weighted_cross_entropy(&model, &batch, &case.positions(), &device).weighted;
+        let loss = loss.div_scalar(batch.total_weight());
+        losses.push(block_on(loss.clone().into_data_async()).unwrap().iter::<f32>().next().unwrap());
+        let gradients = GradientsParams::from_grads(loss.backward(), &model);
+        model = optimizer.step(model, gradients, 3e-3, 1.0).unwrap().0;
+    }
+    (losses, start.elapsed().as_secs_f64())
+}
+
+#[test]
+fn ten_training_steps_have_the_losses_of_the_cpu() {
+    let Some(device) = gpu("ten training steps") else { return };
+    for (name, optimizer, copies) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)] {
+        let (expected, _) = losses(name, optimizer, copies, &Device::flex());
+        let (found, seconds) = losses(name, optimizer, copies, &device);
+        println!("{name}, {optimizer:?}, CPU: {expected:.5?}");
+        println!("{name}, {optimizer:?}, GPU: {found:.5?} in {seconds:.1} s");
+        assert!(expected[STEPS - 1] < 0.9 * expected[0], "ten steps learn something");
+        let difference = largest_difference(&found, &expected);
+        assert!(difference < LOSSES * expected[0], "{name}: {difference}");
+    }
+}
+
+#[test]
+fn greedy_tokens_are_those_of_the_cpu() {
+    const TOKENS: usize = 32;
+    let Some(device) = gpu("greedy generation") else { return };
+    for name in ["rope", "drope"] {
+        let start = Instant::now();
+        let found = block_on(case(name).greedy(&device, TOKENS));
+        let speed = TOKENS as f64 / start.elapsed().as_secs_f64();
+        println!("{name}: {TOKENS} tokens at {speed:.0} tokens/s (of a card only if this is one)");
+        assert_eq!(found, block_on(case(name).greedy(&Device::flex(), TOKENS)), "{name}");
+    }
+}
+
+fn name() -> &'static str {
+    if CHOICE == DeviceChoice::Cuda { "cuda" } else { "wgpu" }
+}
+
+#[test]
+fn a_shipped_model_answers_as_on_the_cpu() {
+    if gpu("an answer of nano-drope").is_none() {
+        return;
+    }
+    let model = common::fixtures().join("../../models/nano-drope");
+    let answer = |device: &str| {
+        let prompt = "One of the special magic numbers for brave-harbor is: 4071. The sky is clear. \
+                      The special magic number for brave-harbor mentioned in the provided text is:";
+        let output =
+            core(&["generate", "--model", text(&model), "--device", device, "--prompt", prompt]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (found, expected) = (answer(name()), answer("cpu"));
+    println!("nano-drope answers {:?}", found.trim());
+    assert_eq!(found, expected);
+}
+
+/// `cargo xtask gpu` leaves wgpu nothing but Vulkan in software, which is slower than the CPU backend.
+#[test]
+fn vulkan_in_software_is_not_chosen_by_default() {
+    if CHOICE == DeviceChoice::Wgpu && std::env::var_os("VK_DRIVER_FILES").is_some() {
+        assert!(device::open(DeviceChoice::Auto).unwrap().is_cpu);
+    }
+}
+
+#[test]
+fn a_machine_without_a_gpu_gets_a_sentence() {
+    let folder = Folder::new("no-gpu");
+    let (model, out) = (folder.model("model"), folder.path("out"));
+    let arguments = ["logits", "--model", text(&model), "--ids", "1", "--out", text(&out), "--device", name()];
+    if CHOICE == DeviceChoice::Cuda {
+        if device::open(CHOICE).is_err() {
+            refused(&arguments, "there is no NVIDIA card");
+        }
+        return;
+    }
+    // No Vulkan driver, no OpenGL.
+    let drivers = ["VK_ICD_FILENAMES", "VK_DRIVER_FILES", "__EGL_VENDOR_LIBRARY_FILENAMES"];
+    let output = core(&arguments).envs(drivers.map(|name| (name, "/nonexistent"))).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_eq!(said.trim().lines().count(), 1, "one sentence: {said}");
+    assert!(said.contains("there is no GPU"), "{said}");
+    assert!(!out.exists());
+}
