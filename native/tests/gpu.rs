@@ -18,12 +18,10 @@ use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
 
-/// Of logits around 1. GPUs add the terms of a product in another order, and their exp and sin may err by several units in
-/// the last place.
-const LOGITS: f32 = 1e-3;
-/// Of losses around 4, relative. A step of AdamW divides each gradient by its own size, so that rounding of a gradient near
-/// zero may turn a weight's first step around; the loss is a mean over all weights' effects.
-const LOSSES: f32 = 1e-3;
+/// Of logits around 1, and of losses in relation to the first. GPUs add the terms of a product in another order, and AdamW
+/// divides each gradient by its own size, so that rounding can turn a weight's first step around. Vulkan in software differs by
+/// 1.4e-5 and 2e-6; cards may round the factors of products to TF32.
+const TOLERANCE: f32 = if cfg!(feature = "cuda") { 1e-3 } else { 1e-4 };
 const STEPS: usize = 10;
 
 const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
@@ -50,7 +48,7 @@ fn logits_equal_those_of_transformers() {
     for case in CASES.iter() {
         let difference = block_on(case.difference(&device));
         println!("{}: largest difference of logits {difference:.1e}", case.name);
-        assert!(difference < LOGITS, "{}: {difference}", case.name);
+        assert!(difference < TOLERANCE, "{}: {difference}", case.name);
         largest = largest.max(difference);
     }
     println!("{} checkpoints: largest difference of logits {largest:.1e}", CASES.len());
@@ -62,7 +60,7 @@ fn reading_through_the_cache_changes_nothing() {
     for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi"] {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
-        assert!(difference < LOGITS, "{name}: {difference}");
+        assert!(difference < TOLERANCE, "{name}: {difference}");
     }
 }
 
@@ -100,7 +98,7 @@ fn ten_training_steps_have_the_losses_of_the_cpu() {
         println!("{name}, {optimizer:?}, GPU: {found:.5?} in {seconds:.1} s");
         assert!(expected[STEPS - 1] < 0.9 * expected[0], "ten steps learn something");
         let difference = largest_difference(&found, &expected);
-        assert!(difference < LOSSES * expected[0], "{name}: {difference}");
+        assert!(difference < TOLERANCE * expected[0], "{name}: {difference}");
     }
 }
 
