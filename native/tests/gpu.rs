@@ -11,20 +11,17 @@ mod parity;
 
 use std::time::Instant;
 
-use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::DeviceChoice;
-use drope_core::train::{Batch, Optimizer, OptimizerKind, weighted_cross_entropy};
+use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
 
-/// Of logits around 1. GPUs add the terms of a product in another order, and their exp and sin may err by several units in
-/// the last place.
-const LOGITS: f32 = 1e-3;
-/// Of losses around 4, relative. A step of AdamW divides each gradient by its own size, so that rounding of a gradient near
-/// zero may turn a weight's first step around; the loss is a mean over all weights' effects.
-const LOSSES: f32 = 1e-3;
+/// Of logits around 1, and of losses in relation to the first. GPUs add the terms of a product in another order, and AdamW
+/// divides each gradient by its own size, so that rounding can turn a weight's first step around. Vulkan in software differs by
+/// 1.4e-5 and 2e-6; cards may round the factors of products to TF32.
+const TOLERANCE: f32 = if cfg!(feature = "cuda") { 1e-3 } else { 1e-4 };
 const STEPS: usize = 10;
 
 const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
@@ -51,7 +48,7 @@ fn logits_equal_those_of_transformers() {
     for case in CASES.iter() {
         let difference = block_on(case.difference(&device));
         println!("{}: largest difference of logits {difference:.1e}", case.name);
-        assert!(difference < LOGITS, "{}: {difference}", case.name);
+        assert!(difference < TOLERANCE, "{}: {difference}", case.name);
         largest = largest.max(difference);
     }
     println!("{} checkpoints: largest difference of logits {largest:.1e}", CASES.len());
@@ -63,26 +60,29 @@ fn reading_through_the_cache_changes_nothing() {
     for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi"] {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
-        assert!(difference < LOGITS, "{name}: {difference}");
+        assert!(difference < TOLERANCE, "{name}: {difference}");
     }
 }
 
-/// Losses of ten updates from a fixture's weights, and the seconds that they took.
-fn losses(name: &str, optimizer: OptimizerKind, copies: bool, device: &Device) -> (Vec<f32>, f64) {
-    let device = device.clone().autodiff();
-    let (case, [rows, length]) = (case(name), [4, 16]);
-    let mut model = case.model(&device);
-    let mut optimizer = Optimizer::new(optimizer, 0.1);
-    let ids: Vec<u32> = (0..rows * length).map(|i| (i * i % 48) as u32).collect();
-    let copies = if copies { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
-    let batch = Batch { ids, weights: vec![1.0; rows * length], copies, rows, length };
+/// Mean losses of ten updates from a fixture's weights, and the seconds that they took.
+fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Device) -> (Vec<f32>, f64) {
+    let hyperparameters = Hyperparameters {
+        steps: STEPS,
+        optimizer,
+        weight_decay: 0.1,
+        schedule: Schedule { peak: 3e-3, warmup: 2, floor: 0.1 },
+        max_gradient_norm: 1.0,
+    };
+    let case = case(name);
+    let mut trainer = Trainer::new(case.model(&device.clone().autodiff()), case.positions(), hyperparameters);
+    let ids: Vec<u32> = (0..64).map(|i| i * i % 48).collect();
+    let keys = if multiplicity { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
+    let batch = Batch { multiplicity: keys, ..Batch::plain(ids, 16) };
     let (start, mut losses) = (Instant::now(), Vec::new());
     for _ in 0..STEPS {
-        let loss = weighted_cross_entropy(&model, &batch, &case.positions(), &device).weighted;
-        let loss = loss.div_scalar(batch.total_weight());
-        losses.push(block_on(loss.clone().into_data_async()).unwrap().iter::<f32>().next().unwrap());
-        let gradients = GradientsParams::from_grads(loss.backward(), &model);
-        model = optimizer.step(model, gradients, 3e-3, 1.0).unwrap().0;
+        let (next, report) = block_on(trainer.step(&batch)).unwrap();
+        losses.push(report.token_losses.iter().sum::<f32>() / report.token_losses.len() as f32);
+        trainer = next;
     }
     (losses, start.elapsed().as_secs_f64())
 }
@@ -90,14 +90,15 @@ fn losses(name: &str, optimizer: OptimizerKind, copies: bool, device: &Device) -
 #[test]
 fn ten_training_steps_have_the_losses_of_the_cpu() {
     let Some(device) = gpu("ten training steps") else { return };
-    for (name, optimizer, copies) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)] {
-        let (expected, _) = losses(name, optimizer, copies, &Device::flex());
-        let (found, seconds) = losses(name, optimizer, copies, &device);
+    for (name, optimizer, multiplicity) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)]
+    {
+        let (expected, _) = losses(name, optimizer, multiplicity, &Device::flex());
+        let (found, seconds) = losses(name, optimizer, multiplicity, &device);
         println!("{name}, {optimizer:?}, CPU: {expected:.5?}");
         println!("{name}, {optimizer:?}, GPU: {found:.5?} in {seconds:.1} s");
         assert!(expected[STEPS - 1] < 0.9 * expected[0], "ten steps learn something");
         let difference = largest_difference(&found, &expected);
-        assert!(difference < LOSSES * expected[0], "{name}: {difference}");
+        assert!(difference < TOLERANCE * expected[0], "{name}: {difference}");
     }
 }
 
