@@ -59,8 +59,8 @@ proptest! {
         prop_assert_eq!(sample.haystack.iter().filter(|s| s.kind == SentenceKind::Distractor).count(), 3);
         // A needle stands between two sentences: nearest to the depth that was asked for.
         let longest = sample.haystack.iter().map(|s| s.text.len() + 1).max().unwrap() as f64;
-        let letters: usize = sample.haystack.iter().map(|s| s.text.len() + 1).sum();
-        prop_assert!((sample.depth() - depth).abs() <= 1.5 * longest / letters as f64, "{} for {depth}", sample.depth());
+        let bytes: usize = sample.haystack.iter().map(|s| s.text.len() + 1).sum();
+        prop_assert!((sample.depth() - depth).abs() <= 1.5 * longest / bytes as f64, "{} for {depth}", sample.depth());
     }
 
     #[test]

@@ -304,7 +304,7 @@ fn yarn_as_printed_is_position_interpolation() {
     }
 }
 
-/// A method without a fixture is one whose numbers nobody has checked.
+/// A method without a fixture has not been compared with anything.
 #[test]
 fn every_method_has_a_fixture_or_is_shown_to_equal_one_that_has() {
     // Each equals another method of the list: cropping changes the prompt, YaRN as printed is PI, NoPE reads as DroPE does, and

@@ -4,7 +4,7 @@
 //! - A head's score is −Σ_{i≤r} λ_i ln λ_i over the largest eigenvalues λ of its trace-normalised Gram matrix, for r = 1 the
 //!   share λ_1 itself (the printed formulas normalise within the r, or leave the sign out).
 //! - Heads of lowest or of highest score are chosen ([`Order`]).
-//! - Removing a head's encoding leaves its queries and keys unturned, or sets them to zero as printed ([`Removal`]).
+//! - Removing a head's encoding leaves its queries and keys unrotated, or sets them to zero as printed ([`Removal`]).
 //! - By parts removes the frequencies below 2π/C, or those above as printed ([`Parts`]).
 //! - Gaussian noise has the variance of what it replaces, or 1 ([`Noise`]).
 
@@ -67,7 +67,7 @@ named! {
     /// What the Gram matrix is of.
     #[derive(Default)]
     Projection: "projection" {
-        /// Queries: they tell heads apart better, says the paper.
+        /// Queries: they distinguish heads better, according to the paper.
         #[default]
         Query = "query",
         /// Keys; heads of a group share theirs.
@@ -81,10 +81,10 @@ named! {
     Stage: "stage" {
         /// As projected.
         PreNtk = "pre_ntk",
-        /// Turned by the frequencies of NTK scaling.
+        /// Rotated by the frequencies of NTK scaling.
         #[default]
         PostNtk = "post_ntk",
-        /// Turned by the frequencies of training.
+        /// Rotated by the frequencies of training.
         PostRope = "post_rope",
     }
 }
@@ -105,7 +105,7 @@ named! {
     /// What removing a position encoding means.
     #[derive(Default)]
     Removal: "removal" {
-        /// Queries and keys are not turned.
+        /// Queries and keys are not rotated.
         #[default]
         Identity = "identity",
         /// They are zero: such a head gives every token the same weight.
@@ -157,7 +157,7 @@ impl DopeHeads {
         }
     }
 
-    /// The choice in a few letters, for results: `query r16 post_ntk ascending 3`, and what is not the default.
+    /// A short label of the choice, for results: `query r16 post_ntk ascending 3`, and what is not the default.
     pub fn label(&self) -> String {
         let Criterion { from, stage, rank, order } = self.criterion;
         let rank = rank.map_or("all".to_owned(), |r| format!("r{r}"));

@@ -52,9 +52,9 @@ mod tests {
         assert_eq!(counted(cells(), None), [(500, 1)]);
         assert_eq!(counted(cells(), Some("newest")), [(500, 1)]);
         // The order in the file does not matter but for the last rule.
-        let mut turned = cells();
-        turned.reverse();
-        assert_eq!(counted(turned, Some("new")), [(100, 2)]);
+        let mut reversed = cells();
+        reversed.reverse();
+        assert_eq!(counted(reversed, Some("new")), [(100, 2)]);
     }
 
     #[test]

@@ -67,8 +67,8 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
     let mut references: Vec<&str> =
         asked.map_or(Vec::new(), |asked| asked.references.iter().map(String::as_str).collect());
     let ordered = asked.is_none_or(|asked| asked.ordered);
-    let letters: Vec<char> = answer.text.chars().collect();
-    let mut runs = letters.chunk_by(|a, b| a.is_alphanumeric() == b.is_alphanumeric()).peekable();
+    let chars: Vec<char> = answer.text.chars().collect();
+    let mut runs = chars.chunk_by(|a, b| a.is_alphanumeric() == b.is_alphanumeric()).peekable();
     let mut views = Vec::new();
     while let Some(run) = runs.next() {
         let text: String = run.iter().collect();

@@ -1,0 +1,46 @@
+//! Losses of a text that is read in chunks through the cache.
+#![cfg(not(target_arch = "wasm32"))]
+
+mod parity;
+
+use burn::tensor::Device;
+use drope_core::error::Error;
+use drope_core::perplexity::token_losses;
+use parity::{case, ids_tensor};
+use pollster::block_on;
+
+/// −ln softmax(logits)[target], in f64.
+fn cross_entropy(logits: &[f32], target: u32) -> f64 {
+    let highest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    let sum: f64 = logits.iter().map(|&logit| (f64::from(logit) - highest).exp()).sum();
+    highest + sum.ln() - f64::from(logits[target as usize])
+}
+
+#[test]
+fn chunks_give_the_losses_of_one_pass() {
+    let device = Device::flex();
+    for name in ["rope", "yarn", "drope", "alibi", "rnope-swa", "dynamic-ntk", "longrope", "dope-parts"] {
+        let case = case(name);
+        let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+        // More than two chunks, the last of them a short one.
+        let ids: Vec<u32> = case.ids().into_iter().cycle().take(600).collect();
+        let found = block_on(token_losses(&model, &config, &positions, &ids)).unwrap();
+        // The last token is predicted, not read: frequencies that depend on the length are those of the whole text.
+        let read = ids_tensor(&ids, &device);
+        let logits: Vec<f32> = model.forward(read, &positions, None).into_data().iter::<f32>().collect();
+        let expected = logits.chunks(config.vocab_size).zip(&ids[1..]).map(|(row, &id)| cross_entropy(row, id));
+        assert_eq!(found.len(), 599);
+        for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+            assert!((f64::from(*found) - expected).abs() < 1e-4, "{name}, token {at}: {found} and {expected}");
+        }
+    }
+}
+
+#[test]
+fn texts_without_a_prediction_are_refused() {
+    let case = case("rope");
+    let (model, config, positions) = (case.model(&Device::flex()), case.config(), case.positions());
+    let losses = |ids: &[u32]| block_on(token_losses(&model, &config, &positions, ids));
+    assert!(matches!(losses(&[1]), Err(Error::Zero(_))));
+    assert!(matches!(losses(&[1, 48]), Err(Error::TokenId { id: 48, .. })));
+}
