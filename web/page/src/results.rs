@@ -60,7 +60,7 @@ pub fn interval(share: f64, [low, high]: [f64; 2]) -> String {
 }
 
 fn decimals(share: f64) -> usize {
-    usize::from((0.99..1.0).contains(&share))
+    usize::from((0.95..1.0).contains(&share))
 }
 
 /// What DroPE would be without our additions, beside the row that has them.
@@ -110,6 +110,8 @@ mod tests {
     fn near_the_ceiling_percents_have_one_decimal() {
         assert_eq!((percent(0.9965), interval(0.9965, [0.9952, 0.9974])), ("99.7 %".into(), "99.5–99.7".into()));
         assert_eq!((percent(0.996), interval(0.996, [0.9856, 0.9989])), ("99.6 %".into(), "98.6–99.9".into()));
+        // Whole percents would say 98, 98–98.
+        assert_eq!((percent(0.981), interval(0.981, [0.976, 0.985])), ("98.1 %".into(), "97.6–98.5".into()));
         assert_eq!((percent(0.742), interval(0.742, [0.702, 0.778])), ("74 %".into(), "70–78".into()));
         assert_eq!((percent(1.0), interval(1.0, [0.963, 1.0])), ("100 %".into(), "96–100".into()));
     }
