@@ -23,9 +23,13 @@ impl Tokenizer {
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         // The crate would start threads, which a browser tab does not have.
         tokenizers::utils::parallelism::set_parallelism(false);
-        tokenizers::Tokenizer::from_bytes(bytes).map(Self).map_err(|error| {
+        let mut tokenizer = tokenizers::Tokenizer::from_bytes(bytes).map_err(|error| {
             Error::Tokenizer(format!("it cannot be read ({error}); copy it again from the model's folder"))
-        })
+        })?;
+        // As in transformers, texts are neither cut nor padded, whatever the file was last used for.
+        tokenizer.with_padding(None);
+        tokenizer.with_truncation(None).map_err(|error| Error::Tokenizer(error.to_string()))?;
+        Ok(Self(tokenizer))
     }
 
     /// Writes `tokenizer.json`.
@@ -75,7 +79,9 @@ impl Tokenizer {
 
     /// Ids that the post-processor puts before every text.
     pub fn prefix(&self) -> Vec<u32> {
-        self.prompt("").unwrap_or_default()
+        // Added tokens stand for no bytes.
+        let (ids, spans) = self.prompt_with_spans("a").unwrap_or_default();
+        ids.into_iter().zip(spans).take_while(|(_, span)| span.is_empty()).map(|(id, _)| id).collect()
     }
 
     /// The beginning-of-text token, where the post-processor adds one.

@@ -37,6 +37,21 @@ fn special_tokens_are_those_of_the_post_processor() {
     assert_eq!(bytes.prompt(text).unwrap(), bytes.encode(text).unwrap());
 }
 
+/// Published files often hold the settings of their last use; transformers turns both off.
+#[test]
+fn texts_are_neither_cut_nor_padded() {
+    let mut json: serde_json::Value = serde_json::from_str(&words().to_json().unwrap()).unwrap();
+    json["truncation"] =
+        serde_json::json!({ "direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0 });
+    json["padding"] = serde_json::json!({
+        "strategy": { "Fixed": 64 }, "direction": "Right", "pad_to_multiple_of": null, "pad_id": 0, "pad_type_id": 0,
+        "pad_token": "<unk>"
+    });
+    let tokenizer = Tokenizer::from_json(json.to_string().as_bytes()).unwrap();
+    let text = "One of the special magic numbers for";
+    assert_eq!(tokenizer.prompt(text).unwrap(), words().prompt(text).unwrap());
+}
+
 #[test]
 fn every_shipped_tokenizer_begins_texts_as_its_config_says() {
     for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../models")).unwrap() {
