@@ -65,7 +65,8 @@ pub async fn generate(
     check(config, prompt, options)?;
     let prompt = &cropped(prompt, options);
     let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
-    let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens, &model.device());
+    // Room for a long answer is made when it comes.
+    let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens.min(CHUNK), &model.device());
     cache.expect_prompt(prompt.len());
     let mut answer = Vec::new();
     let mut logits = Vec::new();

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::error::Result;
-use crate::model::Model;
+use crate::model::{Model, SafetensorsBytes};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -27,6 +27,8 @@ pub struct LoadedModel {
     pub model: Model,
     /// Hash of the weights file: tells this model from another of the same name.
     pub weights_hash: String,
+    /// Tensors of the weights file that the model does not use, and that change nothing.
+    pub unused_tensors: Vec<String>,
 }
 
 impl LoadedModel {
@@ -39,8 +41,8 @@ impl LoadedModel {
     pub fn new(config: Config, tokenizer: &[u8], weights: &[u8], device: &Device) -> Result<Self> {
         let tokenizer = Tokenizer::from_json(tokenizer)?;
         tokenizer.check(config.vocab_size)?;
-        let model = Model::from_safetensors(&config, weights, device)?;
-        Ok(Self { config, tokenizer, model, weights_hash: short_hash(&[weights]) })
+        let (model, unused_tensors) = Model::load(&config, &SafetensorsBytes::new(weights)?, device)?;
+        Ok(Self { config, tokenizer, model, weights_hash: short_hash(&[weights]), unused_tensors })
     }
 
     /// What tells results of this model, read with `method`, from those of another of the same name.

@@ -42,15 +42,18 @@ pub fn print_answer(request: &GenerateOptions) -> Result<()> {
         seed: request.seed,
     };
     interrupt::watch()?;
-    let mut text = tokenizer.stream();
+    let (mut text, mut broken) = (tokenizer.stream(), None);
     let observe = async |event| {
         if let Event::Token(token) = event {
-            print!("{}", text.push(token).unwrap_or_default());
+            match text.push(token) {
+                Ok(piece) => print!("{piece}"),
+                Err(error) => broken = Some(error),
+            }
             let _ = std::io::stdout().flush();
         }
-        if interrupt::requested() { Flow::Stop } else { Flow::Continue }
+        if broken.is_some() || interrupt::requested() { Flow::Stop } else { Flow::Continue }
     };
     pollster::block_on(generate(&model, config, positions, &prompt, &options, observe))?;
     println!();
-    Ok(())
+    broken.map_or(Ok(()), |error| Err(error.into()))
 }

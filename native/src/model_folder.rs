@@ -7,18 +7,19 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE, short_hash};
-use drope_core::model::Model;
+use drope_core::model::{Model, SafetensorsBytes};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
-use serde_json::{Map, Value};
 
 use crate::files;
 
 /// Reads all three files and checks that they belong together.
 pub fn load(folder: &Path, device: &Device) -> Result<LoadedModel> {
     let (tokenizer, weights) = (files::read(&folder.join(TOKENIZER_FILE))?, weights(folder)?);
-    LoadedModel::new(config(folder)?, &tokenizer, &weights, device).with_context(|| cannot_use(folder))
+    let loaded = LoadedModel::new(config(folder)?, &tokenizer, &weights, device).with_context(|| cannot_use(folder))?;
+    warn_of_unused(folder, &loaded.unused_tensors);
+    Ok(loaded)
 }
 
 /// Reads `config.json`.
@@ -34,7 +35,11 @@ pub fn weights(folder: &Path) -> Result<Vec<u8>> {
 
 /// Reads `model.safetensors`.
 pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
-    Model::from_safetensors(config, &weights(folder)?, device).with_context(|| cannot_use(folder))
+    let bytes = weights(folder)?;
+    let load = || Model::load(config, &SafetensorsBytes::new(&bytes)?, device);
+    let (model, unused) = load().with_context(|| cannot_use(folder))?;
+    warn_of_unused(folder, &unused);
+    Ok(model)
 }
 
 /// Reads `tokenizer.json` and checks that it belongs to the model.
@@ -73,15 +78,14 @@ pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer
     files::write(&folder.join(WEIGHTS_FILE), &weights)
 }
 
-/// Writes `config.json` alone; what it held beyond our own fields stays.
+/// Writes `config.json` alone.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
-    let path = folder.join(CONFIG_FILE);
-    let mut fields: Map<String, Value> = match path.exists() {
-        true => serde_json::from_str(&files::read_text(&path)?)?,
-        false => Map::new(),
-    };
-    // We write the form of transformers 4, and a second one must not contradict it.
-    fields.remove("rope_parameters");
-    fields.extend(serde_json::from_str::<Map<String, Value>>(&config.to_json())?);
-    files::write(&path, format!("{:#}\n", Value::from(fields)).as_bytes())
+    files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
+}
+
+/// Says which tensors of the weights the model does not use.
+fn warn_of_unused(folder: &Path, unused: &[String]) {
+    if !unused.is_empty() {
+        eprintln!("warning: the model in {} does not use the tensors {}", folder.display(), unused.join(", "));
+    }
 }

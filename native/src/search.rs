@@ -111,6 +111,8 @@ fn best(population: &Population) -> (Candidate, f64) {
 
 fn scaled(config: &Config, factor: f64, candidate: &Candidate) -> Config {
     let mut config = config.clone();
+    // One outside the scaling would go before the one inside when the config is read again.
+    config.other.remove("original_max_position_embeddings");
     config.rope.scaling = RopeScaling::Longrope(LongRopeParameters {
         short_factor: vec![1.0; candidate.factors.len()],
         long_factor: candidate.factors.clone(),

@@ -73,6 +73,14 @@ fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
     fit(&["--kind", "head"]);
     let after = config(&model);
     assert_eq!(after["head_scales"]["factor"], 8.0);
+    // One temperature takes the place of those of the heads.
+    let uniform = folder.path("uniform");
+    std::fs::create_dir(&uniform).unwrap();
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        std::fs::copy(model.join(file), uniform.join(file)).unwrap();
+    }
+    succeeds(&["fit-scale", "--model", text(&uniform), "--documents", "1", "--device", "cpu"]);
+    assert!(config(&uniform)["head_scales"].is_null());
     let scales = after["head_scales"]["scales"].as_array().unwrap();
     assert!(scales.len() == 2 && scales.iter().all(|layer| layer.as_array().unwrap().len() == 2), "{after}");
     assert!(scales[0][0].as_f64().unwrap() >= 1.0);
@@ -199,4 +207,15 @@ fn a_search_for_factors_goes_on_where_it_was_and_its_model_reads_with_them() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("method: longrope at 2 times"));
     let error = run(&["inspect", "--model", text(&model), "--method", "longrope"]);
     assert!(String::from_utf8_lossy(&error.stderr).contains("core search longrope2"));
+}
+
+/// NaN would be written as null, which no reader of the file takes for a number.
+#[test]
+fn a_probe_of_weights_that_overflow_leaves_the_results_file_alone() {
+    let folder = Folder::new("overflow");
+    let json = folder.path("heads.json");
+    let model = nano_rope();
+    let arguments = ["probe", "--model", text(&model), "--method", "rope", "--extension", "1", "--trials", "1"];
+    refused(&[&arguments[..], &["--beta", "1e308", "--json", text(&json)]].concat(), "NaN or infinite");
+    assert!(!json.exists());
 }

@@ -170,7 +170,7 @@ mod tests {
     use crate::positions::{Encoding, Method, Positions};
 
     #[test]
-    fn nothing_is_turned_at_position_zero() {
+    fn nothing_is_rotated_at_position_zero() {
         let device = Device::flex();
         let mut config = Config::from_json(include_str!("../../../tests/fixtures/longrope/config.json")).unwrap();
         let dope = Config::from_json(include_str!("../../../tests/fixtures/dope-all/config.json")).unwrap();

@@ -78,7 +78,7 @@ impl<S: WeightSource> WeightSource for WithNewNorms<S> {
 pub(super) fn harmless_surplus(unused: Vec<String>, is_tied: bool) -> Result<Vec<String>> {
     // Old checkpoints hold the frequencies, which follow from the config; a tied model's projection is its embedding.
     let is_redundant = |name: &str| name.ends_with("rotary_emb.inv_freq") || (is_tied && name == "lm_head.weight");
-    let changes_outputs = |name: &str| name.starts_with("model.layers.") || name.ends_with(".bias");
+    let changes_outputs = |name: &str| name.starts_with("model.") || name.ends_with(".bias");
     match unused.iter().find(|name| changes_outputs(name) && !is_redundant(name)) {
         Some(name) => Err(Error::SurplusTensor(name.clone())),
         None => Ok(unused),

@@ -64,6 +64,9 @@ pub async fn attention(
             streams[layer].push(hidden);
             let window = positions.layer(layer).window.unwrap_or(usize::MAX);
             let rows = numbers(measures(&weights)).await?;
+            if !rows.iter().all(|number| number.is_finite()) {
+                return Err(Error::NotFinite("attention weights".into()));
+            }
             for (head, rows) in rows.chunks(3 * read.len()).enumerate() {
                 let [entropy, own, previous] = [0, 1, 2].map(|row| &rows[row * read.len()..][..read.len()]);
                 seen.entropies[layer][head].extend(entropy);
