@@ -48,6 +48,8 @@ fn build_name(root: &Path) -> Result<String> {
         if path.is_dir() {
             let entries = std::fs::read_dir(&path).with_context(cannot_read)?;
             let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
+            // Locks and other files that are not part of the checkout.
+            paths.retain(|path| !path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.')));
             paths.sort();
             waiting.append(&mut paths);
         } else {

@@ -39,6 +39,8 @@ pub fn connect(state: State) {
             post(&Request::Start { backend: state.backend_choice.get_untracked(), base });
         }
         Err(_) => {
+            state.engine.set(Engine::Stopped);
+            state.running.set(None);
             state.error.set(Some("This browser starts no web workers, in which the models run; try another.".into()));
         }
     }

@@ -36,6 +36,7 @@ fn main() {
         let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
         queue.current.set(request.run());
+        confirm_superseded(&mut queue.waiting.borrow_mut());
         queue.waiting.borrow_mut().push_back(request);
         if !queue.is_busy.replace(true) {
             wasm_bindgen_futures::spawn_local(carry_out_all(queue.clone(), models.clone()));
@@ -45,6 +46,17 @@ fn main() {
     // The handler lives as long as the worker.
     on_message.forget();
     reply(&Reply::Awake);
+}
+
+/// Ends the runs that wait while another request comes: only one that is being carried out can take its time to stop.
+fn confirm_superseded(waiting: &mut VecDeque<Request>) {
+    waiting.retain(|request| match request.run() {
+        Some(run) => {
+            reply(&Reply::Finished { run });
+            false
+        }
+        None => true,
+    });
 }
 
 /// Carries out requests until there are none.
