@@ -83,6 +83,7 @@ fn on_each(pools: &[ThreadPool], work: &(impl Fn() + Sync)) {
 mod tests {
     use std::collections::HashSet;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::Workers;
 
@@ -105,9 +106,15 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_work() {
-        let work = |&item: &usize| if item == 7 { anyhow::bail!("item {item}") } else { Ok(item) };
+        let calls = AtomicUsize::new(0);
+        let work = |&item: &usize| {
+            calls.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            if item == 7 { anyhow::bail!("item {item}") } else { Ok(item) }
+        };
         let items: Vec<usize> = (0..1000).collect();
         let error = Workers::new(2).unwrap().map(&items, "stopped", work).unwrap_err();
         assert_eq!(error.to_string(), "item 7");
+        assert!(calls.load(Ordering::Relaxed) < 500, "the others are not begun");
     }
 }

@@ -75,11 +75,6 @@ impl Trainer {
         &self.positions
     }
 
-    /// Updates done.
-    pub fn step_count(&self) -> usize {
-        self.step
-    }
-
     /// One update on a batch.
     ///
     /// # Errors

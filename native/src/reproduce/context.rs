@@ -30,7 +30,7 @@ pub struct ReportContext<'a> {
 pub struct CurvePoint {
     pub tokens: f64,
     pub loss: f64,
-    pub answer_loss: f64,
+    pub answer_loss: Option<f64>,
 }
 
 impl<'a> ReportContext<'a> {

@@ -131,6 +131,8 @@ impl ReportContext<'_> {
                 (&*cell.model, cell.method) == (model, method)
                     && extensions.contains(&cell.extension)
                     && cell.cut == cut.map(rounded)
+                    && !cell.beta_given
+                    && cell.texts.len() == cell.of_texts
                     && cell.source == format!("synthetic, seed {SEED}")
                     && cell.length == length
                     && cell.stride == cell.context / 2
@@ -151,7 +153,8 @@ impl ReportContext<'_> {
         let file = "probe.json";
         let Some(folder) = self.measurable(model) else {
             let is_asked = |cell: &HeadCell| {
-                (&*cell.model, cell.method, cell.seed, cell.cut) == (model, method, SEED, None)
+                (&*cell.model, cell.method, cell.seed, cell.cut, cell.runs) == (model, method, SEED, None, 0)
+                    && !cell.beta_given
                     && extensions.contains(&cell.extension)
             };
             return self.known(file, model, method, None, is_asked);

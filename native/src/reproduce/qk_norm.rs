@@ -94,7 +94,7 @@ fn measure(context: &ReportContext) -> Result<Vec<NormRow>> {
                 rate: rate.to_owned(),
                 norm: norm.to_owned(),
                 held_out_loss: losses.first().context("no perplexity at 1x")?.loss,
-                last_answer_loss: curve.last().map(|step| step.answer_loss),
+                last_answer_loss: curve.last().and_then(|step| step.answer_loss),
                 curve: curve.iter().map(|step| (step.tokens / 1e6, step.loss)).collect(),
             });
         }

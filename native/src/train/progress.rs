@@ -24,7 +24,8 @@ pub struct CurveLine {
     /// Mean cross entropy of all predicted tokens.
     pub loss: f64,
     /// Mean cross entropy of answer tokens.
-    pub answer_loss: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_loss: Option<f64>,
     pub learning_rate: f64,
     pub gradient_norm: f64,
     pub tokens_per_second: f64,
@@ -100,15 +101,17 @@ impl Progress {
                 step: state.step,
                 tokens: state.tokens,
                 loss: means.loss / means.predicted.max(1) as f64,
-                answer_loss: means.answer_loss / means.answers.max(1) as f64,
+                answer_loss: (means.answers > 0).then(|| means.answer_loss / means.answers as f64),
                 learning_rate: report.learning_rate,
                 gradient_norm: report.gradient_norm,
                 tokens_per_second: means.tokens as f64 / means.seconds,
                 seconds: state.seconds,
             };
             self.bar.set_message(format!(
-                "loss {:.3}  answers {:.3}  {:.0} tokens/s",
-                line.loss, line.answer_loss, line.tokens_per_second
+                "loss {:.3}  answers {}  {:.0} tokens/s",
+                line.loss,
+                line.answer_loss.map_or("–".to_owned(), |loss| format!("{loss:.3}")),
+                line.tokens_per_second
             ));
             self.lines.push(line);
             self.write()?;
