@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -196,4 +197,31 @@ fn perplexity_of_shards_merges_into_what_one_run_gives() {
     assert!((1.0..40.0).contains(&number(0, "perplexity")), "{cells}");
     // Windows of twice the context, but for crop, which never reads beyond it.
     assert_eq!((&cells[1]["context"], &cells[3]["context"]), (&512.into(), &256.into()));
+}
+
+/// A model that is trained anew must be measured anew: its old results would otherwise stand in tables and on the page.
+#[test]
+fn committed_results_are_of_the_shipped_models() {
+    let root = fixtures().join("../..");
+    let mut present: HashMap<(String, String), String> = HashMap::new();
+    let mut compared = 0;
+    for file in ["niah", "niah-more", "niah-most", "niah-16x", "cut", "drop-time", "perplexity", "probe"] {
+        let cells = read_json(&root.join(format!("docs/results/{file}.json")));
+        for cell in cells.as_array().unwrap() {
+            let field = |name: &str| cell[name].as_str().unwrap_or_default().to_owned();
+            let (model, method) = (field("model"), field("method"));
+            let folder = root.join("models").join(&model);
+            // Of other heads of DoPE than the config's there are other fingerprints.
+            if !folder.exists() || method.starts_with("dope-") {
+                continue;
+            }
+            let expected = present.entry((model, method.clone())).or_insert_with(|| {
+                let said = succeeds(&["inspect", "--model", text(&folder), "--method", &method]);
+                said.lines().find_map(|line| line.strip_prefix("fingerprint in results: ")).unwrap().to_owned()
+            });
+            assert_eq!(&field("fingerprint"), expected, "{file}.json: {cell}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 500, "{compared} results");
 }

@@ -56,7 +56,8 @@ pub fn percent(share: f64) -> String {
 /// The interval of a share, with as many decimals.
 pub fn interval(share: f64, [low, high]: [f64; 2]) -> String {
     // An end that is not 100 must not be shown as 100.
-    let decimals = [share, low, high].map(decimals).into_iter().max().unwrap_or(0);
+    let is_rounded_up = [low, high].iter().any(|end| (0.995..1.0).contains(end));
+    let decimals = decimals(share).max(usize::from(is_rounded_up));
     format!("{:.decimals$}–{:.decimals$}", 100.0 * low, 100.0 * high)
 }
 
@@ -103,9 +104,9 @@ pub fn leaders(results: &[Cell], task: Task, values: Values) -> String {
 mod tests {
     use std::collections::HashMap;
 
-    use drope_core::results::Cell;
+    use drope_core::results::{Cell, ResultCell};
 
-    use super::{FILES, UNEVEN, cells, committed, interval, percent, shown};
+    use super::{FILES, UNEVEN, cells, interval, percent, shown};
 
     #[test]
     fn near_the_ceiling_percents_have_one_decimal() {
