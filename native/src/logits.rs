@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
-use drope_core::Error;
+use anyhow::{Context, Result, bail};
 use drope_core::config::Config;
+use drope_core::generate::check_finite;
 use drope_core::model::token_ids;
 use drope_core::positions::Positions;
 use safetensors::{Dtype, tensor::TensorView};
@@ -29,7 +29,7 @@ pub fn write(
     let model = model_folder::model(folder, config, &device)?;
     let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, None).into_data();
     let logits: Vec<f32> = logits.iter().collect();
-    ensure!(logits.iter().all(|logit| logit.is_finite()), Error::NotFinite("logits".into()));
+    check_finite(&logits)?;
     let bytes: Vec<u8> = logits.into_iter().flat_map(f32::to_le_bytes).collect();
     let view = TensorView::new(Dtype::F32, vec![ids.len(), config.vocab_size], &bytes).context("logits")?;
     files::write(out, &safetensors::serialize([("logits", view)], None).context("logits")?)

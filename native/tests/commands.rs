@@ -156,6 +156,10 @@ fn logits_that_are_not_finite_are_an_error() {
     let refusal = run(&[&["logits", "--model", text(&model)], &ids[..]].concat());
     let said = String::from_utf8_lossy(&refusal.stderr);
     assert!(refusal.status.code() == Some(2) && said.lines().count() == 1 && !out.exists(), "{said}");
+    // A config is refused for its bounds; a temperature of the command line only shows in the logits.
+    let whole = nano_rope();
+    refused(&[&["logits", "--model", text(&whole), "--beta", "1e308"], &ids[..]].concat(), "NaN or infinite");
+    assert!(!out.exists());
     let nano = nano_rope_in(&folder);
     let config = std::fs::read_to_string(nano.join("config.json")).unwrap();
     folder.write("model/config.json", config.replacen('{', "{\"softmax_scale\": 1e308,", 1));
