@@ -9,6 +9,8 @@ pub mod dope;
 pub mod error;
 #[cfg(feature = "model")]
 pub mod generate;
+#[cfg(feature = "model")]
+mod kernels;
 pub mod language;
 #[cfg(feature = "model")]
 pub mod loaded_model;

@@ -9,6 +9,7 @@ use super::cache::LayerCache;
 use super::rotation::Rotation;
 use super::{linear, norm};
 use crate::config::Config;
+use crate::kernels::rms_norm::rms_norm;
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]
@@ -83,10 +84,10 @@ impl Attention {
         let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
         let v = self.v_proj.forward(x);
         if let Some(norm) = &self.q_norm {
-            q = norm.forward(q);
+            q = rms_norm(norm, q);
         }
         if let Some(norm) = &self.k_norm {
-            k = norm.forward(k);
+            k = rms_norm(norm, k);
         }
         let LayerKind { rotation, bias, has_keys_per_head, logit_scale } = layer.kind;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));

@@ -12,7 +12,7 @@ mod weights;
 
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNormConfig};
-use burn::tensor::{Device, Int, Tensor, TensorData, activation::silu};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
 pub use self::cache::Cache;
 
@@ -21,6 +21,8 @@ use self::attention::{Attention, LayerInputs, LayerKind};
 use self::pass::Pass;
 pub use self::weight_source::{SafetensorsBytes, WeightSource};
 use crate::config::Config;
+use crate::kernels::rms_norm::rms_norm;
+use crate::kernels::swiglu::swiglu;
 use crate::positions::Positions;
 
 /// A Llama-architecture decoder.
@@ -147,7 +149,7 @@ impl Model {
         if let Some(cache) = cache {
             cache.advance(pass.tokens.len());
         }
-        self.norm.forward(x)
+        rms_norm(&self.norm, x)
     }
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
@@ -167,8 +169,8 @@ impl Model {
 impl Block {
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(self.input_layernorm.forward(x), inputs);
-        x.clone() + self.mlp.forward(self.post_attention_layernorm.forward(x))
+        let x = x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs);
+        x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
     }
 }
 
@@ -192,8 +194,7 @@ impl Mlp {
 
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let gate = silu(self.gate_proj.forward(x.clone()));
-        self.down_proj.forward(gate * self.up_proj.forward(x))
+        self.down_proj.forward(swiglu(self.gate_proj.forward(x.clone()), self.up_proj.forward(x)))
     }
 }
 

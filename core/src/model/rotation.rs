@@ -6,6 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::pass::Pass;
+use crate::kernels::rotary::RotaryTable;
 use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
 /// What one kind of layer does to the queries and keys of a forward pass.
@@ -20,15 +21,9 @@ pub(super) struct Rotation {
 }
 
 struct Tables {
-    /// `[batch or 1, heads or 1, seq, head_dim]`, times the attention factor.
-    cos: Tensor<4>,
-    /// `[batch or 1, heads or 1, seq, head_dim]`, times the attention factor.
-    sin: Tensor<4>,
+    table: RotaryTable,
     /// `[1, heads, seq, head_dim]`, added to what is rotated.
     noise: Option<Tensor<4>>,
-    /// `[1, 1, head_dim, head_dim]`: x·rotate_half = (−x₂, x₁) for x = (x₁, x₂). One small product is
-    /// fewer kernels than cutting, negating and joining, and its gradient is one product too.
-    rotate_half: Tensor<4>,
 }
 
 impl Rotation {
@@ -116,20 +111,8 @@ impl Tables {
     }
 
     fn of_values(cos: Vec<f32>, sin: Vec<f32>, noise: Option<Vec<f32>>, shape: [usize; 4], device: &Device) -> Self {
-        let head_dim = shape[3];
-        let half = head_dim / 2;
-        let mut rotate_half = vec![0.0f32; head_dim * head_dim];
-        for m in 0..half {
-            rotate_half[(m + half) * head_dim + m] = -1.0;
-            rotate_half[m * head_dim + m + half] = 1.0;
-        }
         let tensor = |values: Vec<f32>| Tensor::from_data(TensorData::new(values, shape), device);
-        Self {
-            cos: tensor(cos),
-            sin: tensor(sin),
-            noise: noise.map(tensor),
-            rotate_half: Tensor::from_data(TensorData::new(rotate_half, [1, 1, head_dim, head_dim]), device),
-        }
+        Self { table: RotaryTable::new(tensor(cos), tensor(sin)), noise: noise.map(tensor) }
     }
 }
 
@@ -150,9 +133,8 @@ fn gaussian(noise: &HeadNoise, which: u64, position: usize, width: usize, deviat
 fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     match tables {
         None => x,
-        Some(Tables { cos, sin, noise, rotate_half }) => {
-            let rotated = x.clone().matmul(rotate_half.clone());
-            let rotated = x * cos.clone() + rotated * sin.clone();
+        Some(Tables { table, noise }) => {
+            let rotated = table.rotate(x);
             match noise {
                 None => rotated,
                 Some(noise) => rotated + noise.clone(),

@@ -1,8 +1,9 @@
 //! Cross entropy of the next token.
 
-use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
+use burn::tensor::{Int, Tensor, TensorData};
 
 use super::batch::{Batch, inputs, predicted};
+use crate::kernels;
 use crate::model::{Model, token_ids};
 use crate::positions::Positions;
 
@@ -38,11 +39,9 @@ pub(super) fn cross_entropy_with(
     let ids: Vec<u32> = inputs(&batch.ids, length).collect();
     let targets: Vec<u32> = predicted(&batch.ids, length).collect();
     let weights: Vec<f32> = predicted(&batch.loss_weights, length).collect();
-    let targets = token_ids(&targets, [tokens, 1], &device);
     let weights = Tensor::<1>::from_data(TensorData::new(weights, [tokens]), &device);
     let logits = model.logits(hidden(token_ids(&ids, [rows, length - 1], &device))); // [rows, length − 1, vocab]
     let vocab = logits.dims()[2];
-    let log_probabilities = log_softmax(logits.reshape([tokens, vocab]), 1);
-    let per_token = -log_probabilities.gather(1, targets).reshape([tokens]);
+    let per_token = kernels::cross_entropy::cross_entropy(logits.reshape([tokens, vocab]), &targets);
     CrossEntropy { weighted_sum: (per_token.clone() * weights).sum(), per_token: per_token.inner() }
 }

@@ -1,0 +1,77 @@
+//! Fused kernels of the CPU backend: attention, rotation, RMSNorm, SwiGLU and cross entropy, forward and backward.
+//!
+//! Each file holds one operation in two forms: the plain one in Burn's tensor operations, which every device can compute
+//! and which is the reference in tests, and a fused one for [`Flex`], which reads its inputs once and writes its output once. The
+//! public function takes whichever the tensors allow.
+//!
+//! Loops are compiled for several instruction sets and chosen at run time by `pulp` (AVX2, AVX-512, NEON, wasm's SIMD128).
+
+pub(crate) mod attention;
+#[cfg(all(test, feature = "train"))]
+pub(crate) mod check;
+#[cfg(feature = "train")]
+pub(crate) mod cross_entropy;
+#[cfg(feature = "train")]
+mod gradients;
+mod math;
+mod product;
+pub(crate) mod rms_norm;
+pub(crate) mod rotary;
+pub(crate) mod swiglu;
+mod views;
+
+use std::fmt::Debug;
+
+use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind, Flex, TensorMetadata};
+use burn::tensor::{DType, Tensor};
+use burn_flex::FlexTensor;
+
+/// An operation of N tensors with one output, and its derivative.
+pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
+    /// What the backward pass needs beside the inputs.
+    type Saved: Clone + Debug + Send + 'static;
+
+    /// The output.
+    fn forward(&self, inputs: &[FlexTensor; N]) -> (FlexTensor, Self::Saved);
+
+    /// Gradients of the inputs, of that of the output.
+    #[cfg(feature = "train")]
+    fn backward(&self, inputs: &[FlexTensor; N], saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; N];
+}
+
+/// The operation on tensors for which [`is_on_cpu`] holds; all on the same device.
+fn apply<const N: usize, const D: usize, K: Kernel<N>>(kernel: K, inputs: [DispatchTensor; N]) -> Tensor<D> {
+    #[cfg(feature = "train")]
+    if matches!(inputs[0].kind, DispatchTensorKind::Autodiff(_)) {
+        return Tensor::from_dispatch(gradients::apply(kernel, inputs));
+    }
+    let inputs = inputs.map(primitive);
+    let output = BackendTensor::<Flex>::Float(kernel.forward(&inputs).0);
+    Tensor::from_dispatch(DispatchTensor::from_backend(output))
+}
+
+/// Whether the fused kernels can take the tensor: on the CPU, in f32, and with a graph that keeps what it needs.
+fn is_on_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
+    let tensor = tensor.clone().into_dispatch();
+    let is_flex = match &tensor.kind {
+        DispatchTensorKind::Flex(_) => true,
+        #[cfg(feature = "train")]
+        DispatchTensorKind::Autodiff(inner) => {
+            matches!(**inner, DispatchTensorKind::Flex(_)) && gradients::keeps_everything(&tensor)
+        }
+        #[allow(unreachable_patterns, reason = "other backends are features of other crates")]
+        _ => false,
+    };
+    is_flex && tensor.dtype() == DType::F32
+}
+
+/// The numbers of a tensor on the CPU that no gradient flows into.
+fn constant<const D: usize>(tensor: &Tensor<D>) -> FlexTensor {
+    let inner = if tensor.device().is_autodiff() { tensor.clone().inner() } else { tensor.clone() };
+    primitive(inner.into_dispatch())
+}
+
+fn primitive(tensor: DispatchTensor) -> FlexTensor {
+    let tensor: Result<BackendTensor<Flex>, _> = DispatchTensor::try_into_backend(tensor);
+    tensor.expect("the tensor is on the CPU").float()
+}

@@ -1,0 +1,68 @@
+//! Tensors of the CPU backend as rows of numbers.
+
+use burn::tensor::{Bytes, DType, Shape};
+use burn_flex::{FlexTensor, Layout};
+
+/// The numbers in row-major order. A copy only where the tensor is not stored so.
+pub(super) fn contiguous(tensor: &FlexTensor) -> FlexTensor {
+    tensor.to_contiguous()
+}
+
+/// Numbers of a tensor that [`contiguous`] has made.
+pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
+    tensor.as_slice().expect("the tensor is contiguous f32")
+}
+
+/// A tensor of `values` in row-major order.
+pub(super) fn tensor(values: Vec<f32>, shape: Shape) -> FlexTensor {
+    FlexTensor::new(Bytes::from_elems(values), Layout::contiguous(shape), DType::F32)
+}
+
+/// A tensor `[batch, heads, seq, width]` whose values are stored as `[batch, seq, heads, width]`, as a projection gives them
+/// and as the next one reads them.
+pub(super) fn heads_inside(values: Vec<f32>, [batch, heads, seq, width]: [usize; 4]) -> FlexTensor {
+    let stored = Layout::contiguous(Shape::from([batch, seq, heads, width]));
+    FlexTensor::new(Bytes::from_elems(values), stored.permute(&[0, 2, 1, 3]), DType::F32)
+}
+
+/// `[batch, heads, seq, width]` in which each row of `width` numbers is contiguous, in whatever order rows are stored.
+pub(super) struct Heads {
+    tensor: FlexTensor,
+    pub(super) dims: [usize; 4],
+    strides: [usize; 3],
+}
+
+impl Heads {
+    pub(super) fn new(tensor: &FlexTensor) -> Self {
+        let strides = tensor.layout().strides();
+        let is_in_rows = strides[3] == 1 && strides.iter().all(|&stride| stride >= 0);
+        let tensor = if is_in_rows { tensor.clone() } else { tensor.to_contiguous() };
+        let (shape, strides) = (tensor.layout().shape(), tensor.layout().strides());
+        let dims = [shape[0], shape[1], shape[2], shape[3]];
+        let strides = [strides[0] as usize, strides[1] as usize, strides[2] as usize];
+        Self { dims, strides, tensor }
+    }
+
+    /// One head: its numbers from the first on, and the distance of its rows.
+    #[inline(always)]
+    pub(super) fn head(&self, batch: usize, head: usize) -> (&[f32], usize) {
+        let start = self.tensor.layout().start_offset() + batch * self.strides[0] + head * self.strides[1];
+        (&self.tensor.storage::<f32>()[start..], self.strides[2].max(self.dims[3]))
+    }
+
+    /// The rows of one head.
+    #[inline(always)]
+    pub(super) fn rows(&self, batch: usize, head: usize) -> impl Iterator<Item = &[f32]> {
+        let (values, stride) = self.head(batch, head);
+        values.chunks(stride).take(self.dims[2]).map(|row| &row[..self.dims[3]])
+    }
+
+    /// The rows of one head, each filled up with zeros to `width`: `[seq, width]`.
+    pub(super) fn matrix(&self, batch: usize, head: usize, width: usize) -> Vec<f32> {
+        let mut matrix = vec![0.0; self.dims[2] * width];
+        for (filled, row) in matrix.chunks_exact_mut(width).zip(self.rows(batch, head)) {
+            filled[..row.len()].copy_from_slice(row);
+        }
+        matrix
+    }
+}
