@@ -144,7 +144,11 @@ fn what_has_changed_is_run_again_with_all_that_follows() {
     let weights = |path: &str| std::fs::read(study.out(path).join("model.safetensors")).unwrap();
     let (trunk, before) = (weights("models/rope-2"), weights("models/all-2"));
 
-    // A comment changes nothing.
+    // Neither does another place of the folder change anything, nor a comment.
+    std::fs::rename(study.out(""), study.folder.path("moved")).unwrap();
+    let moved = String::from_utf8(study.run_in(&study.folder.path("moved"), &["--dry-run"]).stdout).unwrap();
+    assert_eq!(moved.matches(" done ").count(), 6, "{moved}");
+    std::fs::rename(study.folder.path("moved"), study.out("")).unwrap();
     let recipe = std::fs::read_to_string(study.folder.path("all.toml")).unwrap();
     study.folder.write("all.toml", format!("# Why.\n{recipe}"));
     assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));

@@ -15,6 +15,8 @@ use crate::{files, train};
 pub struct JobCommand {
     /// Its arguments, as the plan has them.
     pub words: Vec<String>,
+    /// The same wherever the study's folder is.
+    words_anywhere: Vec<String>,
     /// Whether it takes `--threads` and the plan does not give it.
     takes_threads: bool,
     recipe: Option<PathBuf>,
@@ -24,11 +26,11 @@ pub struct JobCommand {
     trains: Option<PathBuf>,
 }
 
-/// Reads a command.
+/// Reads a command; `words_anywhere` are its words without the path of the study's folder.
 ///
 /// # Errors
 /// If the command line would refuse it, or its recipe is not one.
-pub fn parse(words: Vec<String>) -> Result<JobCommand> {
+pub fn parse(words: Vec<String>, words_anywhere: Vec<String>) -> Result<JobCommand> {
     let cli = Cli::command();
     let matches = cli.clone().try_get_matches_from(["core"].into_iter().chain(words.iter().map(String::as_str)));
     let matches = matches.map_err(|error| {
@@ -52,6 +54,7 @@ pub fn parse(words: Vec<String>) -> Result<JobCommand> {
         models: ["from", "model"].into_iter().filter_map(|name| path(matches, name)).collect(),
         trains: path(matches, "out").filter(|_| takes("resume")),
         words,
+        words_anywhere,
     };
     if let Some(recipe) = &parsed.recipe {
         Recipe::read(recipe)?;
@@ -87,7 +90,7 @@ impl JobCommand {
     /// Hash of the command, its recipe, the models that it reads and the keys of the jobs before it. Models in `out` are made
     /// by jobs before it, whose keys stand for them.
     pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
-        let mut parts = vec![serde_json::to_vec(&self.words)?, serde_json::to_vec(before)?];
+        let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {
             // Comments and the order of fields change nothing.
             let recipe: serde_json::Value = toml::from_str(&files::read_text(recipe)?)?;

@@ -9,6 +9,8 @@ mod progress;
 mod queue;
 mod record;
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 
 use self::plan::Job;
@@ -17,9 +19,11 @@ use crate::cli::StudyArgs;
 
 /// Runs the jobs of a plan that are not done yet, or lists them.
 pub fn study(args: &StudyArgs) -> Result<()> {
-    let jobs = plan::read(&args.plan, &args.out)?;
+    // Without a slash at its end.
+    let out: PathBuf = args.out.components().collect();
+    let jobs = plan::read(&args.plan, &out)?;
     let mine = graph::shard(&jobs, args.shard);
-    let records = Records::new(&args.out);
+    let records = Records::new(&out);
     if args.dry_run { list(&jobs, &mine, &records) } else { queue::run(&jobs, &mine, &records, args.threads) }
 }
 

@@ -106,9 +106,17 @@ fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result
         let name = fill(name)?;
         check_name(&name)?;
         // Split before the values come in, so that a value or a folder may hold spaces.
-        let words = command.split_whitespace().map(|word| assignment.fill(word, Some(out))).collect::<Result<_>>()?;
+        let words_in = |out: &Path| -> Result<Vec<String>> {
+            command.split_whitespace().map(|word| assignment.fill(word, Some(out))).collect()
+        };
         let after = after.iter().map(|name| fill(name)).collect::<Result<_>>()?;
-        let job = Job { name, after: Vec::new(), command: command::parse(words)?, cost: *cost, key: String::new() };
+        let job = Job {
+            name,
+            after: Vec::new(),
+            command: command::parse(words_in(out)?, words_in(Path::new("{out}"))?)?,
+            cost: *cost,
+            key: String::new(),
+        };
         jobs.push((job, after));
     }
     Ok(jobs)
