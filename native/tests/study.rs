@@ -285,3 +285,16 @@ fn plans_that_cannot_be_run_are_refused_before_anything_is() {
     }
     assert!(!study.folder.path("out").exists());
 }
+
+#[test]
+fn the_plan_of_the_project_can_be_run() {
+    let folder = Folder::new("study-plan");
+    let out = folder.path("out");
+    let plan = ["study", "--plan", "recipes/study.toml", "--dry-run", "--out", text(&out)];
+    let output = core(&plan).current_dir(fixtures().join("../..")).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    let listed = String::from_utf8(output.stdout).unwrap();
+    // Five trunks, eight runs from each, and six with SSMax from the first.
+    assert_eq!(listed.lines().count(), 5 + 5 * 8 + 6, "{listed}");
+    assert!(listed.starts_with("rope-1 "), "{listed}");
+}
