@@ -206,7 +206,20 @@ fn a_model_can_be_trained_on_with_a_scaling_and_is_then_read_with_it() {
     assert_eq!((&config["model_type"], &config["rope_scaling_trained"]), (&"llama".into(), &true.into()));
     let inspected = run(&["inspect", "--model", text(&out)]);
     assert!(String::from_utf8_lossy(&inspected.stdout).contains("method: yarn at 1 times"));
-    let niah = ["eval", "niah", "--model", text(&out), "--trials", "1", "--extension", "1", "--device", "cpu"];
+    let niah = [
+        "eval",
+        "niah",
+        "--model",
+        text(&out),
+        "--trials",
+        "1",
+        "--extension",
+        "1",
+        "--task",
+        "single",
+        "--device",
+        "cpu",
+    ];
     assert!(run(&[&niah[..], &["--method", "yarn"]].concat()).status.success());
     refused(&[&niah[..], &["--method", "rope"]].concat(), "already scaled by 8");
     // Its positions are scaled already.
