@@ -245,6 +245,26 @@ fn a_job_that_another_process_runs_is_not_run_beside_it() {
 }
 
 #[test]
+fn jobs_that_outlive_their_study_are_neither_disturbed_nor_run_again() {
+    let study = Study::new("study-killed", 600);
+    study.plan(&PLAN.replace("[1, 2]", "[1]"));
+    let mut first = core(&[]).args(study.arguments(&study.out(""))).spawn().unwrap();
+    wait_for(&study.out("models/rope-1/checkpoint/state.json"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let beside = study.run(&[]);
+    assert!(said(&beside).contains("another process is running it"), "{}", said(&beside));
+    wait_for(&study.out("models/rope-1/model.safetensors"));
+    let start = Instant::now();
+    while !study.run(&[]).status.success() {
+        assert!(start.elapsed() < Duration::from_secs(120), "the job has ended but holds its lock");
+    }
+    let log = std::fs::read_to_string(study.out("logs/rope-1.log")).unwrap();
+    assert_eq!((log.matches("> core").count(), log.matches("600 steps").count()), (1, 1), "{log}");
+    assert_eq!(done(&study.out("")).len(), 3);
+}
+
+#[test]
 fn plans_that_cannot_be_run_are_refused_before_anything_is() {
     let study = Study::new("study-refused", 2);
     let job = |name: &str, more: &str| {

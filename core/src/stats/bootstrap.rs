@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What two methods made of the same questions, with models of one training seed: for each condition, such as a length, for each
-/// question the scores of both, from 0 to 1.
+/// What two methods made of the same questions, with models of one training seed: for each condition, such as a length, for
+/// each question the scores of both, from 0 to 1.
 pub type PairedOutcomes = Vec<Vec<[f64; 2]>>;
 
 /// Mean scores of two methods: for each condition the mean over training seeds of the mean over questions.
@@ -17,8 +17,8 @@ impl PairedMeans {
         self.0.iter().map(|[first, second]| first - second).sum::<f64>() / self.0.len() as f64
     }
 
-    /// First less second, each as the mean over the conditions after the first, relative to its own in the first: where that is
-    /// the training length (1×), what of its accuracy a method keeps at others. Not a number where a method has none to keep.
+    /// First less second, each as the mean over the conditions after the first, relative to its own mean in the first: where
+    /// that is the training length (1×), what a method keeps of its accuracy at others. Not a number where it has none to keep.
     pub fn relative_difference(&self) -> f64 {
         let relative = |method: usize| {
             let others = &self.0[1..];
@@ -41,14 +41,15 @@ pub struct BootstrapInterval {
     pub p_value: f64,
 }
 
-/// The interval of `statistic` by a paired hierarchical bootstrap: each resample draws as many training seeds as there are, with
-/// replacement, and for each drawn seed and each condition as many questions as it has, with replacement; a question brings the
-/// scores of both methods along (Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8: strategy 2,
-/// replacement at both levels). The interval is the percentile interval (Efron and Tibshirani 1993, chapter 13).
+/// The interval of `statistic` by a paired hierarchical bootstrap: each resample draws as many training seeds as there are,
+/// with replacement, and for each drawn seed and each condition as many questions as it has, with replacement; a question
+/// brings the scores of both methods along (Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8,
+/// strategy 2). The interval is the percentile interval (Efron and Tibshirani 1993, An Introduction to the Bootstrap,
+/// chapter 13). `random_seed` decides on the resamples.
 ///
-/// `random_seed` decides on the resamples. Two things make such intervals too narrow. Of k training seeds a resample has
-/// (k − 1)/k of the variance, which counts where k is small. And questions are drawn for each seed on its own: what is hard
-/// about a question for all seeds is taken for chance of each.
+/// Resamples of k training seeds have (k − 1)/k of the variance between seeds, so that intervals of few seeds that differ
+/// much are too narrow. The variance between questions counts nearly twice, as the means of seeds have it in them. Questions
+/// are drawn for each seed on its own: that one question is hard for all seeds is not seen.
 ///
 /// Returns `None` if there are no training seeds, seeds differ in their conditions, a condition has no questions, or the
 /// statistic is not a number in the data or in more than 1 of 1000 resamples, which are otherwise left out.

@@ -13,9 +13,9 @@ pub struct McNemar {
     pub p_value: f64,
 }
 
-/// McNemar's test in its exact form (McNemar 1947, Psychometrika 12; Fagerland et al. 2013, BMC Medical Research Methodology 13,
-/// section "the exact conditional test"): of the n = b + c questions that only one answered, b would be binomial with
-/// probability 1/2, so that p = min(1, 2·P(X ≤ min(b, c))). Each outcome is whether the first and whether the second answered.
+/// McNemar's test in its exact, conditional form (McNemar 1947, Psychometrika 12; Fagerland et al. 2013, BMC Medical Research
+/// Methodology 13:91): of the n = b + c questions that only one answered, b would be binomial with probability 1/2, so that
+/// p = min(1, 2·P(X ≤ min(b, c))). An outcome is whether the first answered, and whether the second did.
 ///
 /// It treats the questions as independent: those of one trained model. Over several training seeds see
 /// [`paired_bootstrap`](super::paired_bootstrap).

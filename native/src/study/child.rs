@@ -26,7 +26,8 @@ impl RunningChild {
         let written_before = file.metadata()?.len();
         let mut command = Command::new(program()?);
         command.args(arguments).stdin(Stdio::from(claim)).stdout(file.try_clone()?).stderr(file);
-        // Ctrl-C in the terminal goes to the study alone, which tells its children once: a second one would end them at once.
+        // Ctrl-C in the terminal goes to the study alone, which tells its children once: a second one would not let them
+        // save.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().context("cannot start another process of this program")?;

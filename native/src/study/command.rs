@@ -87,8 +87,8 @@ impl JobCommand {
         Ok(words)
     }
 
-    /// Hash of the command, its recipe, the models that it reads and the keys of the jobs before it. Models in `out` are made
-    /// by jobs before it, whose keys stand for them.
+    /// Hash of the command, its recipe, the models that it reads and the keys of the jobs before it. Models in `out` are
+    /// made by jobs before it, whose keys stand for them.
     pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {

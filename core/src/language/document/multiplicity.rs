@@ -8,7 +8,8 @@ use super::{DocumentMix, LossClass, Piece};
 /// Multiplicity of each piece.
 ///
 /// With [`DocumentMix::separate_copies`] a document takes one number from `rng` whether it has copies or not, so that the
-/// documents behind it are the same for every `max_copies`; without, those of a batch's first documents shift all that follow.
+/// documents after it are the same for every `max_copies`. Without it, a document's copies shift all that is drawn after
+/// them, and runs with and without copies read other texts.
 pub(super) fn multiplicities(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece]) -> Vec<f64> {
     if mix.separate_copies {
         draw(&mut ChaCha8Rng::seed_from_u64(rng.random()), mix, pieces)
