@@ -55,6 +55,22 @@ fn a_seed_gives_the_batches_that_it_always_gave() {
 }
 
 #[test]
+fn recipes_that_differ_in_copies_alone_draw_the_same_text() {
+    let draw = |max_copies: f64, separate_copies: bool| {
+        let mix = DocumentMix { max_copies, separate_copies, ..DocumentMix::default() };
+        [0, 30, 60, 99].map(|step| source(mix.clone(), easy_start()).batch(7, step).unwrap())
+    };
+    let text = |batch: &Batch| (batch.rows, batch.ids.clone(), batch.roles.clone(), batch.loss_weights.clone());
+    let (plain, few, many) = (draw(1.0, true), draw(4.0, true), draw(32.0, true));
+    assert_eq!(plain.each_ref().map(text), few.each_ref().map(text));
+    assert_eq!(plain.each_ref().map(text), many.each_ref().map(text));
+    assert!(plain[0].multiplicity.is_empty() && many[0].multiplicity.iter().any(|&m| m > 4.0));
+    assert!(few[0].multiplicity.iter().any(|&m| m > 1.0) && few[0].multiplicity.iter().all(|&m| m < 7.0));
+    // What the field is for.
+    assert_ne!(draw(1.0, false).each_ref().map(text), draw(32.0, false).each_ref().map(text));
+}
+
+#[test]
 fn a_seed_gives_the_held_out_documents_that_it_always_gave() {
     let encode = |text: &str| TOKENIZER.encode(text).unwrap();
     let draw = |purpose, length: usize, count: usize| -> Vec<Document> {

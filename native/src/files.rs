@@ -1,6 +1,6 @@
 //! Files that are either old or new and never half-written, whoever else writes them at the same time.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,13 +40,30 @@ pub fn update(path: &Path, change: impl FnOnce(&str) -> Result<String>) -> Resul
 /// would let two processes lock two files of one name.
 fn lock(path: &Path) -> Result<File> {
     let lock = || -> std::io::Result<File> {
-        fs::create_dir_all(folder_of(path))?;
-        let name = format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy());
-        let file = File::options().create(true).append(true).open(path.with_file_name(name))?;
+        let file = lock_file(path)?;
         file.lock()?;
         Ok(file)
     };
     lock().with_context(|| format!("cannot lock {}; check permissions", path.display()))
+}
+
+/// The lock of `path`, unless another process holds it.
+pub fn try_lock(path: &Path) -> Result<Option<File>> {
+    let lock = || -> std::io::Result<Option<File>> {
+        let file = lock_file(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    };
+    lock().with_context(|| format!("cannot lock {}; check permissions", path.display()))
+}
+
+fn lock_file(path: &Path) -> std::io::Result<File> {
+    fs::create_dir_all(folder_of(path))?;
+    let name = format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy());
+    File::options().create(true).append(true).open(path.with_file_name(name))
 }
 
 /// Whether [`write()`] will be able to write there, known before hours of work; makes the folder.
@@ -76,6 +93,17 @@ pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> 
     swap().with_context(|| format!("cannot replace {}; check permissions", folder.display()))?;
     let _ = fs::remove_dir_all(&old);
     Ok(())
+}
+
+/// Gives a folder the name `NAME.old`, in place of what has it. Returns its new path, if there was a folder.
+pub fn put_aside(folder: &Path) -> Result<Option<PathBuf>> {
+    if !folder.exists() {
+        return Ok(None);
+    }
+    let old = with_suffix(folder, "old");
+    let _ = fs::remove_dir_all(&old);
+    fs::rename(folder, &old).with_context(|| format!("cannot rename {}; check permissions", folder.display()))?;
+    Ok(Some(old))
 }
 
 /// The folder, or the one that [`replace_folder`] had put aside when it was cut off between its two renames.

@@ -21,6 +21,7 @@ mod recipe;
 mod reproduce;
 mod results_file;
 mod search;
+mod study;
 mod sweep;
 mod threads;
 mod train;

@@ -189,3 +189,41 @@ fn temperatures_are_fitted_to_a_model_without_positions_alone() {
         assert!(config[field] != 0.0 && !config[field].is_null(), "{config}");
     }
 }
+
+#[test]
+fn a_model_can_be_trained_on_with_a_scaling_and_is_then_read_with_it() {
+    let folder = Folder::new("scaling");
+    let (base, out) = (folder.path("base"), folder.path("out"));
+    pretrain(&recipe(&folder, "recipe.toml", 1, &[], ""), &base, &[]);
+    let scaled = drop_recipe(&folder, "positions = \"none\"", "scaling = { method = \"yarn\", factor = 8.0 }");
+    let output = run(&recalibrate(&base, &scaled, &out));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let config = read_json(&out.join("config.json"));
+    assert_eq!(
+        (&config["rope_scaling"]["rope_type"], &config["rope_scaling"]["factor"]),
+        (&"yarn".into(), &8.0.into())
+    );
+    assert_eq!((&config["model_type"], &config["rope_scaling_trained"]), (&"llama".into(), &true.into()));
+    let inspected = run(&["inspect", "--model", text(&out)]);
+    assert!(String::from_utf8_lossy(&inspected.stdout).contains("method: yarn at 1 times"));
+    let niah = [
+        "eval",
+        "niah",
+        "--model",
+        text(&out),
+        "--trials",
+        "1",
+        "--extension",
+        "1",
+        "--task",
+        "single",
+        "--device",
+        "cpu",
+    ];
+    assert!(run(&[&niah[..], &["--method", "yarn"]].concat()).status.success());
+    refused(&[&niah[..], &["--method", "rope"]].concat(), "already scaled by 8");
+    // Its positions are scaled already.
+    refused(&recalibrate(&out, &scaled, &folder.path("no")), "would be read with yarn");
+    let dropped = drop_recipe(&folder, "positions = \"all\"", "scaling = { method = \"pi\", factor = 8.0 }");
+    refused(&recalibrate(&base, &dropped, &folder.path("no")), "would be read with drope");
+}

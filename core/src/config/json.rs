@@ -1,10 +1,10 @@
 //! `config.json` of a Hugging Face model folder, in and out.
 //!
 //! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` with
-//! `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop), `temperature_coefficient` (the c of
-//! β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone
-//! `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers
-//! reads. Fields of others survive.
+//! `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop), `rope_scaling_trained`,
+//! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is
+//! Falcon's, and in `llama_drope` alone `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4,
+//! which every version of transformers reads. Fields of others survive.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -61,6 +61,8 @@ struct ConfigJson {
     softmax_scale: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_min_frequency: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rope_scaling_trained: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature_coefficient: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,6 +158,7 @@ impl Config {
             attention_type: (!is_plain).then_some(self.attention),
             softmax_scale: self.softmax_scale,
             rope_min_frequency: number(self.rope.rope_min_frequency),
+            rope_scaling_trained: self.rope.rope_scaling_trained.then_some(true),
             temperature_coefficient: number(self.temperature_coefficient),
             head_scales: self.head_scales.clone(),
             scalable_softmax: self.scalable_softmax.then_some(true),
@@ -233,6 +236,7 @@ impl ConfigJson {
         }
         parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(10_000.0)));
         parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.unwrap_or(0.0)));
+        parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
         if let Some(original) = self.original_max_position_embeddings {
             parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));
             self.other.insert(ORIGINAL_CONTEXT.into(), json!(original));

@@ -149,8 +149,12 @@ impl Config {
     }
 
     /// How far the checkpoint was already extended when it was trained, as Llama 3.1 was from 8192 to 131072 tokens: at s = 1
-    /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C.
+    /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C, or says
+    /// `rope_scaling_trained`.
     pub fn trained_factor(&self) -> f64 {
+        if self.rope.rope_scaling_trained {
+            return self.rope.scaling.factor().unwrap_or(1.0);
+        }
         let context = self.max_position_embeddings;
         match self.rope.scaling.original_context() {
             Some(original) if original < context => {
@@ -205,6 +209,9 @@ impl Config {
             return fail(format!("head_dim is {} but must be even and at least 2", self.head_dim));
         }
         rope.scaling.check()?;
+        if rope.rope_scaling_trained && rope.scaling == RopeScaling::Default {
+            return fail("rope_scaling_trained is true but there is no rope_scaling".into());
+        }
         if let Some(HeadScales { factor, scales }) = &self.head_scales {
             let fits = scales.len() == self.num_hidden_layers
                 && scales.iter().all(|layer| layer.len() == self.num_attention_heads)

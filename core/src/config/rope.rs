@@ -13,6 +13,10 @@ pub struct RopeParameters {
     /// What scaling the config asks for.
     #[serde(flatten)]
     pub scaling: RopeScaling,
+    /// Whether the model was trained on with its scaling, on texts of no more than C tokens: it is then read with the
+    /// scaling's own factor at every length, as transformers does, and not with the factor of the length.
+    #[serde(default)]
+    pub rope_scaling_trained: bool,
     /// Frequencies below this (radians a token) are the identity: partial drop. 0 keeps all.
     #[serde(default)]
     pub rope_min_frequency: f64,

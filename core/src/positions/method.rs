@@ -117,7 +117,9 @@ impl Method {
         Self::ALL.into_iter().find(|method| (method.info().asked_by)(config)).unwrap_or(Self::Rope)
     }
 
-    /// Positions for reading `factor` times the training context (s; 1 is the training context itself).
+    /// Positions for reading `factor` times the training context (s; 1 is the training context itself). A model that was
+    /// trained on with a scaling is read with the factor of its training, whatever `factor` is
+    /// ([`rope_scaling_trained`](crate::config::RopeParameters::rope_scaling_trained)).
     ///
     /// # Errors
     /// If the factor is not at least 1, the config lacks what the method needs, or the checkpoint's frequencies are already
@@ -131,7 +133,11 @@ impl Method {
         }
         let trained = config.trained_factor();
         let frequencies = self.info().frequencies;
-        let rescales = frequencies == Frequencies::Rescaled && self == Self::of(config);
+        let is_own = self == Self::of(config);
+        if is_own && config.rope.rope_scaling_trained {
+            return (self.info().positions)(config, trained);
+        }
+        let rescales = is_own && frequencies == Frequencies::Rescaled;
         if trained > 1.0 && !rescales && frequencies != Frequencies::None {
             let reason = format!(
                 "its frequencies are already scaled by {trained} for its context of {}; use the method of its rope_type, or drope",

@@ -5,6 +5,7 @@ mod fit;
 mod read;
 mod reading;
 mod select;
+mod study;
 mod train;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
+pub use self::study::StudyArgs;
 use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
@@ -52,6 +54,8 @@ enum Command {
     Search(fit::Search),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
     Reproduce(reproduce::ReproduceArgs),
+    /// Run a plan of these commands, several at once, resumably: training, evaluation, whatever a study consists of.
+    Study(StudyArgs),
     /// Join the results of all shards into one file, as if they had been measured together.
     Merge {
         /// Files that `eval` wrote with --shard.
@@ -81,7 +85,7 @@ impl Command {
             Self::Dope(select::Dope::Select(args)) => args.threads,
             Self::Search(fit::Search::Longrope2(args)) => args.threads,
             Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Reproduce(_) => 1,
-            Self::Inspect(_) | Self::Bench(_) | Self::Merge { .. } => 1,
+            Self::Inspect(_) | Self::Bench(_) | Self::Study(_) | Self::Merge { .. } => 1,
         }
     }
 }
@@ -103,6 +107,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Dope(select::Dope::Select(args)) => crate::dope::select(&args.into()).map(|_| ()),
         Command::Search(fit::Search::Longrope2(args)) => args.execute(),
         Command::Reproduce(args) => reproduce::write_report(&args),
+        Command::Study(args) => crate::study::study(&args),
         Command::Merge { files, json } => results_file::merge(&files, &json),
     }
 }

@@ -45,6 +45,9 @@ struct TrainArgs {
     /// Recipe, a TOML file.
     #[arg(long)]
     recipe: PathBuf,
+    /// Seed of the weights and of the documents, instead of the recipe's.
+    #[arg(long)]
+    seed: Option<u64>,
     /// Folder for the model, its loss curve and, until it is done, the checkpoint.
     #[arg(long)]
     out: PathBuf,
@@ -68,8 +71,10 @@ struct TrainArgs {
 impl TrainArgs {
     /// Reads the recipe and trains.
     fn with_recipe(&self, train: impl FnOnce(&train::TrainOptions) -> Result<()>) -> Result<()> {
+        let mut recipe = Recipe::read(&self.recipe)?;
+        recipe.seed = self.seed.unwrap_or(recipe.seed);
         train(&train::TrainOptions {
-            recipe: &Recipe::read(&self.recipe)?,
+            recipe: &recipe,
             out: &self.out,
             resume: self.resume,
             device: self.device,

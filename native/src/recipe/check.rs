@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use drope_core::config::AttentionType;
+use drope_core::config::{AttentionType, MAX_FACTOR};
 use drope_core::language::DocumentMix;
 use drope_core::train::Curriculum;
 
@@ -38,7 +38,13 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
     recipe.model.as_ref().map_or(Ok(()), model)?;
-    recipe.drop.as_ref().map_or(Ok(()), drop_settings)
+    recipe.drop.as_ref().map_or(Ok(()), drop_settings)?;
+    match &recipe.scaling {
+        Some(scaling) if !(scaling.factor > 1.0 && scaling.factor <= MAX_FACTOR) => {
+            Err(format!("scaling.factor is {} but must be above 1 and at most {MAX_FACTOR}", scaling.factor))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn curriculum(curriculum: &Curriculum, context: usize) -> Check {

@@ -42,6 +42,8 @@ pub struct Recipe {
     pub model: Option<ModelShape>,
     /// What is dropped; for `recalibrate` alone.
     pub drop: Option<DropSettings>,
+    /// Scaling of the rotary frequencies to train on with; for `recalibrate` alone.
+    pub scaling: Option<ScalingSettings>,
 }
 
 /// Size of a model; the vocabulary comes from the tokenizer.
@@ -101,6 +103,24 @@ pub enum Dropped {
     None,
 }
 
+/// A scaling of RoPE that a model with positions is trained on with, at no more than its context.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScalingSettings {
+    pub method: ScalingMethod,
+    /// Extension factor s: the frequencies are those for texts of s·C tokens.
+    pub factor: f64,
+}
+
+/// Scalings that do not depend on the length of the text, with their customary parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScalingMethod {
+    Pi,
+    Yarn,
+    Llama3,
+}
+
 impl Recipe {
     /// Reads a recipe.
     ///
@@ -147,3 +167,6 @@ impl Recipe {
         }
     }
 }
+
+#[cfg(test)]
+mod study_tests;

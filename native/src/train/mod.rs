@@ -5,6 +5,7 @@ mod drop_positions;
 mod gradients;
 mod progress;
 mod run;
+mod scaling;
 
 use std::path::Path;
 
@@ -82,6 +83,7 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
         );
     }
     let config = drop_positions::drop_positions(&base, drop)
+        .and_then(|config| scaling::with_scaling(config, recipe.scaling.as_ref()))
         .with_context(|| format!("cannot recalibrate the model in {}", from.display()))?;
     check_copies(&config, recipe)?;
     let weights = model_folder::weights(from)?;
@@ -113,7 +115,12 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         rms_norm_eps: 1e-5,
         max_position_embeddings: recipe.context,
         tie_word_embeddings: true,
-        rope: RopeParameters { rope_theta: shape.rope_theta, scaling: RopeScaling::Default, rope_min_frequency: 0.0 },
+        rope: RopeParameters {
+            rope_theta: shape.rope_theta,
+            scaling: RopeScaling::Default,
+            rope_scaling_trained: false,
+            rope_min_frequency: 0.0,
+        },
         attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
         softmax_scale: None,
         temperature_coefficient: 0.0,

@@ -1,6 +1,8 @@
 //! What tests of the command line share.
 #![allow(dead_code, reason = "each test program uses a part")]
 
+pub mod study;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

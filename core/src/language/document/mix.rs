@@ -32,8 +32,13 @@ pub struct DocumentMix {
     ///
     /// A key of multiplicity m gets ln m added to its logits, and so the attention weight of m equal keys. Without
     /// positions this is nearly what a longer text would do, and no sequence is longer than the context. The idea is that
-    /// of PoSE (Zhu et al. 2023, arXiv 2309.10400), which skips position ids, for a model that has none.
+    /// of PoSE (Zhu et al. 2023, arXiv 2309.10400), which skips position ids, for a model that has none. A model that
+    /// has positions skips those that the copies would take, as in PoSE; ln m is added beside that.
     pub max_copies: f64,
+    /// Whether the multiplicities come from random numbers of their own: recipes that differ in `max_copies` alone then draw
+    /// the same text. Recipes without this field keep the text that they always drew.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub separate_copies: bool,
     /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
     pub passkey: f64,
     /// Weight of prose in the loss: its next word is mostly chance.
@@ -55,6 +60,7 @@ impl Default for DocumentMix {
             facts: 0.2,
             terse: 0.15,
             max_copies: 1.0,
+            separate_copies: false,
             passkey: 0.0,
             prose_weight: 0.2,
             answer_weight: 4.0,

@@ -2,6 +2,7 @@
 
 mod facts;
 mod mix;
+mod multiplicity;
 mod pass_key;
 mod repeated;
 mod retrieval;
@@ -10,6 +11,7 @@ use rand::{Rng, RngExt};
 
 use self::facts::fact_pieces;
 pub use self::mix::DocumentMix;
+use self::multiplicity::multiplicities;
 use self::pass_key::pass_key_pieces;
 use self::repeated::repeated_pieces;
 use self::retrieval::retrieval_pieces;
@@ -134,20 +136,13 @@ pub fn training_document(
     let mut document = Document::starting_with(bos);
     let budget = tokens.saturating_sub(document.ids.len());
     let pieces = draw_pieces(rng, budget, mix, &|text: &str| encode(&format!(" {text}")).len());
-    // Drawn only where needed, so that recipes without multiplicities draw the documents that they always did.
-    let mean_multiplicity = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
-    for (index, Piece { text, role, class }) in pieces.into_iter().enumerate() {
+    let multiplicities = multiplicities(rng, mix, &pieces);
+    for (index, (Piece { text, role, class }, multiplicity)) in pieces.into_iter().zip(multiplicities).enumerate() {
         let ids = if index == 0 { encode(&text) } else { encode(&format!(" {text}")) };
         let loss_weight = match class {
             LossClass::Unpredictable => mix.prose_weight,
             LossClass::Plain => 1.0,
             LossClass::Answer => mix.answer_weight,
-        };
-        let multiplicity = match class {
-            LossClass::Unpredictable if mean_multiplicity > 1.0 => {
-                1.0 + (mean_multiplicity - 1.0) * rng.random_range(0.0..2.0)
-            }
-            _ => 1.0,
         };
         document.append(ids, role, loss_weight, multiplicity as f32);
     }

@@ -26,6 +26,7 @@ until = 0.5
 facts = 0.8
 max_needles = 3
 [documents]
+separate_copies = true
 [model]
 hidden_size = 16
 intermediate_size = 32
@@ -39,6 +40,9 @@ positions = "low"
 cut = 0.1
 attention_type = "nope"
 scalable_softmax = false
+[scaling]
+method = "yarn"
+factor = 8.0
 "#;
 
 /// The whole recipe with one field set to `value`, a TOML value.
@@ -84,6 +88,7 @@ const ROWS: &[Row] = &[
     ("documents.passkey", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
     ("documents.max_needles", &["0", "1001"], &["1"]),
     ("documents.max_copies", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
+    ("documents.separate_copies", &["1"], &["true"]),
     ("documents.prose_weight", &["-0.1", "nan", "inf"], &["0.0", "1.0"]),
     ("documents.answer_weight", &["0.0", "-1.0", "nan", "inf"], &["1.0", "4.0"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
@@ -98,6 +103,8 @@ const ROWS: &[Row] = &[
     ("drop.cut", &["0.0", "-1.0", "nan", "inf"], &["1e-3"]),
     ("drop.attention_type", &["\"rope\"", "\"qk_norm_rope\"", "\"qk_norm_nope\"", "\"x\""], &["\"nope\""]),
     ("drop.scalable_softmax", &["1"], &["true"]),
+    ("scaling.method", &["\"dynamic-ntk\"", "1"], &["\"pi\"", "\"llama3\""]),
+    ("scaling.factor", &["1.0", "0.5", "nan", "inf", "1e7"], &["2.0", "64.0"]),
 ];
 
 #[test]

@@ -1,0 +1,113 @@
+//! A paired bootstrap over training seeds and questions.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What two methods made of the same questions, with models of one training seed: for each condition, such as a length, for
+/// each question the scores of both, from 0 to 1.
+pub type PairedOutcomes = Vec<Vec<[f64; 2]>>;
+
+/// Mean scores of two methods: for each condition the mean over training seeds of the mean over questions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairedMeans(pub Vec<[f64; 2]>);
+
+impl PairedMeans {
+    /// First less second, as the mean over the conditions: positive where the first is better.
+    pub fn difference(&self) -> f64 {
+        self.0.iter().map(|[first, second]| first - second).sum::<f64>() / self.0.len() as f64
+    }
+
+    /// First less second, each as the mean over the conditions after the first, relative to its own mean in the first: where
+    /// that is the training length (1×), what a method keeps of its accuracy at others. Not a number where it has none to keep.
+    pub fn relative_difference(&self) -> f64 {
+        let relative = |method: usize| {
+            let others = &self.0[1..];
+            others.iter().map(|means| means[method]).sum::<f64>() / others.len() as f64 / self.0[0][method]
+        };
+        relative(0) - relative(1)
+    }
+}
+
+/// A statistic with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BootstrapInterval {
+    /// Of what was measured.
+    pub estimate: f64,
+    /// 2.5 % and 97.5 % percentiles of the resamples.
+    pub ci95: [f64; 2],
+    /// Two-sided p-value of the hypothesis that the statistic is 0: 1 less the level at which a percentile interval would
+    /// just reach 0. That is twice the smaller share of resamples on one side of 0, the 0 included, where one resample more
+    /// is counted so that it is never 0; at most 1.
+    pub p_value: f64,
+}
+
+/// The interval of `statistic` by a paired hierarchical bootstrap: each resample draws as many training seeds as there are,
+/// with replacement, and for each drawn seed and each condition as many questions as it has, with replacement; a question
+/// brings the scores of both methods along (Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8,
+/// strategy 2). The interval is the percentile interval (Efron and Tibshirani 1993, An Introduction to the Bootstrap,
+/// chapter 13). `random_seed` decides on the resamples.
+///
+/// Resamples of k training seeds have (k − 1)/k of the variance between seeds, so that intervals of few seeds that differ
+/// much are too narrow. The variance between questions counts nearly twice, as the means of seeds have it in them. Questions
+/// are drawn for each seed on its own: that one question is hard for all seeds is not seen.
+///
+/// Returns `None` if there are no training seeds, seeds differ in their conditions, a condition has no questions, or the
+/// statistic is not a number in the data or in more than 1 of 1000 resamples, which are otherwise left out.
+pub fn paired_bootstrap(
+    seeds: &[PairedOutcomes],
+    statistic: impl Fn(&PairedMeans) -> f64,
+    resamples: usize,
+    random_seed: u64,
+) -> Option<BootstrapInterval> {
+    let conditions = seeds.first()?.len();
+    let is_whole =
+        |seed: &PairedOutcomes| seed.len() == conditions && seed.iter().all(|questions| !questions.is_empty());
+    if conditions == 0 || !seeds.iter().all(is_whole) {
+        return None;
+    }
+    let estimate = statistic(&means(seeds.iter(), |questions| questions.iter().copied()));
+    let mut rng = ChaCha8Rng::seed_from_u64(random_seed);
+    let mut drawn: Vec<f64> = (0..resamples)
+        .map(|_| {
+            let chosen: Vec<&PairedOutcomes> = seeds.iter().map(|_| &seeds[rng.random_range(0..seeds.len())]).collect();
+            statistic(&means(chosen.into_iter(), |questions| {
+                (0..questions.len()).map(|_| questions[rng.random_range(0..questions.len())]).collect::<Vec<_>>()
+            }))
+        })
+        .filter(|value| value.is_finite())
+        .collect();
+    if !estimate.is_finite() || drawn.is_empty() || (resamples - drawn.len()) * 1000 > resamples {
+        return None;
+    }
+    drawn.sort_by(f64::total_cmp);
+    let share = |side: fn(&&f64) -> bool| (1 + drawn.iter().filter(side).count()) as f64 / (1 + drawn.len()) as f64;
+    let p_value = (2.0 * share(|value| **value <= 0.0).min(share(|value| **value >= 0.0))).min(1.0);
+    Some(BootstrapInterval { estimate, ci95: [percentile(&drawn, 0.025), percentile(&drawn, 0.975)], p_value })
+}
+
+/// Means over seeds of means over the questions that `questions_of` gives.
+fn means<'a, Q: IntoIterator<Item = [f64; 2]>>(
+    seeds: impl ExactSizeIterator<Item = &'a PairedOutcomes>,
+    mut questions_of: impl FnMut(&'a [[f64; 2]]) -> Q,
+) -> PairedMeans {
+    let count = seeds.len() as f64;
+    let mut sums: Vec<[f64; 2]> = Vec::new();
+    for seed in seeds {
+        sums.resize(seed.len(), [0.0; 2]);
+        for (sum, questions) in sums.iter_mut().zip(seed) {
+            let total = questions_of(questions).into_iter().fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
+            *sum = std::array::from_fn(|method| sum[method] + total[method] / questions.len() as f64 / count);
+        }
+    }
+    PairedMeans(sums)
+}
+
+/// Of sorted values, with linear interpolation between them, as numpy's default.
+fn percentile(sorted: &[f64], share: f64) -> f64 {
+    let at = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
+    below + (above - below) * at.fract()
+}
+
+#[cfg(test)]
+mod tests;

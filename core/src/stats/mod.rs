@@ -1,0 +1,17 @@
+//! Intervals and tests of what is measured.
+
+#[cfg(feature = "statistics")]
+mod bootstrap;
+mod holm;
+mod intervals;
+#[cfg(feature = "statistics")]
+mod mcnemar;
+
+#[cfg(feature = "statistics")]
+pub use bootstrap::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
+pub use holm::holm;
+#[cfg(feature = "statistics")]
+pub use intervals::student_half_width;
+pub use intervals::{wilson, wilson_of_mean};
+#[cfg(feature = "statistics")]
+pub use mcnemar::{McNemar, mcnemar};

@@ -1,0 +1,65 @@
+//! The recipes of the study: what is compared differs in nothing but what it is compared by.
+
+use std::path::{Path, PathBuf};
+
+use drope_core::language::tokenizer_corpus;
+use drope_core::tokenizer::Tokenizer;
+use drope_core::train::DocumentSource;
+
+use super::{Dropped, Recipe};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/study")
+}
+
+/// Names and recipes of all runs that go on from a trunk.
+fn recalibrations() -> Vec<(String, Recipe)> {
+    let names = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
+    let recipes = names.map(|path| (name(&path), Recipe::read(&path).unwrap()));
+    let recipes: Vec<_> = recipes.filter(|(_, recipe)| recipe.drop.is_some()).collect();
+    assert!(recipes.len() >= 8);
+    recipes
+}
+
+#[test]
+fn recalibrations_agree_in_all_but_what_the_study_varies() {
+    let without_design = |recipe: &Recipe| {
+        let mut recipe = Recipe { drop: None, scaling: None, ..recipe.clone() };
+        recipe.documents.max_copies = 1.0;
+        recipe
+    };
+    let recipes = recalibrations();
+    for (name, recipe) in &recipes {
+        assert_eq!(without_design(recipe), without_design(&recipes[0].1), "{name}");
+        let drop = recipe.drop.as_ref().unwrap();
+        assert_eq!((drop.cut, drop.attention_type), (None, None), "{name}");
+        // The name says what the recipe varies.
+        let parts: Vec<&str> = name.split('-').collect();
+        let dropped = match parts[0] {
+            "all" => Dropped::All,
+            "low" => Dropped::Low,
+            _ => Dropped::None,
+        };
+        assert_eq!(drop.positions, dropped, "{name}");
+        assert_eq!(recipe.documents.max_copies > 1.0, parts.contains(&"copies"), "{name}");
+        assert_eq!(drop.scalable_softmax, Some(parts.contains(&"ssmax")), "{name}");
+        assert_eq!(recipe.scaling.is_some(), ["yarn", "pi"].contains(&parts[0]), "{name}");
+    }
+}
+
+#[test]
+fn recalibrations_with_one_seed_draw_the_same_documents() {
+    let tokenizer = Tokenizer::train(tokenizer_corpus(1, false)).unwrap();
+    let batches = |recipe: &Recipe| {
+        let source = recipe.documents(&tokenizer, tokenizer.bos());
+        [0, 700, 2500, recipe.steps - 1].map(|step| source.batch(recipe.seed, step).unwrap())
+    };
+    let recipes = recalibrations();
+    let first = batches(&recipes[0].1);
+    for (name, recipe) in &recipes {
+        for (ours, theirs) in batches(recipe).iter().zip(&first) {
+            assert_eq!((&ours.ids, &ours.loss_weights), (&theirs.ids, &theirs.loss_weights), "{name}");
+        }
+    }
+}

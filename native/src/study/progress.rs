@@ -1,0 +1,158 @@
+//! How far a study is: bars in a terminal, lines elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
+
+/// Shows the whole and every running job.
+pub struct Progress {
+    bars: MultiProgress,
+    whole: ProgressBar,
+    job_style: ProgressStyle,
+    running: BTreeMap<String, RunningBar>,
+    is_terminal: bool,
+    threads: usize,
+    /// Costs of all jobs.
+    cost: f64,
+    /// Of the jobs that are done.
+    cost_done: f64,
+    seconds_done: f64,
+    last_tick: Instant,
+}
+
+struct RunningBar {
+    bar: ProgressBar,
+    started: Instant,
+}
+
+impl Progress {
+    /// For so many jobs, `threads` at once.
+    pub fn new(jobs: usize, cost: f64, threads: usize) -> Result<Self> {
+        let bars = MultiProgress::new();
+        let style = ProgressStyle::with_template("{bar:30} {pos} of {len} jobs done, {msg}")?;
+        let whole = bars.add(ProgressBar::new(jobs as u64).with_style(style));
+        Ok(Self {
+            bars,
+            whole,
+            job_style: ProgressStyle::with_template("  {msg}")?,
+            running: BTreeMap::new(),
+            is_terminal: std::io::stderr().is_terminal(),
+            threads,
+            cost,
+            cost_done: 0.0,
+            seconds_done: 0.0,
+            last_tick: Instant::now(),
+        })
+    }
+
+    /// A job was done before this run of the study.
+    pub fn was_done(&mut self, cost: f64, seconds: f64) {
+        self.whole.inc(1);
+        self.cost_done += cost;
+        self.seconds_done += seconds;
+    }
+
+    pub fn started(&mut self, name: &str) {
+        let bar = self.bars.add(ProgressBar::new_spinner().with_style(self.job_style.clone()));
+        self.running.insert(name.to_owned(), RunningBar { bar, started: Instant::now() });
+        self.line(&format!("{name} begins"));
+        self.draw();
+    }
+
+    pub fn done(&mut self, name: &str, cost: f64, seconds: f64) {
+        self.remove(name);
+        self.was_done(cost, seconds);
+        let took = HumanDuration(Duration::from_secs_f64(seconds));
+        self.line(&format!(
+            "{name} is done after {took}; {} of {} jobs done, {}",
+            self.whole.position(),
+            self.whole.length().unwrap_or_default(),
+            self.summary()
+        ));
+        self.draw();
+    }
+
+    pub fn stopped(&mut self, name: &str) {
+        self.remove(name);
+        self.line(&format!("{name} is stopped"));
+    }
+
+    /// The sentence is shown in a terminal, too.
+    pub fn failed(&mut self, name: &str, sentence: &str) {
+        self.remove(name);
+        self.say(sentence);
+    }
+
+    /// Shows a sentence above the bars.
+    pub fn say(&self, sentence: &str) {
+        self.bars.suspend(|| eprintln!("{sentence}"));
+    }
+
+    /// To be called often; draws once a second.
+    pub fn tick(&mut self) {
+        if self.last_tick.elapsed() >= Duration::from_secs(1) {
+            self.last_tick = Instant::now();
+            self.draw();
+        }
+    }
+
+    pub fn finish(&self) {
+        self.whole.abandon();
+    }
+
+    fn remove(&mut self, name: &str) {
+        if let Some(job) = self.running.remove(name) {
+            self.bars.remove(&job.bar);
+        }
+    }
+
+    /// Where bars are not shown.
+    fn line(&self, line: &str) {
+        if !self.is_terminal {
+            eprintln!("{line}");
+        }
+    }
+
+    fn draw(&self) {
+        for (name, RunningBar { bar, started }) in &self.running {
+            bar.set_message(format!("{name}, for {}", HumanDuration(started.elapsed())));
+        }
+        self.whole.set_message(self.summary());
+    }
+
+    fn summary(&self) -> String {
+        let share = if self.cost > 0.0 { 100.0 * self.cost_done / self.cost } else { 100.0 };
+        let seconds_of_running: f64 = self.running.values().map(|job| job.started.elapsed().as_secs_f64()).sum();
+        match seconds_left(self.cost, self.cost_done, self.seconds_done, seconds_of_running) {
+            Some(seconds) => {
+                let left = HumanDuration(Duration::from_secs_f64(seconds / self.threads as f64));
+                format!("{share:.0} % of the cost, about {left} left")
+            }
+            None => format!("{share:.0} % of the cost"),
+        }
+    }
+}
+
+/// Seconds that one thread would need for the rest, at the speed of the jobs that are done; `None` while none is.
+fn seconds_left(cost: f64, cost_done: f64, seconds_done: f64, seconds_of_running: f64) -> Option<f64> {
+    let rest = (cost - cost_done).max(0.0);
+    let speed = (cost_done > 0.0).then(|| seconds_done / cost_done)?;
+    Some((rest * speed - seconds_of_running).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds_left;
+
+    #[test]
+    fn the_time_left_follows_the_cost_and_the_measured_speed() {
+        assert_eq!(seconds_left(100.0, 0.0, 0.0, 30.0), None, "nothing is measured yet");
+        // 10 s a unit; 75 units are left, of which 100 s are past.
+        assert_eq!(seconds_left(100.0, 25.0, 250.0, 100.0), Some(650.0));
+        assert_eq!(seconds_left(100.0, 100.0, 250.0, 0.0), Some(0.0));
+        assert_eq!(seconds_left(100.0, 90.0, 900.0, 500.0), Some(0.0), "jobs that take longer than expected");
+    }
+}

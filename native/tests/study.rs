@@ -1,0 +1,152 @@
+//! `core study`: what is run, what is skipped, and how it stops and goes on.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::study::{PLAN, Study, done, said};
+use common::{core, fixtures, read_json, succeeds, text};
+
+fn wait_for(path: &Path) {
+    let start = Instant::now();
+    while !path.exists() {
+        assert!(start.elapsed() < Duration::from_secs(120), "{} does not appear", path.display());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn a_study_that_is_stopped_goes_on_and_does_nothing_twice() {
+    let study = Study::new("study-resume", 300);
+    study.plan(PLAN);
+    let first = core(&[]).args(study.arguments(&study.out(""))).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&study.out("models/rope-1/checkpoint/state.json"));
+    wait_for(&study.out("models/rope-2/checkpoint/state.json"));
+    // To the study alone, as from another terminal.
+    assert!(Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap().success());
+    let output = first.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", said(&output));
+    assert!(said(&output).contains("stopped with 0 of 6 jobs done; the same command goes on"), "{}", said(&output));
+    assert!(!study.out("models/rope-1/model.safetensors").exists() && done(&study.out("")).is_empty());
+
+    let output = study.run(&[]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("6 of 6 jobs are done"));
+    assert!(said(&output).contains("rope-1 begins") && said(&output).contains("all-2 is done"), "{}", said(&output));
+    let log = |name: &str| std::fs::read_to_string(study.out(&format!("logs/{name}.log"))).unwrap();
+    assert!(log("rope-1").contains("--resume") && !log("all-1").contains("--resume"));
+    assert_eq!(log("rope-1").matches("300 steps").count(), 1, "{}", log("rope-1"));
+    for (name, seed) in [("rope-1", 1), ("rope-2", 2), ("all-1", 101), ("all-2", 102)] {
+        let recipe = std::fs::read_to_string(study.out(&format!("models/{name}/recipe.toml"))).unwrap();
+        assert!(recipe.starts_with(&format!("seed = {seed}\n")), "{recipe}");
+    }
+    // As if it had not been stopped.
+    let (alone, recipe) = (study.folder.path("alone"), study.folder.path("rope.toml"));
+    let pretrain = ["pretrain", "--recipe", text(&recipe), "--out", text(&alone), "--device", "cpu"];
+    succeeds(&[&pretrain[..], &["--seed", "1", "--threads", "1"]].concat());
+    let weights = |folder: &Path| std::fs::read(folder.join("model.safetensors")).unwrap();
+    assert!(weights(&alone) == weights(&study.out("models/rope-1")));
+    assert!(weights(&alone) != weights(&study.out("models/rope-2")), "seeds differ");
+    assert_eq!(read_json(&study.out("results/all-2.json")).as_array().unwrap().len(), 1);
+
+    let before = log("all-1");
+    let again = study.run(&[]);
+    assert!(again.status.success() && said(&again).is_empty(), "{}", said(&again));
+    assert_eq!(log("all-1"), before, "a job that is done is not run");
+    assert!(String::from_utf8_lossy(&again.stdout).contains("6 of 6 jobs are done"));
+}
+
+#[test]
+fn what_has_changed_is_run_again_with_all_that_follows() {
+    let study = Study::new("study-changed", 2);
+    study.plan(PLAN);
+    assert!(study.run(&[]).status.success());
+    let list = |study: &Study| String::from_utf8_lossy(&study.run(&["--dry-run"]).stdout).into_owned();
+    assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));
+    let weights = |path: &str| std::fs::read(study.out(path).join("model.safetensors")).unwrap();
+    let (trunk, before) = (weights("models/rope-2"), weights("models/all-2"));
+
+    // Neither does another place of the folder change anything, nor a comment.
+    std::fs::rename(study.out(""), study.folder.path("moved")).unwrap();
+    let moved = String::from_utf8(study.run_in(&study.folder.path("moved"), &["--dry-run"]).stdout).unwrap();
+    assert_eq!(moved.matches(" done ").count(), 6, "{moved}");
+    std::fs::rename(study.folder.path("moved"), study.out("")).unwrap();
+    let recipe = std::fs::read_to_string(study.folder.path("all.toml")).unwrap();
+    study.folder.write("all.toml", format!("# Why.\n{recipe}"));
+    assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));
+
+    study.folder.write("all.toml", recipe.replace("steps = 2", "steps = 3"));
+    assert_eq!(list(&study).matches(" changed ").count(), 4, "{}", list(&study));
+    let output = study.run(&[]);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(said(&output).contains("all-2 has changed since it was run and is run again"), "{}", said(&output));
+    assert!(said(&output).contains("eval-all-2 has changed") && !said(&output).contains("rope-2 has"));
+    assert!(weights("models/all-2") != before && weights("models/all-2.old") == before, "nothing is lost");
+    assert!(weights("models/rope-2") == trunk);
+    assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));
+}
+
+#[test]
+fn a_failing_job_is_told_and_the_others_go_on() {
+    let study = Study::new("study-fails", 2);
+    let failing = r#"
+[[job]]
+name = "lost"
+command = "inspect --model {out}/nowhere"
+[[job]]
+name = "after-lost"
+after = ["lost"]
+command = "inspect --model {out}/nowhere"
+"#;
+    study.plan(&format!("{}{failing}", PLAN.replace("[1, 2]", "[1]")));
+    let output = study.run(&[]);
+    let sentences = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{sentences}");
+    assert!(sentences.contains("lost failed: cannot read") && sentences.contains("lost.log"), "{sentences}");
+    let last = sentences.lines().last().unwrap();
+    assert!(last.contains("3 of 5 jobs are done; failed: lost") && last.contains("not run: after-lost"), "{last}");
+    assert_eq!(done(&study.out("")), ["rope-1", "all-1", "eval-all-1"].map(str::to_owned).into());
+
+    // The same command tries again.
+    for file in ["config.json", "model.safetensors"] {
+        study.folder.write(&format!("out/nowhere/{file}"), std::fs::read(fixtures().join("rope").join(file)).unwrap());
+    }
+    assert!(study.run(&[]).status.success());
+    assert_eq!(done(&study.out("")).len(), 5);
+}
+
+#[test]
+fn a_job_that_another_process_runs_is_not_run_beside_it() {
+    let study = Study::new("study-twice", 2);
+    study.plan(&PLAN.replace("[1, 2]", "[1]"));
+    std::fs::create_dir_all(study.out("started")).unwrap();
+    let lock = std::fs::File::create(study.out("started/.rope-1.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let output = study.run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("rope-1 failed: another process is running it"), "{}", said(&output));
+    drop(lock);
+    assert!(study.run(&[]).status.success());
+}
+
+#[test]
+fn jobs_that_outlive_their_study_are_neither_disturbed_nor_run_again() {
+    let study = Study::new("study-killed", 600);
+    study.plan(&PLAN.replace("[1, 2]", "[1]"));
+    let mut first = core(&[]).args(study.arguments(&study.out(""))).spawn().unwrap();
+    wait_for(&study.out("models/rope-1/checkpoint/state.json"));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    let beside = study.run(&[]);
+    assert!(said(&beside).contains("another process is running it"), "{}", said(&beside));
+    wait_for(&study.out("models/rope-1/model.safetensors"));
+    let start = Instant::now();
+    while !study.run(&[]).status.success() {
+        assert!(start.elapsed() < Duration::from_secs(120), "the job has ended but holds its lock");
+    }
+    let log = std::fs::read_to_string(study.out("logs/rope-1.log")).unwrap();
+    assert_eq!((log.matches("> core").count(), log.matches("600 steps").count()), (1, 1), "{log}");
+    assert_eq!(done(&study.out("")).len(), 3);
+}
