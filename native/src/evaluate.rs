@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
 use drope_core::niah::{Filler, Score, Spec, Task};
-use drope_core::results::{Cell, ResultCell, Shard, rounded};
+use drope_core::results::{Cell, Outcomes, ResultCell, Shard, rounded};
 
 use crate::answer::{answer, question_seed};
 use crate::cli::{at_least_one, depth};
@@ -124,9 +124,11 @@ fn planned_cell<'a>(
         depth: spec.depth,
         filler: (spec.filler != spec.task.filler()).then_some(spec.filler),
         sinks: args.sinks,
+        difficulty: spec.difficulty,
         heads: heads.map(DopeHeads::label),
         fingerprint: reading.fingerprint.clone(),
         shard: (args.shard != Shard::WHOLE).then_some(args.shard),
+        outcomes: None,
     };
     QuestionsToAsk { model, reading: reading.clone(), spec, trials, blank }
 }
@@ -157,9 +159,9 @@ impl Measurement for QuestionsToAsk<'_> {
     }
 
     fn cells(&self, scores: Vec<Score>) -> Result<Vec<Cell>> {
-        let correct = scores.iter().filter(|score| score.exact).count();
+        let outcomes: Outcomes = scores.iter().map(|score| score.exact).collect();
         let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
-        Ok(vec![Cell { correct, ..self.blank.clone() }.scored(matched)])
+        Ok(vec![Cell { correct: outcomes.count(), outcomes: Some(outcomes), ..self.blank.clone() }.scored(matched)])
     }
 
     fn print(&self, cells: &[Cell]) {
