@@ -62,7 +62,11 @@ fn draw_keys(rng: &mut ChaCha8Rng, spec: &Spec, asked: usize, n: usize) -> Resul
     for index in 0..n - asked {
         // Each asked key in turn, and by turns the adjective and the noun of each.
         let shares_adjective = (index / asked + index % asked).is_multiple_of(2) == begins_with_adjective;
-        let key = keys[index % asked].sharing(rng, split, shares_adjective, &keys);
+        // Where none is left, one with the other word, or with a word of another asked key.
+        let choices = (0..asked).flat_map(|step| [(index + step, shares_adjective), (index + step, !shares_adjective)]);
+        let key = choices
+            .into_iter()
+            .find_map(|(shared, is_adjective)| keys[shared % asked].sharing(rng, split, is_adjective, &keys));
         keys.push(key.ok_or(Error::TooFewKeys { wanted: n })?);
     }
     Ok(keys)

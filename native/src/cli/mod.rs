@@ -1,6 +1,7 @@
 //! Commands and their arguments.
 
 mod arguments;
+mod difficulty;
 mod fit;
 mod read;
 mod reading;
@@ -13,6 +14,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
+pub use self::difficulty::DifficultyArgs;
 use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
