@@ -1,11 +1,11 @@
-//! Questions: what a seed gives, and that each answer follows from its text.
+//! Questions: what a seed gives, which settings fit a task, and the splits of the keys.
 #![cfg(not(target_arch = "wasm32"))]
 
 use std::sync::LazyLock;
 
-use drope_core::language::{DocumentMix, Values, tokenizer_corpus};
+use drope_core::language::{DocumentMix, Key, Split, Values, tokenizer_corpus};
 use drope_core::loaded_model::short_hash;
-use drope_core::niah::{Filler, Sinks, Spec, Task, sample};
+use drope_core::niah::{Difficulty, Distractors, Filler, Sinks, Spec, Task, sample};
 use drope_core::tokenizer::Tokenizer;
 
 static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
@@ -40,4 +40,62 @@ fn tokenizers_are_those_that_they_always_were() {
         short_hash(&[tokenizer.to_json().unwrap().as_bytes()])
     };
     assert_eq!([hash(0.0), hash(1.0)], ["d7b2980c08ea", "939846cdeca6"]);
+}
+
+#[test]
+fn splits_are_disjoint_and_have_every_word() {
+    let all = [Split::Training, Split::Selection, Split::Evaluation].map(|split| {
+        let keys: Vec<String> = Key::all(split).map(|key| key.to_string()).collect();
+        for word in 0..2 {
+            let mut words: Vec<&str> = keys.iter().map(|key| key.split('-').nth(word).unwrap()).collect();
+            words.sort_unstable();
+            words.dedup();
+            assert_eq!(words.len(), 64, "{split:?}");
+        }
+        keys
+    });
+    assert_eq!(all.each_ref().map(Vec::len), [3328, 256, 512]);
+    let mut keys = all.concat();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), 4096, "no pair is in two splits");
+    assert_eq!(Key::all(Split::NotEvaluation).count(), 3584);
+}
+
+#[test]
+fn settings_that_mean_nothing_are_refused() {
+    let sentence = |task, values, filler, difficulty| {
+        let spec = Spec { filler, difficulty, ..Spec::new(task, values, 256, 1) };
+        sample(&spec, &TOKENIZER).unwrap_err().to_string()
+    };
+    let standard = Difficulty::default();
+    let hard = Difficulty { hops: 3, ..standard };
+    assert!(sentence(Task::MultiKey, Values::Words, Filler::Prose, hard).contains("use them with variable-tracking"));
+    let hard = Difficulty { digits: 7, ..standard };
+    assert!(sentence(Task::MultiKey, Values::Words, Filler::Prose, hard).contains("words have no digits"));
+    assert!(sentence(Task::Passkey, Values::Numbers, Filler::Grass, hard).contains("pass key has no settings"));
+    assert!(sentence(Task::Passkey, Values::Numbers, Filler::Decoys, standard).contains("prose or grass"));
+    assert!(sentence(Task::Single, Values::Numbers, Filler::Needles, standard).contains("use multi-key"));
+    let few = Difficulty { keys: Some(1), ..standard };
+    assert!(sentence(Task::MultiQuery, Values::Numbers, Filler::Prose, few).contains("asks for 2 keys"));
+    // An evaluation key shares a word with fourteen others.
+    let sharing = Difficulty { keys: Some(16), distractors: Distractors::Sharing, ..standard };
+    assert!(sentence(Task::MultiKey, Values::Numbers, Filler::Needles, sharing).contains("too few keys"));
+    let most = Difficulty { keys: Some(15), ..sharing };
+    let spec = Spec { filler: Filler::Needles, difficulty: most, ..Spec::new(Task::MultiKey, Values::Numbers, 256, 1) };
+    assert!(sample(&spec, &TOKENIZER).is_ok());
+    let many = Difficulty { keys: Some(513), ..standard };
+    assert!(sentence(Task::MultiKey, Values::Numbers, Filler::Needles, many).contains("too few keys"));
+}
+
+#[test]
+fn sixteen_keys_with_seven_digits_fit_in_the_training_context() {
+    for (keys, context) in [(16, 256), (32, 512), (64, 1024)] {
+        let difficulty = Difficulty { keys: Some(keys), digits: 7, ..Difficulty::default() };
+        let spec =
+            Spec { filler: Filler::Needles, difficulty, ..Spec::new(Task::MultiKey, Values::Numbers, context, 1) };
+        let sample = sample(&spec, &TOKENIZER).unwrap();
+        assert_eq!(sample.haystack.len(), keys);
+        assert!((spec.guess_floor() - 1.0 / keys as f64).abs() < 1e-12);
+    }
 }

@@ -172,3 +172,46 @@ impl Cell {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Cell;
+    use crate::niah::{Difficulty, Distractors, QuestionSplit, Task};
+    use crate::results::to_json;
+
+    #[test]
+    fn a_harder_cell_survives_its_file_and_a_standard_one_says_nothing_of_difficulty() {
+        let difficulty = Difficulty {
+            keys: Some(16),
+            digits: 7,
+            distractors: Distractors::Sharing,
+            hops: 3,
+            split: QuestionSplit::Selection,
+        };
+        let hard = Cell { difficulty, outcomes: Some([true, false].into_iter().collect()), ..Cell::example() };
+        let cells = [hard, Cell::example()];
+        let text = to_json(&cells).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Cell>>(&text).unwrap(), cells);
+        let standard = text.lines().nth(2).unwrap();
+        assert!(
+            !["keys", "digits", "distractors", "hops", "split", "outcomes"].iter().any(|word| standard.contains(word))
+        );
+    }
+
+    #[test]
+    fn a_task_counts_where_the_model_answers_it_at_its_training_context() {
+        let at = |extension, accuracy| Cell { extension, context: 256 * extension, accuracy, ..Cell::example() };
+        let long = at(4, 0.1);
+        assert_eq!(long.passes_gate(&[long.clone(), at(1, 0.8)]), Some(true));
+        assert_eq!(long.passes_gate(&[at(1, 0.799), long.clone()]), Some(false));
+        assert_eq!(long.passes_gate(&[at(2, 0.9), long.clone()]), None, "nothing is known of 1x");
+        let sharing = Difficulty { distractors: Distractors::Sharing, ..Difficulty::default() };
+        for other in [
+            Cell { difficulty: sharing, ..at(1, 0.9) },
+            Cell { task: Task::MultiKey, ..at(1, 0.9) },
+            Cell { fingerprint: "other".into(), ..at(1, 0.9) },
+        ] {
+            assert_eq!(long.passes_gate(&[other]), None, "another question or model");
+        }
+    }
+}

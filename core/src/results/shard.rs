@@ -106,7 +106,8 @@ mod tests {
         let asked: Vec<bool> = shard.trials(correct.len()).map(|trial| correct[trial]).collect();
         let right = asked.iter().filter(|&&right| right).count();
         let shard = (shard != Shard::WHOLE).then_some(shard);
-        let cell = Cell { trials: asked.len(), correct: right, shard, ..Cell::example() };
+        let outcomes = Some(asked.iter().copied().collect());
+        let cell = Cell { trials: asked.len(), correct: right, shard, outcomes, ..Cell::example() };
         // Thirds do not add up exactly.
         cell.scored(right as f64 / 3.0)
     }
@@ -117,7 +118,8 @@ mod tests {
         let whole = cell(&correct, Shard::WHOLE);
         for of in [1, 2, 7, 16] {
             let shards = (1..=of).rev().map(|n| cell(&correct, format!("{n}/{of}").parse().unwrap()));
-            assert_eq!(merge(shards.collect()).unwrap()[0].correct, whole.correct);
+            let joined = &merge(shards.collect()).unwrap()[0];
+            assert_eq!((joined.correct, &joined.outcomes), (whole.correct, &whole.outcomes));
             let merged = merge((0..of).map(|index| cell(&correct, Shard { index, of })).collect()).unwrap();
             assert_eq!(merged.len(), 1);
             assert!((merged[0].string_match - whole.string_match).abs() < 1e-6);
