@@ -38,6 +38,7 @@ impl Spec<'_> {
     }
 
     /// Whether needles are in their short form.
+    #[cfg(feature = "model")]
     pub(super) fn is_short(&self) -> bool {
         self.task == Task::VariableTracking || self.filler == Filler::Needles
     }
