@@ -112,6 +112,17 @@ pub enum Error {
         /// `vocab_size` of the model.
         vocab_size: usize,
     },
+    /// A question whose settings do not fit its task.
+    #[error("{0}")]
+    Question(String),
+    /// A split of the keys that has too few for a question.
+    #[error(
+        "the split has too few keys for {wanted} different ones as asked for; use fewer keys, unrelated distractors or a smaller extension"
+    )]
+    TooFewKeys {
+        /// Keys that are needed.
+        wanted: usize,
+    },
     /// A prompt has no tokens, or a context has no room for one.
     #[error("{0} must be at least 1")]
     Zero(&'static str),

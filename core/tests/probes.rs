@@ -6,7 +6,7 @@ mod parity;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use drope_core::generate::Flow;
-use drope_core::language::{Values, tokenizer_corpus};
+use drope_core::language::{DocumentMix, Values, tokenizer_corpus};
 use drope_core::model::Model;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Positions;
@@ -143,7 +143,7 @@ fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
 
 #[test]
 fn sentences_stand_where_the_tokens_say_so() {
-    let tokenizer = Tokenizer::train(tokenizer_corpus(1, false)).unwrap();
+    let tokenizer = Tokenizer::train(tokenizer_corpus(1, &DocumentMix::default())).unwrap();
     for (task, crop) in [(Task::MultiKey, None), (Task::MultiQuery, None), (Task::MultiKey, Some(128))] {
         let spec = Spec::new(task, Values::Numbers, 256, 3);
         let sample = sample(&spec, &tokenizer).unwrap();

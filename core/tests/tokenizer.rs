@@ -1,7 +1,7 @@
 //! Tokenizers by the rules of their own files: special tokens, spans and streams, word by word and byte by byte.
 #![cfg(not(target_arch = "wasm32"))]
 
-use drope_core::language::{Values, tokenizer_corpus};
+use drope_core::language::{DocumentMix, Values, tokenizer_corpus};
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::probe::TokenizedSample;
 use drope_core::tokenizer::Tokenizer;
@@ -10,7 +10,7 @@ use tokenizers::models::bpe::{BPE, BpeTrainer};
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
 fn words() -> Tokenizer {
-    Tokenizer::train(tokenizer_corpus(1, false)).unwrap()
+    Tokenizer::train(tokenizer_corpus(1, &DocumentMix::default())).unwrap()
 }
 
 /// As GPT-2, SmolLM and Qwen 2 have it: bytes, merged; nothing is added to a text.
@@ -23,7 +23,7 @@ fn bytes() -> Tokenizer {
         .initial_alphabet(ByteLevel::alphabet().into_iter().collect())
         .show_progress(false);
     let mut trainer: TrainerWrapper = trainer.build().into();
-    tokenizer.train(&mut trainer, tokenizer_corpus(1, false).into_iter()).unwrap();
+    tokenizer.train(&mut trainer, tokenizer_corpus(1, &DocumentMix::default()).into_iter()).unwrap();
     Tokenizer::from_json(tokenizer.to_string(false).unwrap().as_bytes()).unwrap()
 }
 

@@ -8,7 +8,9 @@ use drope_core::loaded_model::short_hash;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, Curriculum, DocumentSource, EasyStart, SyntheticDocuments};
 
-static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| Tokenizer::train(tokenizer_corpus(1, true)).unwrap());
+static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
+    Tokenizer::train(tokenizer_corpus(1, &DocumentMix { passkey: 1.0, ..DocumentMix::default() })).unwrap()
+});
 
 fn easy_start() -> Curriculum {
     let easy = EasyStart { until: 0.5, facts: 0.8, max_needles: 3 };

@@ -37,10 +37,11 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
             spec.task.name()
         );
     }
+    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {
-        max_new_tokens: spec.task.max_answer_tokens(),
+        max_new_tokens,
         stop: tokenizer.sentence_ends(),
-        context: spec.context + spec.task.max_answer_tokens(),
+        context: spec.context + max_new_tokens,
         crop_length: reading.method.crop_length(config),
         temperature: 0.0,
         seed: 0,

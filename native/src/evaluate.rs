@@ -7,10 +7,10 @@ use clap::Args;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
 use drope_core::niah::{Filler, Score, Spec, Task};
-use drope_core::results::{Cell, ResultCell, Shard, rounded};
+use drope_core::results::{Cell, Outcomes, ResultCell, Shard, rounded};
 
 use crate::answer::{answer, question_seed};
-use crate::cli::{at_least_one, depth};
+use crate::cli::{DifficultyArgs, at_least_one, depth};
 use crate::measure::{Measurement, measure};
 use crate::model_folder;
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
@@ -20,7 +20,7 @@ use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 pub struct NiahArgs {
     #[command(flatten)]
     pub sweep: Sweep,
-    /// Tasks: single, multi-key, multi-query, multi-value, passkey.
+    /// Tasks: single, multi-key, multi-query, multi-value, variable-tracking, latest-value, passkey.
     #[arg(long = "task", value_delimiter = ',', default_value = "multi-key")]
     pub tasks: Vec<Task>,
     /// Values: numbers, words.
@@ -35,9 +35,12 @@ pub struct NiahArgs {
     /// Depths of the needle, 0 (start of the haystack) to 1 (end), a cell each; default: at random.
     #[arg(long = "depth", value_delimiter = ',', value_parser = depth)]
     pub depths: Vec<f64>,
-    /// What needles are hidden in: prose, or grass (Wang's repeated sentences); default: grass for passkey, else prose.
+    /// What needles are hidden in: prose, decoys (prose with words of keys and values), needles (nothing else), or grass
+    /// (Wang's repeated sentences); default: grass for passkey, else prose.
     #[arg(long)]
     pub filler: Option<Filler>,
+    #[command(flatten)]
+    pub difficulty: DifficultyArgs,
     /// Attention-sink tokens (beginning of text) right after each queried needle: DoPE's noisy setting.
     #[arg(long, default_value_t = 0)]
     pub sinks: usize,
@@ -57,10 +60,29 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
     ensure!(!asks_nothing, "this shard has none of the {} questions; share them out among fewer", args.trials);
     let cells = planned_cells(&model, args)?;
     println!(
-        "{:12} {:8} {:12} {:8} {:>4} {:>8}  {:14} {:>6}",
-        "model", "method", "task", "values", "s", "exact", "95 %", "string"
+        "{:12} {:8} {:17} {:8} {:>4} {:>8}  {:14} {:>6} {:>6}",
+        "model", "method", "task", "values", "s", "exact", "95 %", "string", "guess"
     );
-    measure(&args.sweep, model.threads, &cells)
+    let cells = measure(&args.sweep, model.threads, &cells)?;
+    print_gates(&cells);
+    Ok(cells)
+}
+
+/// Whether each task counts for the model, by its cell at the training context, where that was measured.
+fn print_gates(cells: &[Cell]) {
+    for cell in cells.iter().filter(|cell| cell.extension == 1) {
+        let Some(passes) = cell.passes_gate(cells) else { continue };
+        println!(
+            "{} {} {} {}: {:.1}% at 1x, {} the gate of {:.0}%",
+            cell.model,
+            cell.method.name(),
+            cell.task.name(),
+            cell.values.name(),
+            100.0 * cell.accuracy,
+            if passes { "passes" } else { "fails" },
+            100.0 * Cell::GATE
+        );
+    }
 }
 
 /// A cell that is to be measured.
@@ -87,7 +109,10 @@ fn planned_cells<'a>(model: &'a MeasuredModel, args: &NiahArgs) -> Result<Vec<Qu
                 for reading in &readings {
                     for &depth in &depths {
                         let filler = args.filler.unwrap_or(task.filler());
-                        let spec = Spec { depth, filler, ..Spec::new(task, values, reading.context, args.sweep.seed) };
+                        let difficulty = args.difficulty.of(task, filler);
+                        let standard = Spec::new(task, values, reading.context, args.sweep.seed);
+                        let spec = Spec { depth, filler, difficulty, ..standard };
+                        spec.check()?;
                         cells.push(planned_cell(model, args, reading, spec));
                     }
                 }
@@ -124,9 +149,11 @@ fn planned_cell<'a>(
         depth: spec.depth,
         filler: (spec.filler != spec.task.filler()).then_some(spec.filler),
         sinks: args.sinks,
+        difficulty: spec.difficulty,
         heads: heads.map(DopeHeads::label),
         fingerprint: reading.fingerprint.clone(),
         shard: (args.shard != Shard::WHOLE).then_some(args.shard),
+        outcomes: None,
     };
     QuestionsToAsk { model, reading: reading.clone(), spec, trials, blank }
 }
@@ -157,21 +184,23 @@ impl Measurement for QuestionsToAsk<'_> {
     }
 
     fn cells(&self, scores: Vec<Score>) -> Result<Vec<Cell>> {
-        let correct = scores.iter().filter(|score| score.exact).count();
+        let outcomes: Outcomes = scores.iter().map(|score| score.exact).collect();
         let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
-        Ok(vec![Cell { correct, ..self.blank.clone() }.scored(matched)])
+        Ok(vec![Cell { correct: outcomes.count(), outcomes: Some(outcomes), ..self.blank.clone() }.scored(matched)])
     }
 
     fn print(&self, cells: &[Cell]) {
-        for Cell { model, method, task, values, extension, accuracy, ci95, string_match, .. } in cells {
+        for cell in cells {
+            let Cell { model, method, task, values, extension, accuracy, ci95, string_match, .. } = cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
-                "{model:12} {:8} {:12} {:8} {extension:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}%",
+                "{model:12} {:8} {:17} {:8} {extension:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%",
                 method.name(),
                 task.name(),
                 values.name(),
                 100.0 * accuracy,
-                100.0 * string_match
+                100.0 * string_match,
+                100.0 * cell.guess_floor()
             );
         }
     }

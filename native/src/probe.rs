@@ -105,7 +105,7 @@ impl Measurement for HeadsToProbe<'_> {
         let spec = Spec::new(TASK, Values::Numbers, reading.context, self.blank.seed.wrapping_add(trial as u64));
         let sample = niah::sample(&spec, &loaded.tokenizer)?;
         let sample = TokenizedSample::new(&sample, &loaded.tokenizer)?
-            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens());
+            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(Values::DIGITS));
         let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
         pollster::block_on(heads)?.context("stopped")

@@ -94,7 +94,11 @@ fn bad_requests_are_refused_in_a_sentence() {
     let blocked = folder.write("file", "").join("out.safetensors");
     refused(&["logits", "--model", text(&model), "--ids", "1", "--out", text(&blocked)], "cannot write");
     // A tokenizer with more tokens than the model has.
-    let tokenizer = drope_core::tokenizer::Tokenizer::train(drope_core::language::tokenizer_corpus(1, false)).unwrap();
+    let tokenizer = drope_core::tokenizer::Tokenizer::train(drope_core::language::tokenizer_corpus(
+        1,
+        &drope_core::language::DocumentMix::default(),
+    ))
+    .unwrap();
     folder.write("model/tokenizer.json", tokenizer.to_json().unwrap());
     refused(&["generate", "--model", text(&model), "--prompt", "The"], "use the tokenizer that belongs to the model");
     folder.write("model/tokenizer.json", "{");

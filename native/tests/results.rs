@@ -168,6 +168,10 @@ fn shards_merge_into_what_one_run_gives() {
     let arguments = ["merge", text(third), text(first), text(second), "--json", text(&merged)];
     assert!(run(&arguments).status.success());
     assert_eq!(std::fs::read_to_string(&whole).unwrap(), std::fs::read_to_string(&merged).unwrap());
+    assert!(
+        cells(&merged).iter().all(|cell| cell["outcomes"].as_str().unwrap().starts_with("7:")),
+        "of every question"
+    );
     refused(
         &["merge", text(third), text(first), "--json", text(&merged)],
         "found the shards 1/3 of 3 questions, 3/3 of 2 questions",

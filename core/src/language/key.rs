@@ -1,17 +1,34 @@
-//! Keys of needles, split into those for training and those for evaluation.
+//! Keys of needles, split into those for training, for the selection of settings, and for evaluation.
 
-use rand::{Rng, RngExt};
+use rand::{Rng, RngExt, seq::IndexedRandom};
 
 use super::words::{KEY_ADJECTIVES, KEY_NOUNS};
 
-/// Which half of the keys a document may use. Every adjective and every noun occurs in both;
-/// no pair does.
+/// Which of the keys a text may use. Every adjective and every noun occurs in each split; no pair occurs in two of
+/// training, selection and evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Seven eighths of the pairs.
+    /// Thirteen sixteenths of the pairs.
     Training,
-    /// One eighth of the pairs, never seen in training.
+    /// One sixteenth of the pairs, for choosing settings of methods: never seen in training or evaluation.
+    Selection,
+    /// One eighth of the pairs, never seen in training or selection.
     Evaluation,
+    /// Training and selection: what recipes from before the selection split use, and held-out documents.
+    NotEvaluation,
+}
+
+impl Split {
+    fn holds(self, key: Key) -> bool {
+        let residue = (key.adjective * 31 + key.noun * 17) % 16;
+        let (is_evaluation, is_selection) = (residue.is_multiple_of(8), residue == 5);
+        match self {
+            Self::Training => !is_evaluation && !is_selection,
+            Self::Selection => is_selection,
+            Self::Evaluation => is_evaluation,
+            Self::NotEvaluation => !is_evaluation,
+        }
+    }
 }
 
 /// An adjective-noun pair such as `whispering-workhorse`.
@@ -29,7 +46,7 @@ impl Key {
                 adjective: rng.random_range(0..KEY_ADJECTIVES.len()),
                 noun: rng.random_range(0..KEY_NOUNS.len()),
             };
-            if key.split() == split {
+            if split.holds(key) {
                 return key;
             }
         }
@@ -51,12 +68,29 @@ impl Key {
     pub fn all(split: Split) -> impl Iterator<Item = Self> {
         (0..KEY_ADJECTIVES.len())
             .flat_map(|adjective| (0..KEY_NOUNS.len()).map(move |noun| Self { adjective, noun }))
-            .filter(move |key| key.split() == split)
+            .filter(move |&key| split.holds(key))
     }
 
-    /// The split that the pair belongs to.
-    pub fn split(self) -> Split {
-        if (self.adjective * 31 + self.noun * 17).is_multiple_of(8) { Split::Evaluation } else { Split::Training }
+    /// A random key of the split, not among `taken`, with the adjective of this one or else its noun; `None` where there is
+    /// none left.
+    pub fn sharing(self, rng: &mut impl Rng, split: Split, shares_adjective: bool, taken: &[Self]) -> Option<Self> {
+        let others = if shares_adjective { KEY_NOUNS.len() } else { KEY_ADJECTIVES.len() };
+        let other =
+            |word| if shares_adjective { Self { noun: word, ..self } } else { Self { adjective: word, ..self } };
+        let keys: Vec<Self> =
+            (0..others).map(other).filter(|&key| split.holds(key) && key != self && !taken.contains(&key)).collect();
+        keys.choose(rng).copied()
+    }
+
+    /// `n` different keys of the split, each but the first with the adjective or the noun of one before it.
+    pub fn related(rng: &mut impl Rng, split: Split, n: usize) -> Vec<Self> {
+        let mut keys = vec![Self::random(rng, split)];
+        while keys.len() < n {
+            let shared = keys[rng.random_range(0..keys.len())];
+            let is_adjective = rng.random_bool(0.5);
+            keys.extend(shared.sharing(rng, split, is_adjective, &keys));
+        }
+        keys
     }
 
     /// Number of the pair, counted over all.

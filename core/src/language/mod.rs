@@ -1,5 +1,6 @@
 //! The synthetic language: prose, needles and questions, and the documents that models train on.
 
+mod decoys;
 mod document;
 mod held_out;
 mod key;
@@ -10,22 +11,23 @@ mod prose;
 mod word_tokenizer;
 mod words;
 
+pub use decoys::Decoys;
 pub use document::{Document, DocumentMix, TokenRole, training_document};
 pub use held_out::{HeldOutUse, held_out_documents};
 pub use key::{Key, Split};
-pub use needle::{Needle, Values, ask_all, ask_one, ask_two, list};
-pub use prose::{MIN_WORDS, prose, sentence};
+pub use needle::{Needle, Values, ask_all, ask_latest, ask_one, ask_two, chain, list};
+pub use prose::{MIN_WORDS, prose, prose_with, sentence};
 
-/// A few hundred documents and every word of the language, on demand with those of the passkey: what the tokenizer is
-/// trained on.
-pub fn tokenizer_corpus(seed: u64, with_passkey: bool) -> Vec<String> {
+/// A few hundred documents and every word of the language, with those of pass keys and of the latest value where the mix
+/// has them: what the tokenizer is trained on.
+pub fn tokenizer_corpus(seed: u64, mix: &DocumentMix) -> Vec<String> {
     use rand::SeedableRng;
     let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let mut corpus = vec![words_of_prose()];
-    if with_passkey {
+    if mix.passkey > 0.0 {
         corpus.extend(passkey::corpus());
     }
-    for split in [Split::Training, Split::Evaluation] {
+    for split in [Split::NotEvaluation, Split::Evaluation] {
         for key in Key::all(split) {
             let word = words::VALUE_WORDS[key.index() % words::VALUE_WORDS.len()];
             // Every digit as the first of a number and as a later one.
@@ -33,6 +35,9 @@ pub fn tokenizer_corpus(seed: u64, with_passkey: bool) -> Vec<String> {
                 let needle = Needle { key, value: value.to_owned() };
                 corpus.push(format!(" {} {} {value}, {value} and {value}.", needle.sentence(), ask_one(&needle)));
                 corpus.push(format!(" {} {}", ask_two(&needle, &needle), ask_all(&needle)));
+                if mix.latest > 0.0 {
+                    corpus.push(format!(" {}", ask_latest(&needle)));
+                }
             }
         }
     }

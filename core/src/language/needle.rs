@@ -17,8 +17,18 @@ named! {
 }
 
 impl Values {
-    /// Digits of a number in evaluation.
+    /// Digits of a number in the standard questions.
     pub const DIGITS: usize = 4;
+    /// Digits of a number in RULER.
+    pub const LONG_DIGITS: usize = 7;
+
+    /// How many different values there are; `digits` as in [`Values::random`].
+    pub fn different(self, digits: usize) -> usize {
+        match self {
+            Self::Numbers => 10usize.saturating_pow(digits as u32),
+            Self::Words => VALUE_WORDS.len(),
+        }
+    }
 
     /// A random value; `digits` is its length if it is a number.
     pub fn random(self, rng: &mut impl Rng, digits: usize) -> String {
@@ -49,7 +59,12 @@ impl Needle {
         format!("One of the special magic {}s for {} is:", self.kind(), self.key)
     }
 
-    /// The fact without its frame and value: `whispering-workhorse is:`, or the bare key. Only training uses it.
+    /// The needle without its frame: `whispering-workhorse is: 1019.`
+    pub fn short_sentence(&self) -> String {
+        format!("{} {}.", self.short_opening(false), self.value)
+    }
+
+    /// The fact without its frame and value: `whispering-workhorse is:`, or the bare key, which only training uses.
     pub fn short_opening(&self, is_bare: bool) -> String {
         if is_bare { self.key.to_string() } else { format!("{} is:", self.key) }
     }
@@ -73,6 +88,18 @@ pub fn ask_two(first: &Needle, second: &Needle) -> String {
 /// The question for all values of one key (multi-value).
 pub fn ask_all(needle: &Needle) -> String {
     format!("What are all the special magic {}s for {} mentioned in the provided text?", needle.kind(), needle.key)
+}
+
+/// The question for the value of a key that stands last in the text (latest-value).
+pub fn ask_latest(needle: &Needle) -> String {
+    format!("The latest special magic {} for {} mentioned in the provided text is:", needle.kind(), needle.key)
+}
+
+/// A chain of assignments, RULER's variable tracking: `amber-acorn is: 1019.`, `bold-beacon is: amber-acorn.` and so on. The
+/// value of every key of the chain is `value`.
+pub fn chain(keys: &[Key], value: &str) -> Vec<String> {
+    let values = std::iter::once(value.to_owned()).chain(keys.iter().map(Key::to_string));
+    keys.iter().zip(values).map(|(&key, value)| Needle { key, value }.short_sentence()).collect()
 }
 
 /// `a`, `a and b`, `a, b and c`: how an answer lists its values.

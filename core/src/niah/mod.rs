@@ -3,15 +3,20 @@
 
 #[cfg(feature = "model")]
 mod draw;
+#[cfg(feature = "model")]
+mod problem;
+mod shape;
+mod spec;
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "model")]
-pub use self::draw::{Sinks, Spec, sample};
-use crate::language::{Values, list, passkey};
+pub use self::draw::sample;
+pub use self::spec::{Difficulty, Distractors, QuestionSplit, Sinks, Spec};
+use crate::language::{list, passkey};
 use crate::names::named;
 
-/// Needles in every task of RULER's but `single`.
+/// Keys, or values of one key, in every standard task but `single`.
 const PAIRS: usize = 4;
 
 named! {
@@ -25,6 +30,10 @@ named! {
         MultiQuery = "multi-query",
         /// Four needles with one key, all asked for.
         MultiValue = "multi-value",
+        /// Chains of assignments (RULER's variable tracking): the value at the end of one of them is asked for.
+        VariableTracking = "variable-tracking",
+        /// Four values of one key, the one that stands last asked for.
+        LatestValue = "latest-value",
         /// Wang's pass key, a number of five digits.
         Passkey = "passkey",
     }
@@ -36,16 +45,16 @@ impl Task {
         if self == Self::Passkey { Filler::Grass } else { Filler::Prose }
     }
 
-    /// Most tokens that an answer can need.
-    pub fn max_answer_tokens(self) -> usize {
+    /// Most tokens that an answer can need, where numbers have so many digits.
+    pub fn max_answer_tokens(self, digits: usize) -> usize {
         // A value, and what joins it to the next: digits, a space token where a tokenizer has one, "," or " and".
         let values = match self {
-            Self::Single | Self::MultiKey => 1,
+            Self::Single | Self::MultiKey | Self::VariableTracking | Self::LatestValue => 1,
             Self::MultiQuery => 2,
             Self::MultiValue => PAIRS,
             Self::Passkey => return passkey::DIGITS + 3,
         };
-        values * (Values::DIGITS + 3)
+        values * (digits + 3)
     }
 }
 
@@ -57,6 +66,11 @@ named! {
         /// Wang's five sentences over and over. Hostile to models without positions: to them equal tokens in equal
         /// surroundings are nearly one (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
         Grass = "grass",
+        /// Nothing but needles, in their short form (RULER's multikey-2 and 3): as many as fit, or as many as there are keys.
+        /// The text is then shorter than the context where the keys do not fill it.
+        Needles = "needles",
+        /// Prose in which words of keys and values occur as well, so that neither is a mark of a needle.
+        Decoys = "decoys",
     }
 }
 

@@ -31,6 +31,7 @@ pub fn current<T: ResultCell>(
 #[cfg(test)]
 mod tests {
     use super::current;
+    use crate::niah::{Difficulty, Distractors, QuestionSplit};
     use crate::positions::Method;
     use crate::results::{Cell, ResultCell};
 
@@ -68,6 +69,8 @@ mod tests {
     #[test]
     fn special_cells_keep_places_of_their_own() {
         let plain = cell(10, 1, "");
+        let standard = Difficulty::default();
+        let harder = |difficulty| Cell { difficulty, ..cell(10, 1, "") };
         let special = [
             Cell { depth: Some(0.5), ..plain.clone() },
             Cell { sinks: 8, ..plain.clone() },
@@ -75,6 +78,11 @@ mod tests {
             Cell { filler: Some(crate::niah::Filler::Grass), ..plain.clone() },
             Cell { beta_given: true, ..plain.clone() },
             Cell { seed: 7, ..plain.clone() },
+            harder(Difficulty { keys: Some(16), ..standard }),
+            harder(Difficulty { digits: 7, ..standard }),
+            harder(Difficulty { distractors: Distractors::Sharing, ..standard }),
+            harder(Difficulty { hops: 3, ..standard }),
+            harder(Difficulty { split: QuestionSplit::Selection, ..standard }),
         ];
         assert!(plain.is_standard());
         for cell in special {

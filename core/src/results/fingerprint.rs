@@ -69,7 +69,8 @@ fn tokenizer_fields(tokenizer: &Tokenizer) -> Result<String> {
 /// fingerprints.
 fn questions(tokenizer: &Tokenizer) -> Result<String> {
     let mut text = String::new();
-    for task in Task::ALL {
+    // Tasks that came later are left out, so that results from before stay those of the same model.
+    for task in [Task::Single, Task::MultiKey, Task::MultiQuery, Task::MultiValue, Task::Passkey] {
         for values in Values::ALL {
             let spec = Spec::new(task, values, 2048, 0);
             let sample = niah::sample(&spec, tokenizer)?;
@@ -96,7 +97,9 @@ mod tests {
     }
 
     fn tokenizer(corpus: &[&str]) -> Tokenizer {
-        let words = tokenizer_corpus(1, false).into_iter().chain(corpus.iter().map(|&word| word.to_owned()));
+        let words = tokenizer_corpus(1, &crate::language::DocumentMix::default())
+            .into_iter()
+            .chain(corpus.iter().map(|&word| word.to_owned()));
         Tokenizer::train(words.collect()).unwrap()
     }
 

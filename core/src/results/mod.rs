@@ -4,6 +4,7 @@
 mod current;
 #[cfg(feature = "model")]
 mod fingerprint;
+mod outcomes;
 mod retrieval;
 mod shard;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 pub use self::current::current;
 #[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
+pub use self::outcomes::Outcomes;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
 use crate::error::{Error, Result};

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reading, ResultCell, SEED, Shard, is_false, is_zero, rounded};
+use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_false, is_zero, rounded};
 use crate::language::Values;
-use crate::niah::{Filler, Task};
+use crate::niah::{Difficulty, Filler, Spec, Task};
 use crate::positions::Method;
 use crate::stats::wilson;
 
@@ -52,6 +52,9 @@ pub struct Cell {
     /// Attention-sink tokens after each queried needle.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sinks: usize,
+    /// How hard the questions were; the fields stand beside the others.
+    #[serde(flatten)]
+    pub difficulty: Difficulty,
     /// The heads that DoPE treats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<String>,
@@ -63,6 +66,9 @@ pub struct Cell {
     /// Which of the questions were asked, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// Which questions were answered exactly; missing in results from before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes: Option<Outcomes>,
 }
 
 impl ResultCell for Cell {
@@ -81,8 +87,8 @@ impl ResultCell for Cell {
 
     fn same_question(&self, other: &Self) -> bool {
         let question = |cell: &Self| {
-            let Self { task, values, context, seed, depth, filler, sinks, .. } = *cell;
-            (task, values, context, seed, depth, filler, sinks)
+            let Self { task, values, context, seed, depth, filler, sinks, difficulty, .. } = *cell;
+            (task, values, context, seed, depth, filler, sinks, difficulty)
         };
         question(self) == question(other)
     }
@@ -92,12 +98,34 @@ impl ResultCell for Cell {
     }
 
     fn is_standard(&self) -> bool {
-        let is_usual_question = (self.seed, self.depth, self.filler, self.sinks) == (SEED, None, None, 0);
+        let is_usual_question = (self.seed, self.depth, self.filler, self.sinks) == (SEED, None, None, 0)
+            && self.difficulty == Difficulty::default();
         is_usual_question && self.shard.is_none() && self.reading().is_standard()
     }
 }
 
 impl Cell {
+    /// Share of right answers at the training context below which a task says nothing about a model at longer ones.
+    pub const GATE: f64 = 0.8;
+
+    /// The chance of a reader who takes the needles' values at random ([`Spec::guess_floor`]).
+    pub fn guess_floor(&self) -> f64 {
+        let filler = self.filler.unwrap_or(self.task.filler());
+        let spec = Spec { filler, difficulty: self.difficulty, ..Spec::new(self.task, self.values, self.context, 0) };
+        spec.guess_floor()
+    }
+
+    /// Whether the model, read alike, answers at least [`Cell::GATE`] of such questions at its training context: whether
+    /// the task counts for it. `None` where `cells` do not say.
+    pub fn passes_gate(&self, cells: &[Self]) -> Option<bool> {
+        let at_training_context =
+            |cell: &Self| Self { extension: 1, context: cell.context / cell.extension.max(1), ..cell.clone() };
+        let here = at_training_context(self);
+        let is_gate =
+            |cell: &&Self| cell.extension == 1 && cell.same_place(&here) && cell.fingerprint == self.fingerprint;
+        cells.iter().find(is_gate).map(|cell| cell.accuracy >= Self::GATE)
+    }
+
     /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
     /// matches of all questions.
     #[must_use]
@@ -136,9 +164,54 @@ impl Cell {
             depth: None,
             filler: None,
             sinks: 0,
+            difficulty: Difficulty::default(),
             heads: None,
             fingerprint: String::new(),
             shard: None,
+            outcomes: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cell;
+    use crate::niah::{Difficulty, Distractors, QuestionSplit, Task};
+    use crate::results::to_json;
+
+    #[test]
+    fn a_harder_cell_survives_its_file_and_a_standard_one_says_nothing_of_difficulty() {
+        let difficulty = Difficulty {
+            keys: Some(16),
+            digits: 7,
+            distractors: Distractors::Sharing,
+            hops: 3,
+            split: QuestionSplit::Selection,
+        };
+        let hard = Cell { difficulty, outcomes: Some([true, false].into_iter().collect()), ..Cell::example() };
+        let cells = [hard, Cell::example()];
+        let text = to_json(&cells).unwrap();
+        assert_eq!(serde_json::from_str::<Vec<Cell>>(&text).unwrap(), cells);
+        let standard = text.lines().nth(2).unwrap();
+        assert!(
+            !["keys", "digits", "distractors", "hops", "split", "outcomes"].iter().any(|word| standard.contains(word))
+        );
+    }
+
+    #[test]
+    fn a_task_counts_where_the_model_answers_it_at_its_training_context() {
+        let at = |extension, accuracy| Cell { extension, context: 256 * extension, accuracy, ..Cell::example() };
+        let long = at(4, 0.1);
+        assert_eq!(long.passes_gate(&[long.clone(), at(1, 0.8)]), Some(true));
+        assert_eq!(long.passes_gate(&[at(1, 0.799), long.clone()]), Some(false));
+        assert_eq!(long.passes_gate(&[at(2, 0.9), long.clone()]), None, "nothing is known of 1x");
+        let sharing = Difficulty { distractors: Distractors::Sharing, ..Difficulty::default() };
+        for other in [
+            Cell { difficulty: sharing, ..at(1, 0.9) },
+            Cell { task: Task::MultiKey, ..at(1, 0.9) },
+            Cell { fingerprint: "other".into(), ..at(1, 0.9) },
+        ] {
+            assert_eq!(long.passes_gate(&[other]), None, "another question or model");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, ResultCell};
+use super::{Cell, Outcomes, ResultCell};
 use crate::error::{Error, Result};
 
 /// The questions `index`, `index + of`, `index + 2·of` … of a cell, counted from 0.
@@ -45,8 +45,9 @@ impl FromStr for Shard {
 /// If a shard of a cell is missing, there twice, of another number of questions, or beside a result of the whole cell.
 pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
     let mut merged: Vec<Joined> = Vec::new();
-    for cell in cells {
+    for mut cell in cells {
         let shard = cell.shard.unwrap_or(Shard::WHOLE);
+        let outcomes = (shard, cell.outcomes.take());
         let (part, matched) = ((shard, cell.trials), cell.string_match * cell.trials as f64);
         match merged.iter_mut().find(|known| known.cell.same_measurement(&cell)) {
             Some(known) => {
@@ -54,8 +55,9 @@ pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
                 known.cell.correct += cell.correct;
                 known.matched += matched;
                 known.parts.push(part);
+                known.outcomes.push(outcomes);
             }
-            None => merged.push(Joined { cell, parts: vec![part], matched }),
+            None => merged.push(Joined { cell, parts: vec![part], outcomes: vec![outcomes], matched }),
         }
     }
     merged.into_iter().map(Joined::whole).collect()
@@ -67,6 +69,8 @@ struct Joined {
     cell: Cell,
     /// Shards and their numbers of questions.
     parts: Vec<(Shard, usize)>,
+    /// What each shard says of its questions.
+    outcomes: Vec<(Shard, Option<Outcomes>)>,
     /// Sum of the string matches of all questions.
     matched: f64,
 }
@@ -78,7 +82,8 @@ impl Joined {
         let of = self.parts[0].0.of;
         let shards = (0..of).map(|index| Shard { index, of });
         if self.parts.iter().copied().eq(shards.map(|shard| (shard, shard.trials(self.cell.trials).count()))) {
-            return Ok(Cell { shard: None, ..self.cell }.scored(self.matched));
+            let outcomes = Outcomes::join(&self.outcomes);
+            return Ok(Cell { shard: None, outcomes, ..self.cell }.scored(self.matched));
         }
         let part = |(shard, trials): &(Shard, usize)| match *shard {
             Shard::WHOLE => format!("all of {trials} questions"),
@@ -101,7 +106,8 @@ mod tests {
         let asked: Vec<bool> = shard.trials(correct.len()).map(|trial| correct[trial]).collect();
         let right = asked.iter().filter(|&&right| right).count();
         let shard = (shard != Shard::WHOLE).then_some(shard);
-        let cell = Cell { trials: asked.len(), correct: right, shard, ..Cell::example() };
+        let outcomes = Some(asked.iter().copied().collect());
+        let cell = Cell { trials: asked.len(), correct: right, shard, outcomes, ..Cell::example() };
         // Thirds do not add up exactly.
         cell.scored(right as f64 / 3.0)
     }
@@ -112,7 +118,8 @@ mod tests {
         let whole = cell(&correct, Shard::WHOLE);
         for of in [1, 2, 7, 16] {
             let shards = (1..=of).rev().map(|n| cell(&correct, format!("{n}/{of}").parse().unwrap()));
-            assert_eq!(merge(shards.collect()).unwrap()[0].correct, whole.correct);
+            let joined = &merge(shards.collect()).unwrap()[0];
+            assert_eq!((joined.correct, &joined.outcomes), (whole.correct, &whole.outcomes));
             let merged = merge((0..of).map(|index| cell(&correct, Shard { index, of })).collect()).unwrap();
             assert_eq!(merged.len(), 1);
             assert!((merged[0].string_match - whole.string_match).abs() < 1e-6);

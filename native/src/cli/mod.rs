@@ -1,6 +1,7 @@
 //! Commands and their arguments.
 
 mod arguments;
+mod difficulty;
 mod fit;
 mod read;
 mod reading;
@@ -14,6 +15,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
+pub use self::difficulty::DifficultyArgs;
 pub use self::study::StudyArgs;
 use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
 

@@ -73,12 +73,24 @@ fn documents(mix: &DocumentMix) -> Check {
         ("documents.facts", mix.facts),
         ("documents.terse", mix.terse),
         ("documents.passkey", mix.passkey),
+        ("documents.seven_digits", mix.seven_digits),
+        ("documents.sharing", mix.sharing),
+        ("documents.decoys", mix.decoys),
+        ("documents.needles_only", mix.needles_only),
+        ("documents.tracking", mix.tracking),
+        ("documents.latest", mix.latest),
     ] {
         share(name, value)?;
     }
     let several = mix.multi_query + mix.multi_value;
     if several > 1.0 {
         return Err(format!("documents.multi_query and documents.multi_value add up to {several} but at most to 1"));
+    }
+    let forms = mix.needles_only + mix.tracking + mix.latest;
+    if forms > 1.0 {
+        return Err(format!(
+            "documents.needles_only, documents.tracking and documents.latest add up to {forms} but at most to 1"
+        ));
     }
     whole("documents.max_needles", mix.max_needles, 1..=MOST_NEEDLES)?;
     if !(1.0..=MOST_COPIES).contains(&mix.max_copies) {

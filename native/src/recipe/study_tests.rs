@@ -50,7 +50,8 @@ fn recalibrations_agree_in_all_but_what_the_study_varies() {
 
 #[test]
 fn recalibrations_with_one_seed_draw_the_same_documents() {
-    let tokenizer = Tokenizer::train(tokenizer_corpus(1, false)).unwrap();
+    let trunk = Recipe::read(&folder().join("rope.toml")).unwrap();
+    let tokenizer = Tokenizer::train(tokenizer_corpus(1, &trunk.documents)).unwrap();
     let batches = |recipe: &Recipe| {
         let source = recipe.documents(&tokenizer, tokenizer.bos());
         [0, 700, 2500, recipe.steps - 1].map(|step| source.batch(recipe.seed, step).unwrap())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
-use drope_core::niah::Task;
+use drope_core::niah::{Difficulty, Task};
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use drope_core::probe::HeadCell;
@@ -13,6 +13,7 @@ use drope_core::results::{self, Cell, ResultCell, Shard, rounded};
 use serde::de::DeserializeOwned;
 
 use super::context::{ReportContext, SEED};
+use crate::cli::DifficultyArgs;
 use crate::sweep::Sweep;
 use crate::{evaluate, model_folder, perplexity, probe, results_file};
 
@@ -55,6 +56,7 @@ impl Ask {
             && !cell.beta_given
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))
             && (self.sinks, self.cut.map(rounded)) == (cell.sinks, cell.cut)
+            && cell.difficulty == Difficulty::default()
     }
 }
 
@@ -110,6 +112,7 @@ impl ReportContext<'_> {
             shard: Shard::WHOLE,
             depths: ask.depths.clone(),
             filler: None,
+            difficulty: DifficultyArgs::default(),
             sinks: ask.sinks,
             heads: ask.heads.clone(),
         })

@@ -51,8 +51,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     };
     shape.pe = pe.unwrap_or(shape.pe);
     let shape = shape.clone();
-    let tokenizer =
-        Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, recipe.documents.passkey > 0.0))?;
+    let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, &recipe.documents))?;
     let config = new_config(&shape, &recipe, &tokenizer);
     config.check()?;
     check_copies(&config, &recipe)?;
@@ -76,11 +75,10 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
         );
     }
     let tokenizer = model_folder::tokenizer(from, &base)?;
-    if let Some(word) = tokenizer.unknown_word("special magic number")? {
-        bail!(
-            "the tokenizer in {} does not know {word:?}, but the documents of recalibration are in English",
-            from.display()
-        );
+    // A word of its own, where the recipe asks for the latest value.
+    let words = if recipe.documents.latest > 0.0 { "latest special magic number" } else { "special magic number" };
+    if let Some(word) = tokenizer.unknown_word(words)? {
+        bail!("the tokenizer in {} does not know {word:?}, which the documents of recalibration hold", from.display());
     }
     let config = drop_positions::drop_positions(&base, drop)
         .and_then(|config| scaling::with_scaling(config, recipe.scaling.as_ref()))

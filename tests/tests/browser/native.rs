@@ -35,7 +35,7 @@ pub fn answer(method: Method, model: &str, extension: usize, spec: &Spec) -> Res
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
     let share = 100.0 * best.needle_of_question;
     let options = Options {
-        max_new_tokens: spec.task.max_answer_tokens(),
+        max_new_tokens: spec.task.max_answer_tokens(spec.difficulty.digits),
         stop: tokenizer.sentence_ends(),
         context: 2 * spec.context,
         crop_length: method.crop_length(config),

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-use super::state::{EXTENSIONS, Engine, State};
+use super::state::{EXTENSIONS, Engine, State, is_taught};
 
 impl State {
     /// What the address says, and defaults for the rest.
@@ -25,8 +25,7 @@ impl State {
             _ => BackendChoice::Auto,
         };
         Self {
-            // The models of the page were not taught the words of pass keys.
-            task: RwSignal::new(read(get("task")).filter(|&task| task != Task::Passkey).unwrap_or(Task::MultiKey)),
+            task: RwSignal::new(read(get("task")).filter(|&task| is_taught(task)).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),

@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use leptos::prelude::*;
 
 use super::runs::{ask, stop};
-use super::state::{EXTENSIONS, State};
+use super::state::{EXTENSIONS, State, is_taught};
 
 /// Form of the question.
 #[component]
@@ -21,10 +21,11 @@ pub fn Controls(state: State) -> impl IntoView {
         Task::MultiKey => "one of four keys",
         Task::MultiQuery => "two of four keys",
         Task::MultiValue => "four values of one key",
+        Task::VariableTracking => "the end of a chain",
+        Task::LatestValue => "the latest of four values",
         Task::Passkey => "a pass key",
     };
-    // The models of the page were not taught the words of pass keys.
-    let tasks = Task::ALL.into_iter().filter(|&task| task != Task::Passkey);
+    let tasks = Task::ALL.into_iter().filter(|&task| is_taught(task));
     let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).collect();
     let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
     view! {

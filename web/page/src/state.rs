@@ -12,6 +12,11 @@ use leptos::prelude::*;
 /// Factors of the training context that can be chosen.
 pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
 
+/// Tasks that the page's models were taught: not the words of pass keys and of the latest value, and no chains.
+pub fn is_taught(task: Task) -> bool {
+    matches!(task, Task::Single | Task::MultiKey | Task::MultiQuery | Task::MultiValue)
+}
+
 /// Signals of the page.
 #[derive(Clone, Copy)]
 pub struct State {

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use drope_core::generate::{Event, Options, generate};
+use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::positions::{Method, Positions};
@@ -69,7 +70,8 @@ pub async fn probe(
         if column == 0 {
             reply(&asked(run, &model, &sample, tokenized.ids.len()));
         }
-        let tokenized = tokenized.cropped(method.crop_length(&model.config), question.task.max_answer_tokens());
+        let tokenized =
+            tokenized.cropped(method.crop_length(&model.config), question.task.max_answer_tokens(Values::DIGITS));
         let observe = async |tokens| {
             reply(&Reply::Read { run: run.number, column, tokens });
             run.yield_to_messages().await
@@ -135,7 +137,7 @@ fn asked(run: &Run, model: &LoadedModel, sample: &Sample, tokens: usize) -> Repl
 }
 
 fn options(model: &LoadedModel, method: Method, question: Question) -> Options {
-    let max_new_tokens = question.task.max_answer_tokens();
+    let max_new_tokens = question.task.max_answer_tokens(Values::DIGITS);
     Options {
         max_new_tokens,
         stop: model.tokenizer.sentence_ends(),

@@ -7,7 +7,7 @@
 use rand::{Rng, RngExt};
 
 use super::{DocumentMix, Piece};
-use crate::language::{Key, Needle, Split, Values};
+use crate::language::{Key, Needle};
 
 /// Pieces of at least `budget` tokens; the caller truncates.
 pub(super) fn fact_pieces(
@@ -18,11 +18,11 @@ pub(super) fn fact_pieces(
 ) -> Vec<Piece> {
     // So few that most come twice: the first time teaches nothing.
     let n = rng.random_range(2..=(budget / 16).min(mix.max_needles).max(2));
-    let facts: Vec<Needle> = Key::distinct(rng, Split::Training, n)
+    let facts: Vec<Needle> = Key::distinct(rng, mix.split(), n)
         .into_iter()
         .map(|key| {
-            let values = if rng.random_bool(mix.words) { Values::Words } else { Values::Numbers };
-            Needle { key, value: values.random(rng, Values::DIGITS) }
+            let (values, digits) = mix.values(rng);
+            Needle { key, value: values.random(rng, digits) }
         })
         .collect();
     let mut is_known = vec![false; n];

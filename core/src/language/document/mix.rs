@@ -1,6 +1,10 @@
 //! Shares of the kinds of documents.
 
+use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
+
+use crate::language::{Key, Split, Values};
+use crate::results::is_false;
 
 /// Shares of the kinds of documents. Retrieval is learned only where questions are dense: with one question a document, a
 /// model copies *some* value and never learns which value belongs to which key.
@@ -41,6 +45,27 @@ pub struct DocumentMix {
     pub separate_copies: bool,
     /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
     pub passkey: f64,
+    /// Whether keys of the selection split are kept from training; recipes from before there was one leave it out.
+    #[serde(skip_serializing_if = "is_false")]
+    pub hold_out_selection: bool,
+    /// Among numbers those of seven digits, as in RULER.
+    #[serde(skip_serializing_if = "is_none")]
+    pub seven_digits: f64,
+    /// Among documents with needles in a haystack those whose keys share an adjective or a noun with one another.
+    #[serde(skip_serializing_if = "is_none")]
+    pub sharing: f64,
+    /// Among them those in whose prose words of keys and values occur.
+    #[serde(skip_serializing_if = "is_none")]
+    pub decoys: f64,
+    /// Among them those without prose: needles in their short form, and as many questions as fit.
+    #[serde(skip_serializing_if = "is_none")]
+    pub needles_only: f64,
+    /// Among them those of chains of assignments (RULER's variable tracking).
+    #[serde(skip_serializing_if = "is_none")]
+    pub tracking: f64,
+    /// Among them those whose keys have several values and that ask for the latest; above 0 the tokenizer knows that word.
+    #[serde(skip_serializing_if = "is_none")]
+    pub latest: f64,
     /// Weight of prose in the loss: its next word is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -62,8 +87,53 @@ impl Default for DocumentMix {
             max_copies: 1.0,
             separate_copies: false,
             passkey: 0.0,
+            hold_out_selection: false,
+            seven_digits: 0.0,
+            sharing: 0.0,
+            decoys: 0.0,
+            needles_only: 0.0,
+            tracking: 0.0,
+            latest: 0.0,
             prose_weight: 0.2,
             answer_weight: 4.0,
+        }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
+}
+
+impl DocumentMix {
+    /// Whether something of this share is drawn. A share of 0 takes no random number, so that recipes from before the share
+    /// draw the documents that they always did.
+    pub(super) fn draws(rng: &mut impl Rng, share: f64) -> bool {
+        share > 0.0 && rng.random_bool(share)
+    }
+
+    /// Where the keys are from.
+    pub(super) fn split(&self) -> Split {
+        if self.hold_out_selection { Split::Training } else { Split::NotEvaluation }
+    }
+
+    /// `n` different keys.
+    pub(super) fn keys(&self, rng: &mut impl Rng, n: usize) -> Vec<Key> {
+        if Self::draws(rng, self.sharing) {
+            Key::related(rng, self.split(), n)
+        } else {
+            Key::distinct(rng, self.split(), n)
+        }
+    }
+
+    /// Kind and digits of the next values.
+    pub(super) fn values(&self, rng: &mut impl Rng) -> (Values, usize) {
+        if rng.random_bool(self.words) {
+            (Values::Words, Values::DIGITS)
+        } else if Self::draws(rng, self.seven_digits) {
+            (Values::Numbers, Values::LONG_DIGITS)
+        } else {
+            (Values::Numbers, Values::DIGITS)
         }
     }
 }

@@ -1,11 +1,16 @@
 //! Documents to train on: prose, needles and, at the end, questions with their answers.
 
 mod facts;
+mod group;
 mod mix;
 mod multiplicity;
+mod needles_only;
 mod pass_key;
 mod repeated;
 mod retrieval;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 use rand::{Rng, RngExt};
 
@@ -113,6 +118,11 @@ impl Piece {
         Self { text, role: TokenRole::Needle, class: LossClass::Unpredictable }
     }
 
+    /// A needle that is haystack to the others.
+    fn unasked_needle(text: String) -> Self {
+        Self { text, role: TokenRole::Needle, class: LossClass::Unpredictable }
+    }
+
     fn question(text: String) -> Self {
         Self { text, role: TokenRole::Question, class: LossClass::Plain }
     }
@@ -125,7 +135,8 @@ impl Piece {
 /// A document of at most `tokens` tokens (exactly, with a tokenizer of one token a word).
 ///
 /// `encode` gives the ids of a text without special tokens; pieces but the first are encoded with the space before them.
-/// Only keys of [`super::Split::Training`] occur.
+/// Only keys of [`super::Split::Training`] occur, or of [`super::Split::NotEvaluation`] where the mix does not hold out the
+/// selection split.
 pub fn training_document(
     rng: &mut impl Rng,
     tokens: usize,
@@ -135,10 +146,16 @@ pub fn training_document(
 ) -> Document {
     let mut document = Document::starting_with(bos);
     let budget = tokens.saturating_sub(document.ids.len());
-    let pieces = draw_pieces(rng, budget, mix, &|text: &str| encode(&format!(" {text}")).len());
+    // Most texts are counted first, and encoding is what drawing a document takes its time for.
+    let encoded: RefCell<HashMap<String, Vec<u32>>> = RefCell::default();
+    let encode_inside = |text: &str| {
+        let mut encoded = encoded.borrow_mut();
+        encoded.entry(text.to_owned()).or_insert_with(|| encode(&format!(" {text}"))).clone()
+    };
+    let pieces = draw_pieces(rng, budget, mix, &|text: &str| encode_inside(text).len());
     let multiplicities = multiplicities(rng, mix, &pieces);
     for (index, (Piece { text, role, class }, multiplicity)) in pieces.into_iter().zip(multiplicities).enumerate() {
-        let ids = if index == 0 { encode(&text) } else { encode(&format!(" {text}")) };
+        let ids = if index == 0 { encode(&text) } else { encode_inside(&text) };
         let loss_weight = match class {
             LossClass::Unpredictable => mix.prose_weight,
             LossClass::Plain => 1.0,
@@ -152,8 +169,7 @@ pub fn training_document(
 
 /// The text of one document, of about `budget` tokens as `count` counts them.
 fn draw_pieces(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
-    // Drawn only where needed, so that recipes without pass keys draw the documents that they always did.
-    if mix.passkey > 0.0 && rng.random_bool(mix.passkey) {
+    if DocumentMix::draws(rng, mix.passkey) {
         pass_key_pieces(rng, budget, count)
     } else if rng.random_bool(mix.facts) {
         fact_pieces(rng, budget, mix, count)

@@ -27,6 +27,13 @@ facts = 0.8
 max_needles = 3
 [documents]
 separate_copies = true
+hold_out_selection = true
+seven_digits = 0.5
+sharing = 0.5
+decoys = 0.5
+needles_only = 0.25
+tracking = 0.25
+latest = 0.25
 [model]
 hidden_size = 16
 intermediate_size = 32
@@ -86,6 +93,14 @@ const ROWS: &[Row] = &[
     ("documents.facts", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
     ("documents.terse", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
     ("documents.passkey", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
+    ("documents.hold_out_selection", &["1"], &["false"]),
+    ("documents.seven_digits", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
+    ("documents.sharing", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
+    ("documents.decoys", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
+    // Beside 0.5 of the two others.
+    ("documents.needles_only", &["-0.1", "1.1", "nan", "0.51"], &["0.0", "0.5"]),
+    ("documents.tracking", &["-0.1", "1.1", "nan", "0.51"], &["0.0", "0.5"]),
+    ("documents.latest", &["-0.1", "1.1", "nan", "0.51"], &["0.0", "0.5"]),
     ("documents.max_needles", &["0", "1001"], &["1"]),
     ("documents.max_copies", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
     ("documents.separate_copies", &["1"], &["true"]),

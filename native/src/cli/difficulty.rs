@@ -1,0 +1,43 @@
+//! How hard the questions of `core eval niah` are.
+
+use clap::Args;
+use drope_core::language::Values;
+use drope_core::niah::{Difficulty, Distractors, Filler, QuestionSplit, Task};
+
+use super::at_least_one;
+
+/// The settings of [`Difficulty`].
+#[derive(Args)]
+pub struct DifficultyArgs {
+    /// Different keys with a value, of variable tracking chains; default: the task's, and as many as fit among needles alone.
+    #[arg(long, value_parser = at_least_one)]
+    pub keys: Option<usize>,
+    /// Digits of numbers; RULER has 7.
+    #[arg(long, default_value_t = Values::DIGITS)]
+    pub digits: usize,
+    /// Keys that are not asked for: unrelated, or sharing (half the adjective, half the noun of a key that is asked for).
+    #[arg(long, default_value = "unrelated")]
+    pub distractors: Distractors,
+    /// For variable-tracking: links of a chain.
+    #[arg(long, default_value_t = Difficulty::default().hops)]
+    pub hops: usize,
+    /// Questions of the keys for evaluation, or of those for the selection of settings.
+    #[arg(long, default_value = "evaluation")]
+    pub split: QuestionSplit,
+}
+
+impl Default for DifficultyArgs {
+    fn default() -> Self {
+        let Difficulty { keys, digits, distractors, hops, split } = Difficulty::default();
+        Self { keys, digits, distractors, hops, split }
+    }
+}
+
+impl DifficultyArgs {
+    /// The settings for a task; the task's own number of keys is the same as none.
+    pub fn of(&self, task: Task, filler: Filler) -> Difficulty {
+        let Self { keys, digits, distractors, hops, split } = *self;
+        let keys = keys.filter(|&keys| filler == Filler::Needles || keys != task.standard_keys());
+        Difficulty { keys, digits, distractors, hops, split }
+    }
+}
