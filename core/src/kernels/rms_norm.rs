@@ -10,7 +10,7 @@ use super::views::{contiguous, numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
 /// Normalises the last dimension, of the norm's width.
-pub(crate) fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
+pub fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
     if !is_on_cpu(&x) {
         return norm.forward(x);
     }
