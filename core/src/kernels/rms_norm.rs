@@ -5,7 +5,9 @@ use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
-use super::math::{dot, mul_add};
+use super::math::dot;
+#[cfg(feature = "train")]
+use super::math::mul_add;
 use super::views::{contiguous, numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
