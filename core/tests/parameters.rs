@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 
 const FIXTURE: &str = include_str!("../../tests/fixtures/rope/config.json");
 
-/// The fixture's config with other fields.
+/// The fixture's config with other fields, and a context long enough for pairs that rotate often.
 fn config(fields: &Value) -> Config {
     let mut config: Value = serde_json::from_str(FIXTURE).unwrap();
+    config["max_position_embeddings"] = 256.into();
     config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     Config::from_json(&config.to_string()).unwrap()
 }
@@ -32,8 +33,8 @@ fn a_chosen_value_does_what_it_does_in_the_config() {
         (
             Method::Yarn,
             4.0,
-            json!({ "beta_fast": 16, "beta_slow": 2, "attention_factor": 1.3 }),
-            json!({ "rope_type": "yarn", "factor": 4, "beta_fast": 16, "beta_slow": 2, "attention_factor": 1.3 }),
+            json!({ "beta_fast": 8, "beta_slow": 2, "attention_factor": 1.3 }),
+            json!({ "rope_type": "yarn", "factor": 4, "beta_fast": 8, "beta_slow": 2, "attention_factor": 1.3 }),
         ),
         (
             Method::Llama3,
@@ -48,7 +49,13 @@ fn a_chosen_value_does_what_it_does_in_the_config() {
         let in_config = method.positions(&config(&json!({ "rope_scaling": scaling })), factor).unwrap();
         assert_eq!(chosen_now, in_config, "{}", method.name());
         assert_ne!(chosen_now, method.positions(&plain(), factor).unwrap(), "{}", method.name());
-        // One value at a time leaves the others as the config has them.
+        // Each value counts.
+        for name in chosen.as_object().unwrap().keys() {
+            let mut fewer = chosen.clone();
+            fewer.as_object_mut().unwrap().remove(name);
+            assert_ne!(read(method, &plain(), factor, &fewer).unwrap(), in_config, "{} {name}", method.name());
+        }
+        // Chosen or not, the others are as the config has them.
         let twice = config(&json!({ "rope_scaling": scaling }));
         assert_eq!(read(method, &twice, factor, &chosen).unwrap(), in_config);
         assert_eq!(read(method, &twice, factor, &json!({})).unwrap(), in_config);
