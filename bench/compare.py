@@ -72,6 +72,13 @@ def core(binary):
     return json.loads(line)
 
 
+def operations(binary):
+    """Milliseconds of each kind of operation in a training step, plain and fused."""
+    output = subprocess.run([binary, "bench", "--model", MODEL, "--repeats", str(REPEATS), "--operations"], check=True,
+                            capture_output=True, text=True).stdout
+    return [json.loads(line) for line in output.splitlines()]
+
+
 def browser():
     """What the end-to-end tests measured, and the weight of the page; None where they have not run."""
     files = [ROOT / "artifacts" / name for name in ("webgpu.json", "first-token.json")]
@@ -91,13 +98,21 @@ def main():
         theirs = statistics.median(b[kind] for _, b in rounds)
         ratio = statistics.median(a[kind] / b[kind] for a, b in rounds)
         rows.append({"what": label, "core": round(ours), "pytorch": round(theirs), "ratio": round(ratio, 2)})
+    by_operation = operations(sys.argv[1])
     sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "models").glob("*/model.safetensors"))}
-    result = {"torch": torch.__version__, "threads": 1, "rows": rows, "model_bytes": sizes, "browser": browser()}
+    result = {"torch": torch.__version__, "threads": 1, "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
     (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
     text = ["# Benchmarks", "", f"`python bench/compare.py` against PyTorch {torch.__version__}, one thread each,",
             "in turn on the same machine; nano-rope, f32. Tokens per second, medians; the ratio is taken run by run.", "",
             "| | core (Burn flex) | PyTorch | core / PyTorch |", "|---|---|---|---|"]
     text += [f"| {r['what']} | {r['core']:,} | {r['pytorch']:,} | {r['ratio']} |" for r in rows]
+    text += ["", "Where a training step's time goes: milliseconds of each kind of operation, forward and backward, measured",
+             "alone (`core bench --operations`), in Burn's tensor operations and in the kernels of `core/src/kernels`. The rest",
+             "of a step is the embedding's gradient, the optimizer and what lies between operations.", "",
+             "| operation | calls | plain | fused |", "|---|---|---|---|"]
+    text += [f"| {o['name']} | {o['calls']} | {o['plain']:.1f} | {o['fused']:.1f} |" for o in by_operation]
+    text += ["| all of these | | {:.1f} | {:.1f} |".format(*(sum(o[f] for o in by_operation) for f in ("plain", "fused"))),
+             f"| a whole step | | | {1000 * BATCH * LENGTH / rows[0]['core']:.1f} |"]
     if result["browser"]:
         b = result["browser"]
         text += ["", "In headless Chromium, WebGPU by SwiftShader in software (`cargo xtask test` leaves the times):", "",

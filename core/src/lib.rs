@@ -10,7 +10,7 @@ pub mod error;
 #[cfg(feature = "model")]
 pub mod generate;
 #[cfg(feature = "model")]
-mod kernels;
+pub mod kernels;
 pub mod language;
 #[cfg(feature = "model")]
 pub mod loaded_model;

@@ -18,7 +18,7 @@ fn two_shards_run_every_job_once_and_keep_what_belongs_together() {
 }
 
 #[test]
-fn jobs_are_listed_in_the_order_of_the_file_and_of_its_variables() {
+fn what_belongs_to_one_value_of_the_first_variable_comes_together() {
     let study = Study::new("study-order", 1);
     study.plan(
         r#"
@@ -26,19 +26,22 @@ fn jobs_are_listed_in_the_order_of_the_file_and_of_its_variables() {
 seed = [2, 1]
 run = ["b", "a"]
 [[job]]
+name = "{run}"
+command = "inspect --model {out}/{run}"
+[[job]]
 name = "{run}-{seed}"
 command = "inspect --model {out}/{run}"
 only = { run = ["a", "b"] }
 [[job]]
 name = "last-{seed}"
 command = "inspect --model {out}/{seed}"
-only = { seed = [1] }
+only = { seed = [2] }
 "#,
     );
     let output = study.run(&["--dry-run"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let names: Vec<&str> = said.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(names, ["b-2", "a-2", "b-1", "a-1", "last-1"]);
+    assert_eq!(names, ["b-2", "a-2", "last-2", "b-1", "a-1", "b", "a"]);
     assert!(!study.folder.path("out").exists(), "nothing is run or written");
 }
 

@@ -11,7 +11,7 @@ use super::views::{contiguous, numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
 /// Cross entropy of each target token in nats, `[tokens]`, of logits `[tokens, vocab]`.
-pub(crate) fn cross_entropy(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
+pub fn cross_entropy(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
     if is_on_cpu(&logits) {
         apply(CrossEntropy { targets: targets.into() }, [logits.into_dispatch()])
     } else {

@@ -6,25 +6,45 @@
 //!
 //! Loops are compiled for several instruction sets and chosen at run time by `pulp` (AVX2, AVX-512, NEON, wasm's SIMD128).
 
-pub(crate) mod attention;
+mod attention;
 #[cfg(all(test, feature = "train"))]
 pub(crate) mod check;
 #[cfg(feature = "train")]
-pub(crate) mod cross_entropy;
+mod cross_entropy;
 #[cfg(feature = "train")]
 mod gradients;
 mod math;
 mod product;
-pub(crate) mod rms_norm;
-pub(crate) mod rotary;
-pub(crate) mod swiglu;
+mod rms_norm;
+mod rotary;
+mod swiglu;
 mod views;
 
+use std::cell::Cell;
 use std::fmt::Debug;
 
 use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind, Flex, TensorMetadata};
 use burn::tensor::{DType, Tensor};
 use burn_flex::FlexTensor;
+
+pub use self::attention::{AttentionBias, attend};
+#[cfg(feature = "train")]
+pub use self::cross_entropy::cross_entropy;
+pub use self::rms_norm::rms_norm;
+pub use self::rotary::RotaryTable;
+pub use self::swiglu::swiglu;
+
+thread_local! {
+    static PLAIN_FORMS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `work` with the plain forms alone on this thread, for comparisons.
+pub fn with_plain_forms<R>(work: impl FnOnce() -> R) -> R {
+    let before = PLAIN_FORMS.replace(true);
+    let result = work();
+    PLAIN_FORMS.set(before);
+    result
+}
 
 /// An operation of N tensors with one output, and its derivative.
 pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
@@ -62,7 +82,7 @@ fn is_on_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
         #[allow(unreachable_patterns, reason = "other backends are features of other crates")]
         _ => false,
     };
-    is_flex && tensor.dtype() == DType::F32
+    is_flex && tensor.dtype() == DType::F32 && !PLAIN_FORMS.get()
 }
 
 /// The numbers of a tensor on the CPU that no gradient flows into.

@@ -7,6 +7,7 @@ use pulp::Simd;
 pub(super) enum Left<'a> {
     /// Row after row: `[m, k]`, rows `stride` apart.
     Rows { values: &'a [f32], stride: usize },
+    #[cfg(feature = "train")]
     /// Its transpose: `[k, m]`, rows `stride` apart.
     Transposed { values: &'a [f32], stride: usize },
 }
@@ -109,6 +110,7 @@ fn block<S: Simd, const M: usize, const V: usize, const ADD: bool>(
                 }
             }
         }
+        #[cfg(feature = "train")]
         Left::Transposed { values, stride: left_stride } => {
             for (left, right) in values.chunks(left_stride).zip(right.chunks(stride)).take(k) {
                 let (right, _) = S::as_simd_f32s(&right[column..column + width]);

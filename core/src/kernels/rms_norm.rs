@@ -5,12 +5,14 @@ use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
-use super::math::{dot, mul_add};
+use super::math::dot;
+#[cfg(feature = "train")]
+use super::math::mul_add;
 use super::views::{contiguous, numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
 /// Normalises the last dimension, of the norm's width.
-pub(crate) fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
+pub fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
     if !is_on_cpu(&x) {
         return norm.forward(x);
     }

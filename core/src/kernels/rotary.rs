@@ -9,7 +9,7 @@ use super::views::{Heads, contiguous, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
 /// Angles by which queries or keys are rotated.
-pub(crate) struct RotaryTable {
+pub struct RotaryTable {
     /// `[batch or 1, heads or 1, seq, head_dim]` with equal halves, times the attention factor.
     cos: Tensor<4>,
     /// As `cos`.
@@ -20,14 +20,14 @@ pub(crate) struct RotaryTable {
 
 impl RotaryTable {
     /// From cosines and sines, `[batch or 1, heads or 1, seq, head_dim]` with equal halves.
-    pub(crate) fn new(cos: Tensor<4>, sin: Tensor<4>) -> Self {
+    pub fn new(cos: Tensor<4>, sin: Tensor<4>) -> Self {
         let rotate_half = (!is_on_cpu(&cos)).then(|| rotate_half(cos.dims()[3], &cos.device()));
         Self { cos, sin, rotate_half }
     }
 
     /// Rotates `[batch, heads, seq, head_dim]`: x·cos + rotate_half(x)·sin, where rotate_half(x₁, x₂) = (−x₂, x₁) as in
     /// Hugging Face's models.
-    pub(crate) fn rotate(&self, x: Tensor<4>) -> Tensor<4> {
+    pub fn rotate(&self, x: Tensor<4>) -> Tensor<4> {
         match &self.rotate_half {
             Some(rotate_half) => plain(x, &self.cos, &self.sin, rotate_half),
             None => {

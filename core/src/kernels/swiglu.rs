@@ -9,7 +9,7 @@ use super::views::{contiguous, numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
 /// silu(gate) · up, of one shape.
-pub(crate) fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
+pub fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
     if is_on_cpu(&gate) { apply(Gate, [gate.into_dispatch(), up.into_dispatch()]) } else { plain(gate, up) }
 }
 

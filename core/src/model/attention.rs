@@ -4,12 +4,11 @@ use burn::module::Module;
 use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Device, Tensor};
 
-use super::attend::{AttentionBias, attend};
 use super::cache::LayerCache;
 use super::rotation::Rotation;
 use super::{linear, norm};
 use crate::config::Config;
-use crate::kernels::rms_norm::rms_norm;
+use crate::kernels::{AttentionBias, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]

@@ -2,7 +2,6 @@
 //!
 //! Fields are named as in Hugging Face's Llama, so the path of a parameter is its name in the weights file.
 
-mod attend;
 mod attention;
 mod cache;
 mod pass;
@@ -21,8 +20,7 @@ use self::attention::{Attention, LayerInputs, LayerKind};
 use self::pass::Pass;
 pub use self::weight_source::{SafetensorsBytes, WeightSource};
 use crate::config::Config;
-use crate::kernels::rms_norm::rms_norm;
-use crate::kernels::swiglu::swiglu;
+use crate::kernels::{rms_norm, swiglu};
 use crate::positions::Positions;
 
 /// A Llama-architecture decoder.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::attend::AttentionBias;
 use super::attention::LayerKind;
 use super::rotation::Rotation;
+use crate::kernels::AttentionBias;
 use crate::positions::{Encoding, LayerPositions, Positions};
 
 /// Positions of the queries of a forward pass, and the keys that they attend to.

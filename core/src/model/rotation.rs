@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::pass::Pass;
-use crate::kernels::rotary::RotaryTable;
+use crate::kernels::RotaryTable;
 use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
 /// What one kind of layer does to the queries and keys of a forward pass.

@@ -41,38 +41,37 @@ pub struct BootstrapInterval {
     pub p_value: f64,
 }
 
-/// The interval of `statistic` by a paired hierarchical bootstrap: each resample draws as many training seeds as there are,
-/// with replacement, and for each drawn seed and each condition as many questions as it has, with replacement; a question
-/// brings the scores of both methods along (Davison and Hinkley 1997, Bootstrap Methods and their Application, section 3.8,
-/// strategy 2). The interval is the percentile interval (Efron and Tibshirani 1993, An Introduction to the Bootstrap,
-/// chapter 13). `random_seed` decides on the resamples.
+/// The interval of `statistic` by a paired bootstrap over training seeds and questions: each resample draws as many training seeds
+/// as there are and, for each condition, as many questions as it has, both with replacement. A drawn question counts for every
+/// drawn seed and for both methods: all of them answered the same one (the crossed bootstrap of Owen 2007, The pigeonhole
+/// bootstrap, Annals of Applied Statistics 1, 386). The interval is the percentile interval (Efron and Tibshirani 1993, An
+/// Introduction to the Bootstrap, chapter 13). `random_seed` decides on the resamples.
 ///
 /// Resamples of k training seeds have (k − 1)/k of the variance between seeds, so that intervals of few seeds that differ
-/// much are too narrow. The variance between questions counts nearly twice, as the means of seeds have it in them. Questions
-/// are drawn for each seed on its own: that one question is hard for all seeds is not seen.
+/// much are too narrow; the noise of single answers counts more than once, which makes them wider.
 ///
-/// Returns `None` if there are no training seeds, seeds differ in their conditions, a condition has no questions, or the
-/// statistic is not a number in the data or in more than 1 of 1000 resamples, which are otherwise left out.
+/// Returns `None` if there are no training seeds, seeds differ in their conditions or numbers of questions, a condition has no
+/// questions, or the statistic is not a number in the data or in more than 1 of 1000 resamples, which are otherwise left out.
 pub fn paired_bootstrap(
     seeds: &[PairedOutcomes],
     statistic: impl Fn(&PairedMeans) -> f64,
     resamples: usize,
     random_seed: u64,
 ) -> Option<BootstrapInterval> {
-    let conditions = seeds.first()?.len();
-    let is_whole =
-        |seed: &PairedOutcomes| seed.len() == conditions && seed.iter().all(|questions| !questions.is_empty());
-    if conditions == 0 || !seeds.iter().all(is_whole) {
+    let questions: Vec<usize> = seeds.first()?.iter().map(Vec::len).collect();
+    let is_alike = |seed: &PairedOutcomes| seed.iter().map(Vec::len).eq(questions.iter().copied());
+    if questions.is_empty() || questions.contains(&0) || !seeds.iter().all(is_alike) {
         return None;
     }
-    let estimate = statistic(&means(seeds.iter(), |questions| questions.iter().copied()));
+    let everything: Vec<Vec<usize>> = questions.iter().map(|&count| (0..count).collect()).collect();
+    let estimate = statistic(&means(&seeds.iter().collect::<Vec<_>>(), &everything));
     let mut rng = ChaCha8Rng::seed_from_u64(random_seed);
+    let mut draw = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
     let mut drawn: Vec<f64> = (0..resamples)
         .map(|_| {
-            let chosen: Vec<&PairedOutcomes> = seeds.iter().map(|_| &seeds[rng.random_range(0..seeds.len())]).collect();
-            statistic(&means(chosen.into_iter(), |questions| {
-                (0..questions.len()).map(|_| questions[rng.random_range(0..questions.len())]).collect::<Vec<_>>()
-            }))
+            let chosen: Vec<&PairedOutcomes> = draw(seeds.len()).into_iter().map(|seed| &seeds[seed]).collect();
+            let asked: Vec<Vec<usize>> = questions.iter().map(|&count| draw(count)).collect();
+            statistic(&means(&chosen, &asked))
         })
         .filter(|value| value.is_finite())
         .collect();
@@ -85,21 +84,14 @@ pub fn paired_bootstrap(
     Some(BootstrapInterval { estimate, ci95: [percentile(&drawn, 0.025), percentile(&drawn, 0.975)], p_value })
 }
 
-/// Means over seeds of means over the questions that `questions_of` gives.
-fn means<'a, Q: IntoIterator<Item = [f64; 2]>>(
-    seeds: impl ExactSizeIterator<Item = &'a PairedOutcomes>,
-    mut questions_of: impl FnMut(&'a [[f64; 2]]) -> Q,
-) -> PairedMeans {
-    let count = seeds.len() as f64;
-    let mut sums: Vec<[f64; 2]> = Vec::new();
-    for seed in seeds {
-        sums.resize(seed.len(), [0.0; 2]);
-        for (sum, questions) in sums.iter_mut().zip(seed) {
-            let total = questions_of(questions).into_iter().fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
-            *sum = std::array::from_fn(|method| sum[method] + total[method] / questions.len() as f64 / count);
-        }
-    }
-    PairedMeans(sums)
+/// For each condition, means of the questions `asked` over seeds.
+fn means(seeds: &[&PairedOutcomes], asked: &[Vec<usize>]) -> PairedMeans {
+    let of_condition = |(condition, asked): (usize, &Vec<usize>)| {
+        let scores = seeds.iter().flat_map(|seed| asked.iter().map(|&question| seed[condition][question]));
+        let sum = scores.fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
+        sum.map(|sum| sum / (seeds.len() * asked.len()) as f64)
+    };
+    PairedMeans(asked.iter().enumerate().map(of_condition).collect())
 }
 
 /// Of sorted values, with linear interpolation between them, as numpy's default.

@@ -51,7 +51,6 @@ impl Curriculum {
             max_needles: blend(easy.max_needles as f64, mix.max_needles as f64).round() as usize,
             multi_query: blend(0.0, mix.multi_query),
             multi_value: blend(0.0, mix.multi_value),
-            sharing: blend(0.0, mix.sharing),
             decoys: blend(0.0, mix.decoys),
             needles_only: blend(0.0, mix.needles_only),
             tracking: blend(0.0, mix.tracking),

@@ -42,6 +42,6 @@ pub(super) fn cross_entropy_with(
     let weights = Tensor::<1>::from_data(TensorData::new(weights, [tokens]), &device);
     let logits = model.logits(hidden(token_ids(&ids, [rows, length - 1], &device))); // [rows, length − 1, vocab]
     let vocab = logits.dims()[2];
-    let per_token = kernels::cross_entropy::cross_entropy(logits.reshape([tokens, vocab]), &targets);
+    let per_token = kernels::cross_entropy(logits.reshape([tokens, vocab]), &targets);
     CrossEntropy { weighted_sum: (per_token.clone() * weights).sum(), per_token: per_token.inner() }
 }

@@ -98,10 +98,13 @@ pub struct BenchArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceChoice,
+    /// Milliseconds that each kind of operation takes of a training step, plain and fused, instead of speeds.
+    #[arg(long)]
+    operations: bool,
 }
 
 impl BenchArgs {
     pub fn execute(self) -> Result<()> {
-        bench::print_speeds(&self.model, self.threads, self.repeats, self.device)
+        bench::print_speeds(&self.model, self.threads, self.repeats, self.device, self.operations)
     }
 }

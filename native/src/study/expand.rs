@@ -49,6 +49,13 @@ impl Variables {
 }
 
 impl Assignment {
+    /// Which value the first variable has, by its place in the list; behind all where it is not used.
+    pub fn first(&self, variables: &Variables) -> usize {
+        let value_of = |name: &String| self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+        let Some((name, values)) = variables.0.first() else { return 0 };
+        value_of(name).and_then(|value| values.iter().position(|known| known == value)).unwrap_or(values.len())
+    }
+
     /// `text` with values in place of the variables' names in braces.
     pub fn fill(&self, text: &str, out: Option<&Path>) -> Result<String> {
         let mut filled = String::new();

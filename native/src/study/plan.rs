@@ -18,7 +18,7 @@ struct PlanFile {
     /// Every job is there once for each combination of the variables that its name uses; the first varies slowest.
     #[serde(default)]
     variables: toml::Table,
-    /// In the order of their priority.
+    /// Priority: by the value of the first variable, those without it last; then the order here.
     job: Vec<JobTemplate>,
 }
 
@@ -53,9 +53,11 @@ pub struct Job {
     pub cost: f64,
     /// Hash of all that decides on its results, and of the keys of the jobs before it.
     pub key: String,
+    /// Which value of the plan's first variable it has; the last of all if it has none.
+    group: usize,
 }
 
-/// Reads a plan; all of its jobs in the order of the file.
+/// Reads a plan; all of its jobs in the order of their priority: by the value of the first variable, then as in the file.
 ///
 /// # Errors
 /// If it is no plan, a name is used that is not there or is there twice, jobs wait for each other in a circle, or a command
@@ -84,6 +86,7 @@ fn jobs(file: &PlanFile, out: &Path) -> Result<Vec<Job>> {
         }
     }
     ensure!(!jobs.is_empty(), "the plan has no jobs");
+    let (mut jobs, names_before) = by_first_variable(jobs.into_iter().zip(names_before).collect());
     check_unique(&jobs)?;
     for (index, names) in names_before.iter().enumerate() {
         jobs[index].after = names.iter().map(|name| find(&jobs, index, name)).collect::<Result<_>>()?;
@@ -116,10 +119,17 @@ fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result
             command: command::parse(words_in(out)?, words_in(Path::new("{out}"))?)?,
             cost: *cost,
             key: String::new(),
+            group: assignment.first(variables),
         };
         jobs.push((job, after));
     }
     Ok(jobs)
+}
+
+/// What belongs to the first value of the first variable comes first, so that a study that is stopped has whole parts.
+fn by_first_variable(mut jobs: Vec<(Job, Vec<String>)>) -> (Vec<Job>, Vec<Vec<String>>) {
+    jobs.sort_by_key(|(job, _)| job.group);
+    jobs.into_iter().unzip()
 }
 
 /// Names are names of files.

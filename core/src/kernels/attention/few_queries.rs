@@ -3,8 +3,9 @@
 use pulp::{Simd, WithSimd};
 
 use super::forward::Forward;
-use super::{Left, Sizes, multiply, padded};
+use super::tiles::padded;
 use crate::kernels::math::{dot, exp_all, max};
+use crate::kernels::product::{Left, Sizes, multiply};
 
 /// A forward pass, query by query.
 pub(super) struct FewQueries<'a>(pub(super) Forward<'a>);

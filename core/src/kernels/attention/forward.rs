@@ -2,8 +2,10 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Attention, Columns, KEYS, Left, ROWS, Sizes, Tile, multiply, padded, scatter};
+use super::Attention;
+use super::tiles::{Columns, KEYS, ROWS, Tile, padded, scatter};
 use crate::kernels::math::{exp, exp_all, max};
+use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::Heads;
 
 /// A forward pass.

@@ -6,66 +6,82 @@
 
 #[cfg(feature = "train")]
 mod backward;
+mod bias;
 mod few_queries;
 mod forward;
+mod tiles;
 
 use std::sync::Arc;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Tensor, activation::softmax};
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
 #[cfg(feature = "train")]
 use self::backward::Backward;
+pub use self::bias::AttentionBias;
 use self::few_queries::FewQueries;
 use self::forward::Forward;
-use super::product::{Left, Sizes, multiply};
+use self::tiles::{Columns, KEYS, Tile};
 use super::views::{Heads, contiguous, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
-
-/// Queries and keys of a tile.
-const ROWS: usize = 48;
-const KEYS: usize = 64;
 
 /// Up to so many queries are read one by one: tiles would be nearly empty.
 const FEW_QUERIES: usize = 8;
 
-/// What is added to the logits, as [`crate::model`] describes it.
-pub(crate) struct Bias<'a> {
-    /// Index of the first query in the text.
-    pub(crate) first_query: usize,
-    /// Index of the first key in the text.
-    pub(crate) first_key: usize,
-    /// Keys that a query attends to, itself included; `None`: all before it.
-    pub(crate) window: Option<usize>,
-    /// ALiBi's slope of each query head, or none.
-    pub(crate) slopes: &'a [f64],
-    /// `[batch or 1, 1, 1, keys]`, or none.
-    pub(crate) log_multiplicity: Option<&'a Tensor<4>>,
+/// softmax(q·kᵀ + bias)·v, `[batch, heads, seq, head_dim]`.
+///
+/// q is `[batch, heads, seq, head_dim]`, with every factor of the logits folded in; k and v are
+/// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. The weights,
+/// `[batch, heads, seq, keys]`, are added to `captured` where there is one.
+pub fn attend(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    v: Tensor<4>,
+    bias: &AttentionBias,
+    captured: Option<&mut Vec<Tensor<4>>>,
+) -> Tensor<4> {
+    // The fused form has no weights to show.
+    if captured.is_some() || ![&q, &k, &v].into_iter().all(is_on_cpu) {
+        return plain(q, k, v, bias, captured);
+    }
+    apply(Attention::new(bias), [q, k, v].map(Tensor::into_dispatch))
 }
 
-/// Attention of `q`, `[batch, heads, seq, head_dim]` with every factor of the logits folded in, to `k` and `v`,
-/// `[batch, kv_heads, keys, head_dim]`; `None` where the tensors are not on the CPU.
-pub(crate) fn attention(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, bias: &Bias) -> Option<Tensor<4>> {
-    if !(is_on_cpu(q) && is_on_cpu(k) && is_on_cpu(v)) {
-        return None;
-    }
-    let kernel = Attention {
-        first_query: bias.first_query,
-        first_key: bias.first_key,
-        window: bias.window.unwrap_or(usize::MAX),
-        slopes: bias.slopes.iter().map(|&slope| slope as f32).collect(),
-        log_multiplicity: bias.log_multiplicity.map(|logs| contiguous(&constant(logs))),
+fn plain(
+    q: Tensor<4>,
+    k: Tensor<4>,
+    v: Tensor<4>,
+    bias: &AttentionBias,
+    captured: Option<&mut Vec<Tensor<4>>>,
+) -> Tensor<4> {
+    let [batch, heads, seq, head_dim] = q.dims();
+    let [_, kv_heads, keys, _] = k.dims();
+    let group = heads / kv_heads;
+    // The query heads of a group are rows of one product, so that keys and values are not copied for each.
+    let q = q.reshape([batch, kv_heads, group * seq, head_dim]);
+    let logits = q.matmul(k.swap_dims(2, 3)); // [batch, kv_heads, group · seq, keys]
+    let logits = match bias.matrix(group, &logits.device()) {
+        None => logits,
+        Some(bias) => logits + bias.clone(),
     };
-    Some(apply(kernel, [q, k, v].map(|tensor| tensor.clone().into_dispatch())))
+    let weights = softmax(logits, 3);
+    if let Some(captured) = captured {
+        captured.push(weights.clone().reshape([batch, heads, seq, keys]));
+    }
+    weights.matmul(v).reshape([batch, heads, seq, head_dim])
 }
 
 #[derive(Clone, Debug)]
 struct Attention {
+    /// Indices of the first query and of the first key in the text.
     first_query: usize,
     first_key: usize,
+    /// Keys that a query attends to, itself included.
     window: usize,
+    /// ALiBi's slope of each query head, or none.
     slopes: Arc<[f32]>,
+    /// `[batch or 1, 1, 1, keys]`
     log_multiplicity: Option<FlexTensor>,
 }
 
@@ -113,19 +129,17 @@ impl Kernel<3> for Attention {
     }
 }
 
-/// Where a tile stands.
-#[derive(Clone, Copy)]
-struct Tile {
-    batch: usize,
-    head: usize,
-    /// Its first query and its number of queries.
-    query: usize,
-    rows: usize,
-    /// Its first key.
-    key: usize,
-}
-
 impl Attention {
+    fn new(bias: &AttentionBias) -> Self {
+        Self {
+            first_query: bias.queries.start,
+            first_key: bias.queries.start - bias.past(),
+            window: bias.window.unwrap_or(usize::MAX),
+            slopes: bias.slopes.iter().map(|&slope| slope as f32).collect(),
+            log_multiplicity: bias.log_multiplicity.as_ref().map(|logs| contiguous(&constant(logs))),
+        }
+    }
+
     /// Keys that `rows` queries from `query` on attend to, as a range that begins at a tile.
     fn keys_of(&self, query: usize, rows: usize, keys: usize) -> std::ops::Range<usize> {
         let first = self.first_query + query;
@@ -170,48 +184,5 @@ impl Attention {
     }
 }
 
-/// Keys or values of a head, transposed: `[head_dim, stride]`, of which `len` columns are filled.
-struct Columns {
-    values: Vec<f32>,
-    head_dim: usize,
-    width: usize,
-    stride: usize,
-    len: usize,
-}
-
-impl Columns {
-    /// `width` is that of the rows that they are multiplied with.
-    fn new(heads: &Heads, batch: usize, head: usize, width: usize) -> Self {
-        let [_, _, len, head_dim] = heads.dims;
-        let stride = len.next_multiple_of(KEYS);
-        let mut values = vec![0.0; head_dim * stride];
-        for (at, row) in heads.rows(batch, head).enumerate() {
-            for (column, &value) in row.iter().enumerate() {
-                values[column * stride + at] = value;
-            }
-        }
-        Self { values, head_dim, width, stride, len }
-    }
-
-    /// Rows `[rows, width]` times the columns of a tile: `[rows, KEYS]`.
-    #[inline(always)]
-    fn product<S: Simd>(&self, simd: S, tile: Tile, rows: &[f32], output: &mut [f32]) {
-        let sizes = Sizes { m: tile.rows, k: self.head_dim, n: KEYS };
-        let rows = Left::Rows { values: rows, stride: self.width };
-        multiply::<S, false>(simd, sizes, rows, &self.values[tile.key..], self.stride, output);
-    }
-}
-
-/// Copies the first `head_dim` of each row into `[batch, seq, heads, head_dim]`, from query or key `first` on.
-fn scatter(rows: &[f32], width: usize, output: &mut [f32], dims: [usize; 4], [batch, head, first]: [usize; 3]) {
-    let [_, heads, seq, head_dim] = dims;
-    for (row, values) in rows.chunks_exact(width).enumerate() {
-        let at = ((batch * seq + first + row) * heads + head) * head_dim;
-        output[at..at + head_dim].copy_from_slice(&values[..head_dim]);
-    }
-}
-
-/// Width of the rows that products are made of.
-fn padded(head_dim: usize) -> usize {
-    head_dim.next_multiple_of(16)
-}
+#[cfg(all(test, feature = "train"))]
+mod tests;

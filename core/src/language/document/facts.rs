@@ -18,7 +18,8 @@ pub(super) fn fact_pieces(
 ) -> Vec<Piece> {
     // So few that most come twice: the first time teaches nothing.
     let n = rng.random_range(2..=(budget / 16).min(mix.max_needles).max(2));
-    let facts: Vec<Needle> = Key::distinct(rng, mix.split(), n)
+    let facts: Vec<Needle> = mix
+        .keys(rng, n)
         .into_iter()
         .map(|key| {
             let (values, digits) = mix.values(rng);

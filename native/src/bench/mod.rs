@@ -1,5 +1,7 @@
 //! `core bench`: tokens a second of training, prefill and decoding, for comparison with other implementations.
 
+mod operations;
+
 use std::path::Path;
 use std::time::Instant;
 
@@ -28,10 +30,20 @@ struct Speeds {
     decode: f64,
 }
 
-/// Prints the speeds as one line of JSON.
-pub fn print_speeds(folder: &Path, threads: usize, repeats: usize, choice: DeviceChoice) -> Result<()> {
+/// Prints the speeds as one line of JSON; or, with `by_operation`, a line for each kind of operation of a training step on one
+/// thread.
+pub fn print_speeds(
+    folder: &Path,
+    threads: usize,
+    repeats: usize,
+    choice: DeviceChoice,
+    by_operation: bool,
+) -> Result<()> {
     let config = model_folder::config(folder)?;
     let device = device::open(choice)?.device;
+    if by_operation {
+        return threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?;
+    }
     let train = train_speed(folder, &config, &device, threads, repeats)?;
     let (prefill, decode) = threads::with_shared_kernels(threads, || read_speed(folder, &config, &device, repeats))??;
     println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);

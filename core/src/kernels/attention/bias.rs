@@ -1,0 +1,83 @@
+//! What is added to the logits of attention.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use burn::tensor::{Device, Tensor, TensorData};
+
+use crate::positions::{Encoding, LayerPositions};
+
+/// The bias of the attention logits in one kind of layer, as a description: which keys a query attends to, and what is added for
+/// them. A kernel can evaluate it key by key; the plain path writes it out as a matrix, once for all layers of the kind.
+pub struct AttentionBias {
+    /// Indices of the queries among all tokens.
+    pub(super) queries: Range<usize>,
+    /// Keys before the first query that take part.
+    past: usize,
+    /// Keys that a query attends to, itself included; `None`: all before it.
+    pub(super) window: Option<usize>,
+    /// ALiBi: the logit of a key d tokens back gets −slope · d; one a query head, or none.
+    pub(super) slopes: Vec<f64>,
+    /// `[batch, 1, 1, keys]`: ln m of a key that counts m times.
+    pub(super) log_multiplicity: Option<Tensor<4>>,
+    matrix: OnceCell<Option<Tensor<4>>>,
+}
+
+impl AttentionBias {
+    /// For queries that are the tokens `queries` of the text.
+    pub fn new(positions: &LayerPositions, queries: Range<usize>, log_multiplicity: Option<&Tensor<4>>) -> Self {
+        let past = positions.window.map_or(queries.start, |window| queries.start.min(window - 1));
+        let slopes = match &positions.encoding {
+            Encoding::Alibi { slopes } => slopes.clone(),
+            _ => Vec::new(),
+        };
+        let (window, log_multiplicity) = (positions.window, log_multiplicity.cloned());
+        Self { queries, past, window, slopes, log_multiplicity, matrix: OnceCell::new() }
+    }
+
+    /// Keys before the first query that take part.
+    pub fn past(&self) -> usize {
+        self.past
+    }
+
+    /// The bias written out, `[batch or 1, kv_heads or 1, group · seq or 1, keys]`, for key heads that serve `group` query heads
+    /// each; `None` where nothing is added. It is written out for the first `group` that is asked for.
+    pub fn matrix(&self, group: usize, device: &Device) -> Option<&Tensor<4>> {
+        let written_out = || {
+            let mask = self.mask(group, device);
+            match (mask, &self.log_multiplicity) {
+                (Some(mask), Some(logs)) => Some(mask + logs.clone()),
+                (mask, logs) => mask.or(logs.clone()),
+            }
+        };
+        self.matrix.get_or_init(written_out).as_ref()
+    }
+
+    /// Causal mask, window and slopes.
+    fn mask(&self, group: usize, device: &Device) -> Option<Tensor<4>> {
+        let first_key = self.queries.start - self.past;
+        let (seq, keys) = (self.queries.len(), self.queries.end - first_key);
+        let bias = |slope: f64, query: usize, key: usize| {
+            if key > query || self.window.is_some_and(|window| query - key >= window) {
+                f32::NEG_INFINITY
+            } else {
+                (-slope * (query - key) as f64) as f32
+            }
+        };
+        // [seq, keys] of one head.
+        let rows = |slope: f64| {
+            let row = move |query| (first_key..self.queries.end).map(move |key| bias(slope, query, key));
+            self.queries.clone().flat_map(row).collect::<Vec<f32>>()
+        };
+        let (values, shape) = if !self.slopes.is_empty() {
+            let values = self.slopes.iter().flat_map(|&slope| rows(slope)).collect();
+            (values, [1, self.slopes.len() / group, group * seq, keys])
+        } else if seq == 1 {
+            // A single query attends to every key.
+            return None;
+        } else {
+            (rows(0.0).repeat(group), [1, 1, group * seq, keys])
+        };
+        Some(Tensor::from_data(TensorData::new(values, shape), device))
+    }
+}

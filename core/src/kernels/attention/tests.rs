@@ -1,0 +1,54 @@
+//! The fused form against the plain one.
+
+use burn::tensor::Tensor;
+
+use super::{AttentionBias, attend, plain};
+use crate::kernels::check::{check, random};
+use crate::positions::{Encoding, LayerPositions};
+
+/// Values and gradients of `[1, heads, queries, head_dim]` behind `past` keys that are held.
+fn compare(layer: &LayerPositions, heads: [usize; 2], queries: usize, past: usize, multiplicity: bool) {
+    for head_dim in [16, 20, 32, 64] {
+        let [heads, kv_heads] = heads;
+        let logs = multiplicity.then(|| (random([2, 1, 1, past + queries], 5) + 1.0) * 2.0);
+        let all = random([2, heads + 2 * kv_heads, past + queries, head_dim], 1);
+        let parts = |x: &Tensor<4>| {
+            let logs = logs.clone().map(|logs| if x.device().is_autodiff() { logs.autodiff() } else { logs });
+            let bias = AttentionBias::new(layer, past..past + queries, logs.as_ref());
+            let seen = past - bias.past()..past + queries;
+            let part = |from: usize, to: usize| x.clone().narrow(1, from, to - from);
+            let q = part(0, heads).narrow(2, past, queries) / (head_dim as f64).sqrt();
+            let keys = |x: Tensor<4>| x.narrow(2, seen.start, seen.len());
+            let (k, v) = (part(heads, heads + kv_heads), part(heads + kv_heads, heads + 2 * kv_heads));
+            (q, keys(k), keys(v), bias)
+        };
+        if past > 0 && multiplicity {
+            continue;
+        }
+        check(
+            &[all],
+            |[x]| {
+                let (q, k, v, bias) = parts(&x);
+                attend(q, k, v, &bias, None)
+            },
+            |[x]| {
+                let (q, k, v, bias) = parts(&x);
+                plain(q, k, v, &bias, None)
+            },
+        );
+    }
+}
+
+#[test]
+fn the_fused_form_equals_the_plain_one() {
+    let all = LayerPositions { encoding: Encoding::None, window: None };
+    let alibi = LayerPositions { encoding: Encoding::Alibi { slopes: vec![0.5, 0.25, 0.125, 0.0625] }, window: None };
+    let window = LayerPositions { encoding: Encoding::None, window: Some(70) };
+    for layer in [&all, &alibi, &window] {
+        // Shorter than a tile, one more than a tile, several; one token and a chunk behind a cache.
+        for (queries, past) in [(2, 0), (5, 0), (49, 0), (200, 0), (1, 130), (3, 200), (60, 131)] {
+            compare(layer, [4, 2], queries, past, false);
+        }
+        compare(layer, [4, 4], 150, 0, true);
+    }
+}

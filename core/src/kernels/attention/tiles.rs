@@ -1,0 +1,75 @@
+//! Tiles of queries and keys, and the matrices that their products are made of.
+
+use pulp::Simd;
+
+use crate::kernels::product::{Left, Sizes, multiply};
+use crate::kernels::views::Heads;
+
+/// Queries of a tile.
+pub(super) const ROWS: usize = 48;
+/// Keys of a tile.
+pub(super) const KEYS: usize = 64;
+
+/// Where a tile stands.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub(super) batch: usize,
+    pub(super) head: usize,
+    /// Its first query and its number of queries.
+    pub(super) query: usize,
+    pub(super) rows: usize,
+    /// Its first key.
+    pub(super) key: usize,
+}
+
+/// Keys or values of a head, transposed: `[head_dim, stride]`, of which `len` columns are filled.
+pub(super) struct Columns {
+    values: Vec<f32>,
+    head_dim: usize,
+    width: usize,
+    stride: usize,
+    pub(super) len: usize,
+}
+
+impl Columns {
+    /// `width` is that of the rows that they are multiplied with.
+    pub(super) fn new(heads: &Heads, batch: usize, head: usize, width: usize) -> Self {
+        let [_, _, len, head_dim] = heads.dims;
+        let stride = len.next_multiple_of(KEYS);
+        let mut values = vec![0.0; head_dim * stride];
+        for (at, row) in heads.rows(batch, head).enumerate() {
+            for (column, &value) in row.iter().enumerate() {
+                values[column * stride + at] = value;
+            }
+        }
+        Self { values, head_dim, width, stride, len }
+    }
+
+    /// Rows `[rows, width]` times the columns of a tile: `[rows, KEYS]`.
+    #[inline(always)]
+    pub(super) fn product<S: Simd>(&self, simd: S, tile: Tile, rows: &[f32], output: &mut [f32]) {
+        let sizes = Sizes { m: tile.rows, k: self.head_dim, n: KEYS };
+        let rows = Left::Rows { values: rows, stride: self.width };
+        multiply::<S, false>(simd, sizes, rows, &self.values[tile.key..], self.stride, output);
+    }
+}
+
+/// Copies the first `head_dim` of each row into `[batch, seq, heads, head_dim]`, from query or key `first` on.
+pub(super) fn scatter(
+    rows: &[f32],
+    width: usize,
+    output: &mut [f32],
+    dims: [usize; 4],
+    [batch, head, first]: [usize; 3],
+) {
+    let [_, heads, seq, head_dim] = dims;
+    for (row, values) in rows.chunks_exact(width).enumerate() {
+        let at = ((batch * seq + first + row) * heads + head) * head_dim;
+        output[at..at + head_dim].copy_from_slice(&values[..head_dim]);
+    }
+}
+
+/// Width of the rows that products are made of.
+pub(super) fn padded(head_dim: usize) -> usize {
+    head_dim.next_multiple_of(16)
+}
