@@ -52,8 +52,8 @@ pub struct TuneArgs {
     /// Questions at each extension factor.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     trials: usize,
-    /// Seed of the questions; published results have another.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the questions; results of evaluations have another.
+    #[arg(long, default_value_t = 32_000)]
     seed: u64,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]
