@@ -17,7 +17,7 @@ use crate::sweep::{MeasuredModel, Sweep};
 use crate::tuned::{self, Tuned, TunedCandidate};
 use crate::{files, threads};
 
-/// Arguments of `core tune`.
+/// Find the parameters with which a method answers most questions of the selection split.
 ///
 /// Coordinate descent over the grid: from the method's own values on, each parameter in turn is tried with the best values
 /// of the others, until a round changes nothing. The best has the highest accuracy, on average over the extension factors;
