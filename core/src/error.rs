@@ -144,6 +144,9 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// A parameter that a method does not have, or a value that it cannot have.
+    #[error("{0}")]
+    Parameter(String),
     /// A name that is not in a list.
     #[error("unknown {what} {name:?}; choose one of {choices}")]
     UnknownName {

@@ -29,6 +29,7 @@ pub mod stats;
 pub mod tokenizer;
 #[cfg(feature = "train")]
 pub mod train;
+pub mod tune;
 
 #[cfg(feature = "model")]
 pub use burn;

@@ -2,6 +2,7 @@
 //! caller scores candidates and keeps the state.
 
 use std::f64::consts::TAU;
+use std::ops::RangeInclusive;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -18,12 +19,31 @@ pub struct Space {
     pub pairs: usize,
     /// The first pair that does not rotate once within the training context: where the search begins.
     pub critical: usize,
+    /// Between which multiples of s the factors from the critical pair on are free.
+    #[serde(default)]
+    pub bounds: Bounds,
+}
+
+/// Multiples of s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// At most 1; no factor is below 1, whatever this is.
+    pub lowest: f64,
+    /// At least 1.
+    pub highest: f64,
+}
+
+impl Default for Bounds {
+    /// From s to 2s.
+    fn default() -> Self {
+        Self { lowest: 1.0, highest: 2.0 }
+    }
 }
 
 /// Factors that frequencies are divided by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// From this pair on factors are free in [s, 2s] and never fall; below, they are NTK's, which lead up to it.
+    /// From this pair on factors are free within the bounds and never fall; below, they are NTK's, which lead up to it.
     pub critical: usize,
     /// One a pair.
     pub factors: Vec<f64>,
@@ -42,19 +62,24 @@ pub struct Population {
 
 impl Space {
     /// The space of a model's heads.
-    pub fn new(factor: f64, rope_theta: f64, head_dim: usize, context: usize) -> Self {
+    pub fn new(factor: f64, rope_theta: f64, head_dim: usize, context: usize, bounds: Bounds) -> Self {
         let slowest = TAU / context as f64;
         let frequencies = rope_frequencies(rope_theta, head_dim);
         let critical = frequencies.iter().position(|&omega| omega < slowest).unwrap_or(frequencies.len() - 1);
-        Self { factor, pairs: frequencies.len(), critical }
+        Self { factor, pairs: frequencies.len(), critical, bounds }
+    }
+
+    /// The bounds of the factors that are free.
+    fn range(&self) -> RangeInclusive<f64> {
+        (self.bounds.lowest * self.factor).max(1.0)..=self.bounds.highest * self.factor
     }
 
     /// A candidate of a critical pair and of free factors for it and all after it, forced into the space.
     fn candidate(&self, critical: usize, free: &[f64]) -> Candidate {
         let mut factors = vec![1.0; self.pairs];
-        let mut least = self.factor;
+        let (mut least, most) = self.range().into_inner();
         for (factor, &wanted) in factors[critical..].iter_mut().zip(free) {
-            *factor = wanted.clamp(least, 2.0 * self.factor);
+            *factor = wanted.clamp(least, most);
             least = *factor;
         }
         // NTK: a larger base stretches pair m by a power of m, and the critical one by its own factor.
@@ -104,9 +129,7 @@ impl Space {
         };
         let free: Vec<f64> = parent.factors[critical..]
             .iter()
-            .map(
-                |factor| if rng.random_bool(0.3) { rng.random_range(self.factor..=2.0 * self.factor) } else { *factor },
-            )
+            .map(|factor| if rng.random_bool(0.3) { rng.random_range(self.range()) } else { *factor })
             .collect();
         self.candidate(critical, &free)
     }
@@ -127,21 +150,22 @@ fn generator(seed: u64, generation: usize) -> ChaCha8Rng {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidate, Population, Space};
+    use super::{Bounds, Candidate, Population, Space};
 
-    fn searched(seed: u64, generations: usize) -> Population {
-        let space = Space::new(4.0, 10_000.0, 32, 256);
+    /// The population after a search for factors of `optimum` beyond the critical pair.
+    fn searched(seed: u64, generations: usize, bounds: Bounds, optimum: f64) -> Population {
+        let space = Space::new(4.0, 10_000.0, 32, 256, bounds);
         // Seven of sixteen pairs rotate at least once in 256 tokens.
         assert_eq!((space.pairs, space.critical), (16, 7));
-        // An optimum that the space holds: everything beyond the critical pair stretched by 6.
         let score = |candidate: &mut Candidate| {
-            candidate.score = Some(candidate.factors[7..].iter().map(|factor| (factor - 6.0).powi(2)).sum());
+            candidate.score = Some(candidate.factors[7..].iter().map(|factor| (factor - optimum).powi(2)).sum());
         };
+        let range = 4.0 * bounds.lowest..=4.0 * bounds.highest;
         let mut population = space.first(64, seed);
         for generation in 0.. {
             for candidate in &population.candidates {
                 let (below, free) = candidate.factors.split_at(candidate.critical);
-                assert!(free.iter().all(|factor| (4.0..=8.0).contains(factor)) && free.is_sorted(), "{candidate:?}");
+                assert!(free.iter().all(|factor| range.contains(factor)) && free.is_sorted(), "{candidate:?}");
                 assert!(below.is_sorted() && below[0] == 1.0 && below.last() < free.first(), "{candidate:?}");
             }
             population.candidates.iter_mut().for_each(score);
@@ -153,14 +177,26 @@ mod tests {
         unreachable!("the loop has no other end")
     }
 
+    fn best(population: &Population) -> f64 {
+        population.candidates.iter().filter_map(|candidate| candidate.score).fold(f64::INFINITY, f64::min)
+    }
+
     #[test]
     fn generations_stay_in_the_space_and_get_better() {
-        let best = |population: &Population| {
-            population.candidates.iter().filter_map(|candidate| candidate.score).fold(f64::INFINITY, f64::min)
-        };
+        let searched = |seed, generations| searched(seed, generations, Bounds::default(), 6.0);
         let (first, last) = (searched(3, 0), searched(3, 40));
         assert!(best(&last) < 0.1 * best(&first), "{} after {}", best(&last), best(&first));
         assert_eq!(searched(3, 5), searched(3, 5));
         assert_ne!(searched(3, 5), searched(4, 5));
+    }
+
+    #[test]
+    fn wider_bounds_hold_what_the_usual_ones_do_not() {
+        for (optimum, bounds) in
+            [(2.5, Bounds { lowest: 0.5, highest: 1.0 }), (12.0, Bounds { lowest: 1.0, highest: 4.0 })]
+        {
+            let [usual, freed] = [Bounds::default(), bounds].map(|bounds| best(&searched(3, 60, bounds, optimum)));
+            assert!(freed < 0.5 * usual, "{optimum}: {freed} against {usual}");
+        }
     }
 }

@@ -58,14 +58,23 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
     }
     let asks_nothing = args.shard.trials(args.trials).next().is_none();
     ensure!(!asks_nothing, "this shard has none of the {} questions; share them out among fewer", args.trials);
-    let cells = planned_cells(&model, args)?;
+    print_header();
+    let cells = cells(&model, args)?;
+    print_gates(&cells);
+    Ok(cells)
+}
+
+/// Names of the columns.
+pub fn print_header() {
     println!(
         "{:12} {:8} {:17} {:8} {:>4} {:>8}  {:14} {:>6} {:>6}",
         "model", "method", "task", "values", "s", "exact", "95 %", "string", "guess"
     );
-    let cells = measure(&args.sweep, model.threads, &cells)?;
-    print_gates(&cells);
-    Ok(cells)
+}
+
+/// The cells of a model that is loaded already.
+pub fn cells(model: &MeasuredModel, args: &NiahArgs) -> Result<Vec<Cell>> {
+    measure(&args.sweep, model.threads, &planned_cells(model, args)?)
 }
 
 /// Whether each task counts for the model, by its cell at the training context, where that was measured.
@@ -146,6 +155,7 @@ fn planned_cell<'a>(
         beta: rounded(reading.positions.logit_scale),
         beta_given: args.sweep.beta.is_some(),
         cut: args.sweep.cut.map(rounded),
+        parameters: reading.parameters.clone(),
         depth: spec.depth,
         filler: (spec.filler != spec.task.filler()).then_some(spec.filler),
         sinks: args.sinks,
@@ -163,8 +173,8 @@ impl Measurement for QuestionsToAsk<'_> {
     type Outcome = Score;
 
     fn title(&self) -> String {
-        let Cell { method, task, values, extension, .. } = &self.blank;
-        format!("{} {} {} {extension}x", method.name(), task.name(), values.name())
+        let Cell { method, parameters, task, values, extension, .. } = &self.blank;
+        format!("{} {} {} {extension}x {parameters}", method.name(), task.name(), values.name())
     }
 
     fn samples(&self) -> &[usize] {
@@ -191,10 +201,10 @@ impl Measurement for QuestionsToAsk<'_> {
 
     fn print(&self, cells: &[Cell]) {
         for cell in cells {
-            let Cell { model, method, task, values, extension, accuracy, ci95, string_match, .. } = cell;
+            let Cell { model, method, task, values, extension, accuracy, ci95, string_match, parameters, .. } = cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
-                "{model:12} {:8} {:17} {:8} {extension:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%",
+                "{model:12} {:8} {:17} {:8} {extension:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%  {parameters}",
                 method.name(),
                 task.name(),
                 values.name(),

@@ -25,6 +25,8 @@ mod study;
 mod sweep;
 mod threads;
 mod train;
+mod tune;
+mod tuned;
 
 use clap::Parser;
 

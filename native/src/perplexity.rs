@@ -83,6 +83,7 @@ fn blank_cell(
         beta: rounded(reading.positions.logit_scale),
         beta_given: args.sweep.beta.is_some(),
         cut: args.sweep.cut.map(rounded),
+        parameters: reading.parameters.clone(),
         fingerprint: reading.fingerprint.clone(),
         length: 0,
         of_texts,
@@ -160,9 +161,9 @@ impl Measurement for TextsToPredict<'_> {
     }
 
     fn print(&self, cells: &[PerplexityCell]) {
-        for PerplexityCell { model, method, extension, perplexity, ci95, answer_perplexity, .. } in cells {
+        for PerplexityCell { model, method, extension, perplexity, ci95, answer_perplexity, parameters, .. } in cells {
             println!(
-                "{model:12} {:12} {extension:>3}x {perplexity:>10.3}  {:22} {:>8}",
+                "{model:12} {:12} {extension:>3}x {perplexity:>10.3}  {:22} {:>8}  {parameters}",
                 method.name(),
                 ci95.map_or(String::new(), |[low, high]| format!("[{low:.3}, {high:.3}]")),
                 answer_perplexity.map_or(String::new(), |answers| format!("{answers:.3}")),

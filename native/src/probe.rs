@@ -50,6 +50,7 @@ pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
                 beta: rounded(reading.positions.logit_scale),
                 beta_given: args.sweep.beta.is_some(),
                 cut: args.sweep.cut.map(rounded),
+                parameters: reading.parameters.clone(),
                 trials: args.trials,
                 seed: args.sweep.seed,
                 fingerprint: reading.fingerprint.clone(),

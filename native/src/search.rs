@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use drope_core::config::{Config, LongRopeParameters, RopeScaling};
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::longrope2::{Candidate, Population, Space};
+use drope_core::longrope2::{Bounds, Candidate, Population, Space};
 use drope_core::positions::Method;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,7 @@ pub struct SearchOptions {
     pub model: PathBuf,
     pub out: PathBuf,
     pub factor: usize,
+    pub bounds: Bounds,
     pub generations: usize,
     pub texts: usize,
     pub seed: u64,
@@ -44,7 +45,8 @@ pub fn longrope2(request: &SearchOptions) -> Result<()> {
     let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
     let config = &context.loaded.config;
     let factor = request.factor as f64;
-    let space = Space::new(factor, config.rope.rope_theta, config.head_dim, config.max_position_embeddings);
+    let Config { head_dim, max_position_embeddings: length, .. } = *config;
+    let space = Space::new(factor, config.rope.rope_theta, head_dim, length, request.bounds);
     let texts = context.documents(request.factor, request.texts);
     interrupt::watch()?;
     let path = request.out.join("search.json");

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::positions::{Method, Positions};
+use drope_core::positions::{Method, Parameter, Parameters, Positions};
 
-use crate::cli::{above_zero, at_least_one, method_names};
+use crate::cli::{ParameterArgs, above_zero, at_least_one, method_names};
 use crate::device::DeviceChoice;
 use crate::{device, model_folder, threads};
 
@@ -32,6 +32,8 @@ pub struct Sweep {
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]
     pub cut: Option<f64>,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
     /// File for the results; what it already holds is not measured again.
     #[arg(long)]
     pub json: Option<PathBuf>,
@@ -59,6 +61,8 @@ pub struct PlannedReading {
     pub extension: usize,
     /// s·C tokens.
     pub context: usize,
+    /// Those of the method that were chosen.
+    pub parameters: Parameters,
     pub positions: Positions,
     pub fingerprint: String,
 }
@@ -78,12 +82,14 @@ impl Sweep {
     pub fn readings(&self, model: &LoadedModel, method: Method) -> Result<Vec<PlannedReading>> {
         let fingerprint = model.fingerprint(method)?;
         let config = model.config.clone().with_cut(self.cut);
+        let parameters = self.parameters.of(method)?;
         let reading = |&extension: &usize| {
             Ok(PlannedReading {
                 method,
                 extension,
                 context: extension * config.max_position_embeddings,
-                positions: positions(&config, method, extension as f64, self.beta)?,
+                parameters: parameters.clone(),
+                positions: positions(&config, method, extension as f64, self.beta, &parameters)?,
                 fingerprint: fingerprint.clone(),
             })
         };
@@ -91,13 +97,19 @@ impl Sweep {
     }
 }
 
-/// Positions for reading `factor` times the context, with another temperature where one is given.
-pub fn positions(config: &Config, method: Method, factor: f64, beta: Option<f64>) -> Result<Positions> {
-    let positions = method.positions(config, factor)?;
-    Ok(match beta {
-        Some(beta) => positions.with_logit_scale(beta),
-        None => positions,
-    })
+/// Positions for reading `factor` times the context, with another temperature and other parameters where they are given.
+pub fn positions(
+    config: &Config,
+    method: Method,
+    factor: f64,
+    beta: Option<f64>,
+    parameters: &Parameters,
+) -> Result<Positions> {
+    let positions = method.positions_with(config, factor, parameters)?;
+    let Some(beta) = beta else { return Ok(positions) };
+    let is_set = parameters.get(Parameter::TemperatureCoefficient).is_some();
+    ensure!(!is_set, "--beta and temperature_coefficient set the same temperature; give one of them");
+    Ok(positions.with_logit_scale(beta))
 }
 
 /// Name of a model in results: that of its folder.

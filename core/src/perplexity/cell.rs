@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::positions::Method;
+use crate::positions::{Method, Parameters};
 use crate::results::{Reading, ResultCell, SEED, is_false, rounded};
 use crate::stats::student_half_width;
 
@@ -61,6 +61,9 @@ pub struct PerplexityCell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
+    /// Parameters of the method that were chosen in place of the config's or its customary ones.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     /// Hash of the model and of what its config says; empty in results from before there was one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
@@ -95,6 +98,7 @@ impl ResultCell for PerplexityCell {
             beta: self.beta,
             beta_given: self.beta_given,
             cut: self.cut,
+            parameters: &self.parameters,
             heads: None,
             fingerprint: &self.fingerprint,
         }
@@ -163,6 +167,7 @@ impl PerplexityCell {
             beta: 1.0,
             beta_given: false,
             cut: None,
+            parameters: Parameters::default(),
             fingerprint: String::new(),
             length: 2048,
             of_texts: 5,

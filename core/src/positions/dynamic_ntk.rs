@@ -1,8 +1,8 @@
 //! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and grows with
 //! the text. A prompt has the frequencies of its whole length, each generated token those of the length that it ends.
 
-use super::method::MethodInfo;
-use super::{Encoding, LengthDependent, Positions, rope};
+use super::method::{MethodInfo, Tunable};
+use super::{Amount, Encoding, LengthDependent, Parameter, Positions, rope};
 use crate::config::{Config, RopeScaling};
 
 pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
@@ -10,6 +10,10 @@ pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
     title: "Dynamic NTK",
     explanation: "A rotary base that grows with the text, from the end of the training context on.",
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Dynamic { .. }),
+    parameters: &[
+        Tunable { parameter: Parameter::Factor, grid: &[Amount::Number(1.0), Amount::TimesS(1.0)] },
+        Tunable::TEMPERATURE,
+    ],
     positions: |config, _| Ok(positions(config)),
     ..MethodInfo::SCALING
 };
@@ -40,15 +44,18 @@ impl DynamicNtk {
 }
 
 /// f is the config's where it asks for dynamic NTK, else 1: the base then grows as static NTK's would for the text's length.
-fn positions(config: &Config) -> Positions {
-    let factor = match config.rope.scaling {
+pub(super) fn factor(config: &Config) -> f64 {
+    match config.rope.scaling {
         RopeScaling::Dynamic { factor } => factor,
         _ => 1.0,
-    };
+    }
+}
+
+fn positions(config: &Config) -> Positions {
     Positions::uniform(Encoding::LengthDependent(LengthDependent::DynamicNtk(DynamicNtk {
         rope_theta: config.rope.rope_theta,
         head_dim: config.head_dim,
-        factor,
+        factor: factor(config),
         context: config.max_position_embeddings,
     })))
 }

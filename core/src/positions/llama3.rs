@@ -3,8 +3,8 @@
 
 use std::f64::consts::TAU;
 
-use super::method::{Frequencies, MethodInfo};
-use super::{Positions, rope};
+use super::method::{Frequencies, MethodInfo, Tunable, numbers};
+use super::{Parameter, Positions, rope};
 use crate::config::{Config, Llama3Parameters, RopeScaling};
 
 pub(super) const LLAMA3: MethodInfo = MethodInfo {
@@ -12,16 +12,18 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
     title: "Llama 3's scaling",
     explanation: "Frequencies that rotate rarely within the training context are interpolated, those that rotate often stay.",
     frequencies: Frequencies::Rescaled,
+    parameters: &[
+        Tunable { parameter: Parameter::LowFreqFactor, grid: &numbers([0.25, 0.5, 1.0, 1.5, 2.0]) },
+        Tunable { parameter: Parameter::HighFreqFactor, grid: &numbers([3.0, 4.0, 6.0, 8.0, 16.0, 32.0]) },
+        Tunable::TEMPERATURE,
+    ],
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Llama3(_)),
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {
-    let parameters = match &config.rope.scaling {
-        RopeScaling::Llama3(parameters) => parameters.clone(),
-        _ => Llama3Parameters::new(factor),
-    };
+    let parameters = parameters(config, factor);
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
     let (low, high) = (parameters.low_freq_factor, parameters.high_freq_factor);
     let scaled = rope::frequencies(config.rope.rope_theta, config.head_dim).into_iter().map(|omega| {
@@ -30,4 +32,12 @@ fn positions(config: &Config, factor: f64) -> Positions {
         (1.0 - keep) * omega / factor + keep * omega
     });
     rope::unscaled(scaled.collect())
+}
+
+/// Those of a config that asks for this scaling, else the customary ones.
+pub(super) fn parameters(config: &Config, factor: f64) -> Llama3Parameters {
+    match &config.rope.scaling {
+        RopeScaling::Llama3(parameters) => parameters.clone(),
+        _ => Llama3Parameters::new(factor),
+    }
 }

@@ -1,6 +1,6 @@
 //! The list of methods, in the order of tables. A method is one file and one line here.
 
-use super::Positions;
+use super::{Amount, Parameter, Positions};
 use crate::config::{Config, MAX_FACTOR};
 use crate::error::{Error, Result};
 use crate::names::by_name;
@@ -21,6 +21,8 @@ pub struct MethodInfo {
     pub crops: bool,
     /// Whether it treats the heads that `dope_heads` of the config lists.
     pub is_dope: bool,
+    /// The parameters that a reader may choose ([`Method::positions_with`]).
+    pub parameters: &'static [Tunable],
     /// Whether a config asks for this method.
     pub(super) asked_by: fn(&Config) -> bool,
     /// Positions for reading `factor` times the training context.
@@ -37,9 +39,38 @@ impl MethodInfo {
         frequencies: Frequencies::Unscaled,
         crops: false,
         is_dope: false,
+        parameters: &[Tunable::TEMPERATURE],
         asked_by: |_| false,
         positions: |config, _| Ok(super::rope::positions(config)),
     };
+}
+
+/// A parameter that a reader may choose.
+pub struct Tunable {
+    /// Which.
+    pub parameter: Parameter,
+    /// Values that `core tune` tries; empty: only those that it is told to.
+    pub grid: &'static [Amount],
+}
+
+impl Tunable {
+    /// The temperature, which every method has. Fitted values in the papers are from 0.1 to 0.41 (DroPE, section 5; Wang et
+    /// al. 2024); models that were trained with SSMax or copies may want none, or less than none.
+    pub(super) const TEMPERATURE: Self = Self {
+        parameter: Parameter::TemperatureCoefficient,
+        grid: &numbers([-0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.4]),
+    };
+}
+
+/// Amounts that are the same at every length.
+pub(super) const fn numbers<const N: usize>(values: [f64; N]) -> [Amount; N] {
+    let mut amounts = [Amount::Number(0.0); N];
+    let mut index = 0;
+    while index < N {
+        amounts[index] = Amount::Number(values[index]);
+        index += 1;
+    }
+    amounts
 }
 
 /// What a method can do with a checkpoint whose frequencies were scaled in training already, as Llama 3.1's were.

@@ -2,6 +2,7 @@
 //!
 //! To add a RoPE scaling: write its file with a [`MethodInfo`], and add a line to the list in `method.rs`.
 
+mod adjust;
 mod alibi;
 mod dope;
 mod drope;
@@ -12,6 +13,7 @@ mod method;
 mod ntk;
 mod p_drope;
 mod p_rope;
+mod parameters;
 mod pi;
 mod rnope_swa;
 mod rope;
@@ -20,9 +22,10 @@ mod yarn;
 pub use alibi::slopes as alibi_slopes;
 pub use dynamic_ntk::DynamicNtk;
 pub use longrope::LongRope;
-pub use method::{Frequencies, Method, MethodInfo};
+pub use method::{Frequencies, Method, MethodInfo, Tunable};
 pub use ntk::frequencies as ntk_frequencies;
 pub use p_drope::cutoff as partial_drop_cutoff;
+pub use parameters::{Amount, Parameter, Parameters};
 pub use rnope_swa::window as rnope_swa_window;
 pub use rope::frequencies as rope_frequencies;
 

@@ -1,14 +1,29 @@
 //! Static NTK-aware scaling (bloc97 2023; DroPE, equation 10): the base becomes θ·s^(d/(d−2)),
 //! so the highest frequency stays and the lowest is interpolated by s.
 
-use super::method::MethodInfo;
-use super::{Positions, rope};
+use super::method::{MethodInfo, Tunable};
+use super::{Amount, Parameter, Positions, rope};
 use crate::config::Config;
 
 pub(super) const NTK: MethodInfo = MethodInfo {
     name: "ntk",
     title: "NTK-aware RoPE",
     explanation: "A larger rotary base: high frequencies stay, low ones are interpolated.",
+    parameters: &[
+        Tunable {
+            parameter: Parameter::Alpha,
+            grid: &[
+                Amount::TimesS(1.0),
+                Amount::TimesS(1.25),
+                Amount::TimesS(1.5),
+                Amount::TimesS(2.0),
+                Amount::TimesS(3.0),
+                Amount::TimesS(4.0),
+                Amount::TimesS(6.0),
+            ],
+        },
+        Tunable::TEMPERATURE,
+    ],
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };

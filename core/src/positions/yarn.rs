@@ -5,8 +5,8 @@
 
 use std::f64::consts::PI;
 
-use super::method::{Frequencies, MethodInfo};
-use super::{Encoding, Positions, rope};
+use super::method::{Frequencies, MethodInfo, Tunable, numbers};
+use super::{Encoding, Parameter, Positions, rope};
 use crate::config::{Config, RopeScaling, YarnParameters};
 
 pub(super) const YARN: MethodInfo = MethodInfo {
@@ -14,6 +14,13 @@ pub(super) const YARN: MethodInfo = MethodInfo {
     title: "YaRN",
     explanation: "High frequencies stay, low ones are interpolated, and attention is sharpened.",
     frequencies: Frequencies::Rescaled,
+    parameters: &[
+        Tunable { parameter: Parameter::BetaFast, grid: &numbers([8.0, 16.0, 32.0, 64.0]) },
+        Tunable { parameter: Parameter::BetaSlow, grid: &numbers([0.25, 0.5, 1.0, 2.0, 4.0]) },
+        Tunable { parameter: Parameter::Mscale, grid: &numbers([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]) },
+        Tunable { parameter: Parameter::AttentionFactor, grid: &[] },
+        Tunable::TEMPERATURE,
+    ],
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Yarn(_)),
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
@@ -55,16 +62,22 @@ fn as_printed(config: &Config, factor: f64) -> Positions {
     interpolated(config, factor, 1.0, ramp)
 }
 
-fn parameters(config: &Config, factor: f64) -> YarnParameters {
+/// Those of a config that asks for YaRN, else the customary ones.
+pub(super) fn parameters(config: &Config, factor: f64) -> YarnParameters {
     match &config.rope.scaling {
         RopeScaling::Yarn(parameters) => parameters.clone(),
         _ => YarnParameters::new(factor),
     }
 }
 
+/// 0.1·mscale·ln s + 1.
+pub(super) fn attention_factor_of(mscale: f64, factor: f64) -> f64 {
+    0.1 * mscale * factor.ln() + 1.0
+}
+
 /// 0.1·ln s + 1, unless the parameters say otherwise.
 fn attention_factor(parameters: &YarnParameters, factor: f64) -> f64 {
-    let scale = |mscale: f64| 0.1 * mscale * factor.ln() + 1.0;
+    let scale = |mscale| attention_factor_of(mscale, factor);
     match (parameters.attention_factor, parameters.mscale, parameters.mscale_all_dim) {
         (Some(given), ..) => given,
         (None, Some(mscale), Some(all)) if mscale != 0.0 && all != 0.0 => scale(mscale) / scale(all),

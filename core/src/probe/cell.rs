@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::HeadProbe;
-use crate::positions::Method;
+use crate::positions::{Method, Parameters};
 use crate::results::{Reading, ResultCell, SEED, is_false};
 
 /// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
@@ -23,6 +23,9 @@ pub struct HeadCell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
+    /// Parameters of the method that were chosen in place of the config's or its customary ones.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     /// Questions.
     pub trials: usize,
     /// Seed of the questions.
@@ -49,6 +52,7 @@ impl ResultCell for HeadCell {
             beta: self.beta,
             beta_given: self.beta_given,
             cut: self.cut,
+            parameters: &self.parameters,
             heads: None,
             fingerprint: &self.fingerprint,
         }

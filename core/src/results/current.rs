@@ -32,7 +32,7 @@ pub fn current<T: ResultCell>(
 mod tests {
     use super::current;
     use crate::niah::{Difficulty, Distractors, QuestionSplit};
-    use crate::positions::Method;
+    use crate::positions::{Amount, Method, Parameter, Parameters};
     use crate::results::{Cell, ResultCell};
 
     fn cell(trials: usize, correct: usize, fingerprint: &str) -> Cell {
@@ -71,10 +71,12 @@ mod tests {
         let plain = cell(10, 1, "");
         let standard = Difficulty::default();
         let harder = |difficulty| Cell { difficulty, ..cell(10, 1, "") };
+        let temperature = |c| Parameters::new([(Parameter::TemperatureCoefficient, Amount::Number(c))]).unwrap();
         let special = [
             Cell { depth: Some(0.5), ..plain.clone() },
             Cell { sinks: 8, ..plain.clone() },
             Cell { cut: Some(0.1), ..plain.clone() },
+            Cell { parameters: temperature(0.2), ..plain.clone() },
             Cell { filler: Some(crate::niah::Filler::Grass), ..plain.clone() },
             Cell { beta_given: true, ..plain.clone() },
             Cell { seed: 7, ..plain.clone() },
@@ -89,6 +91,8 @@ mod tests {
             assert!(!cell.is_standard(), "{cell:?}");
             assert_eq!(current(vec![plain.clone(), cell], |_| None).len(), 2);
         }
+        let [one, other] = [0.2, 0.3].map(|c| Cell { parameters: temperature(c), ..plain.clone() });
+        assert!(!one.same_place(&other) && !one.same_measurement(&other));
         let other_heads = Cell { method: Method::DopeAll, heads: Some("query".into()), ..plain.clone() };
         assert!(!other_heads.same_place(&Cell { heads: Some("key".into()), ..other_heads.clone() }));
         assert!(!Cell { shard: Some("1/3".parse().unwrap()), ..plain }.is_standard());

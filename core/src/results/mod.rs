@@ -17,7 +17,7 @@ pub use self::outcomes::Outcomes;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
 use crate::error::{Error, Result};
-use crate::positions::Method;
+use crate::positions::{Method, Parameters};
 
 /// Seed of the questions and texts of every published result.
 pub const SEED: u64 = 20_000;
@@ -37,6 +37,8 @@ pub struct Reading<'a> {
     pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     pub cut: Option<f64>,
+    /// Parameters of the method that were chosen.
+    pub parameters: &'a Parameters,
     /// The heads that DoPE treats.
     pub heads: Option<&'a str>,
     /// Hash of the model; empty in results from before there was one.
@@ -44,9 +46,9 @@ pub struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Whether the model was read as its config says: no temperature and no cut of the command line.
+    /// Whether the model was read as its config says: no temperature, cut or parameters of the command line.
     pub fn is_standard(&self) -> bool {
-        !self.beta_given && self.cut.is_none()
+        !self.beta_given && self.cut.is_none() && self.parameters.is_empty()
     }
 
     /// What was asked for on the command line. The fingerprint and the model's own temperature follow from the model: they

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_false, is_zero, rounded};
 use crate::language::Values;
 use crate::niah::{Difficulty, Filler, Spec, Task};
-use crate::positions::Method;
+use crate::positions::{Method, Parameters};
 use crate::stats::wilson;
 
 /// One cell of a retrieval table: a model read with a method, on a task, at a length.
@@ -43,6 +43,9 @@ pub struct Cell {
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<f64>,
+    /// Parameters of the method that were chosen in place of the config's or its customary ones.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
     /// Where the queried needle was put, if not at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<f64>,
@@ -80,6 +83,7 @@ impl ResultCell for Cell {
             beta: self.beta,
             beta_given: self.beta_given,
             cut: self.cut,
+            parameters: &self.parameters,
             heads: self.heads.as_deref(),
             fingerprint: &self.fingerprint,
         }
@@ -161,6 +165,7 @@ impl Cell {
             beta: 1.0,
             beta_given: false,
             cut: None,
+            parameters: Parameters::default(),
             depth: None,
             filler: None,
             sinks: 0,

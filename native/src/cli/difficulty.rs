@@ -7,7 +7,7 @@ use drope_core::niah::{Difficulty, Distractors, Filler, QuestionSplit, Task};
 use super::at_least_one;
 
 /// The settings of [`Difficulty`].
-#[derive(Args)]
+#[derive(Clone, Copy, Args)]
 pub struct DifficultyArgs {
     /// Different keys with a value, of variable tracking chains; default: the task's, and as many as fit among needles alone.
     #[arg(long, value_parser = at_least_one)]

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, Subcommand};
+use drope_core::longrope2::Bounds;
 
-use super::at_least_one;
+use super::{above_zero, at_least_one};
 use crate::device::DeviceChoice;
 use crate::{fit_scale, search, threads};
 
@@ -55,6 +56,13 @@ pub struct SearchArgs {
     /// Extension factor.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
     factor: u64,
+    /// Least factor of the frequencies that do not rotate once within the training context, as a multiple of --factor, up
+    /// to 1.
+    #[arg(long, default_value_t = Bounds::default().lowest, value_parser = above_zero)]
+    lowest: f64,
+    /// Largest of those factors, likewise, from 1.
+    #[arg(long, default_value_t = Bounds::default().highest, value_parser = above_zero)]
+    highest: f64,
     /// Generations of 64 candidates.
     #[arg(long, default_value = "40", value_parser = at_least_one)]
     generations: usize,
@@ -74,8 +82,12 @@ pub struct SearchArgs {
 
 impl SearchArgs {
     pub fn execute(self) -> Result<()> {
-        let Self { model, out, factor, generations, texts, seed, device, threads: _ } = self;
-        let factor = factor as usize;
-        search::longrope2(&search::SearchOptions { model, out, factor, generations, texts, seed, device })
+        let Self { model, out, factor, lowest, highest, generations, texts, seed, device, threads: _ } = self;
+        ensure!(
+            lowest <= 1.0 && (1.0..=100.0).contains(&highest),
+            "--lowest is {lowest} and --highest {highest}, but they must be at most 1 and from 1 to 100"
+        );
+        let (factor, bounds) = (factor as usize, Bounds { lowest, highest });
+        search::longrope2(&search::SearchOptions { model, out, factor, bounds, generations, texts, seed, device })
     }
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod difficulty;
 mod fit;
+mod parameters;
 mod read;
 mod reading;
 mod select;
@@ -16,8 +17,9 @@ use clap::{Parser, Subcommand};
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
 pub use self::difficulty::DifficultyArgs;
+pub use self::parameters::{ParameterArgs, axis};
 pub use self::study::StudyArgs;
-use crate::{evaluate, perplexity, probe, reproduce, results_file, threads};
+use crate::{evaluate, perplexity, probe, reproduce, results_file, threads, tune};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -54,6 +56,7 @@ enum Command {
     /// Search for the parameters of a method.
     #[command(subcommand)]
     Search(fit::Search),
+    Tune(tune::TuneArgs),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
     Reproduce(reproduce::ReproduceArgs),
     /// Run a plan of these commands, several at once, resumably: training, evaluation, whatever a study consists of.
@@ -86,8 +89,8 @@ impl Command {
             Self::Generate(args) => args.reading.threads,
             Self::Dope(select::Dope::Select(args)) => args.threads,
             Self::Search(fit::Search::Longrope2(args)) => args.threads,
-            Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Reproduce(_) => 1,
-            Self::Inspect(_) | Self::Bench(_) | Self::Study(_) | Self::Merge { .. } => 1,
+            Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Tune(_) => 1,
+            Self::Reproduce(_) | Self::Inspect(_) | Self::Bench(_) | Self::Study(_) | Self::Merge { .. } => 1,
         }
     }
 }
@@ -108,6 +111,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Probe(args) => probe::probe(&args).map(|_| ()),
         Command::Dope(select::Dope::Select(args)) => crate::dope::select(&args.into()).map(|_| ()),
         Command::Search(fit::Search::Longrope2(args)) => args.execute(),
+        Command::Tune(args) => tune::tune(&args),
         Command::Reproduce(args) => reproduce::write_report(&args),
         Command::Study(args) => crate::study::study(&args),
         Command::Merge { files, json } => results_file::merge(&files, &json),

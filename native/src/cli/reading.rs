@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
-use super::{above_zero, at_least_one, method_names};
+use super::{ParameterArgs, above_zero, at_least_one, method_names};
 use crate::device::DeviceChoice;
 use crate::sweep::positions;
 use crate::{model_folder, threads};
@@ -29,6 +29,8 @@ pub struct ReadingArgs {
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]
     cut: Option<f64>,
+    #[command(flatten)]
+    parameters: ParameterArgs,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,
@@ -54,6 +56,7 @@ impl ReadingArgs {
     }
 
     pub fn positions(&self, config: &Config) -> Result<Positions> {
-        positions(config, self.method(config), self.factor(config), self.beta)
+        let method = self.method(config);
+        positions(config, method, self.factor(config), self.beta, &self.parameters.of(method)?)
     }
 }

@@ -13,7 +13,7 @@ use drope_core::results::{self, Cell, ResultCell, Shard, rounded};
 use serde::de::DeserializeOwned;
 
 use super::context::{ReportContext, SEED};
-use crate::cli::DifficultyArgs;
+use crate::cli::{DifficultyArgs, ParameterArgs};
 use crate::sweep::Sweep;
 use crate::{evaluate, model_folder, perplexity, probe, results_file};
 
@@ -54,6 +54,7 @@ impl Ask {
             && self.extensions.contains(&cell.extension)
             && (cell.seed, cell.filler, cell.shard, cell.heads.as_deref()) == (SEED, None, None, heads)
             && !cell.beta_given
+            && cell.parameters.is_empty()
             && cell.depth.map_or(self.depths.is_empty(), |depth| self.depths.contains(&depth))
             && (self.sinks, self.cut.map(rounded)) == (cell.sinks, cell.cut)
             && cell.difficulty == Difficulty::default()
@@ -75,6 +76,7 @@ impl ReportContext<'_> {
             seed: SEED,
             beta: None,
             cut,
+            parameters: ParameterArgs::default(),
             json: Some(self.data(file)),
             device: self.device(),
             threads: self.args.threads,
@@ -135,6 +137,7 @@ impl ReportContext<'_> {
                     && extensions.contains(&cell.extension)
                     && cell.cut == cut.map(rounded)
                     && !cell.beta_given
+                    && cell.parameters.is_empty()
                     && cell.texts.len() == cell.of_texts
                     && cell.source == format!("synthetic, seed {SEED}")
                     && cell.length == length
@@ -158,6 +161,7 @@ impl ReportContext<'_> {
             let is_asked = |cell: &HeadCell| {
                 (&*cell.model, cell.method, cell.seed, cell.cut, cell.runs) == (model, method, SEED, None, 0)
                     && !cell.beta_given
+                    && cell.parameters.is_empty()
                     && extensions.contains(&cell.extension)
             };
             return self.known(file, model, method, None, is_asked);

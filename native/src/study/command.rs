@@ -22,6 +22,8 @@ pub struct JobCommand {
     recipe: Option<PathBuf>,
     /// Folders of models that it reads.
     models: Vec<PathBuf>,
+    /// What `core tune` found, if it reads that.
+    tuned: Option<PathBuf>,
     /// For commands that train: the folder of the model.
     trains: Option<PathBuf>,
 }
@@ -52,6 +54,7 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>) -> Result<JobComma
         takes_threads: takes("threads") && matches.value_source("threads") == Some(ValueSource::DefaultValue),
         recipe: path(matches, "recipe"),
         models: ["from", "model"].into_iter().filter_map(|name| path(matches, name)).collect(),
+        tuned: path(matches, "tuned"),
         trains: path(matches, "out").filter(|_| takes("resume")),
         words,
         words_anywhere,
@@ -87,8 +90,8 @@ impl JobCommand {
         Ok(words)
     }
 
-    /// Hash of the command, its recipe, the models that it reads and the keys of the jobs before it. Models in `out` are
-    /// made by jobs before it, whose keys stand for them.
+    /// Hash of the command, its recipe, the models and tuned parameters that it reads and the keys of the jobs before it.
+    /// What is in `out` is made by jobs before it, whose keys stand for it.
     pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {
@@ -98,6 +101,9 @@ impl JobCommand {
         }
         for model in self.models.iter().filter(|model| !model.starts_with(out)) {
             parts.extend([files::read(&model.join(CONFIG_FILE))?, files::read(&model.join(WEIGHTS_FILE))?]);
+        }
+        if let Some(tuned) = self.tuned.as_ref().filter(|tuned| !tuned.starts_with(out)) {
+            parts.push(files::read(tuned)?);
         }
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         Ok(short_hash(&parts))
