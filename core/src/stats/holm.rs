@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn agrees_with_statsmodels() {
-        // From tests/statistics.py.
+        // From tests/statistics_reference.py.
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005, 0.7, 0.03]);
         let expected = [0.05, 0.12, 0.12, 0.03, 0.7, 0.12];
         for (ours, theirs) in adjusted.iter().zip(expected) {

@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn agrees_with_statsmodels() {
-        // From tests/statistics.py: questions that only the first and only the second answered, and p.
+        // From tests/statistics_reference.py: questions that only the first and only the second answered, and p.
         for (b, c, expected) in [
             (0usize, 0usize, 1.0),
             (0, 5, 0.0625),

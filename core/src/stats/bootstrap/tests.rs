@@ -1,10 +1,10 @@
-//! Against tests/statistics.py, which has the same outcomes; and where the intervals are known.
+//! Against tests/statistics_reference.py, which has the same outcomes; and where the intervals are known.
 
 use super::{PairedMeans, PairedOutcomes, paired_bootstrap};
 
 const RESAMPLES: usize = 20_000;
 
-/// 40 questions: the function of the same name in tests/statistics.py.
+/// 40 questions: the function of the same name in tests/statistics_reference.py.
 fn outcomes(seed: usize, condition: usize) -> Vec<[f64; 2]> {
     let question = |question: usize| {
         let first = (question * 7 + seed * 3 + condition * 5) % 10 < 9 - condition - seed % 2;

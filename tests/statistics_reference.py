@@ -1,7 +1,7 @@
 """Prints the constants that the tests of core/src/stats compare with.
 
     pip install numpy scipy statsmodels
-    python tests/statistics.py
+    python tests/statistics_reference.py
 
 McNemar and Holm are statsmodels'. The bootstrap over questions alone is scipy's; the one over training seeds and questions,
 which scipy lacks, is written out below with numpy.
