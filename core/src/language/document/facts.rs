@@ -7,7 +7,7 @@
 use rand::{Rng, RngExt};
 
 use super::{DocumentMix, Piece};
-use crate::language::{Key, Needle};
+use crate::language::Needle;
 
 /// Pieces of at least `budget` tokens; the caller truncates.
 pub(super) fn fact_pieces(
