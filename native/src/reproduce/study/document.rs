@@ -16,7 +16,7 @@ use super::verdict::HypothesisVerdict;
 pub fn document(results: &StudyResults) -> String {
     let tests = test_all(results);
     let parts = [
-        introduction(&tests),
+        introduction(results, &tests),
         trunks(results),
         primary(results),
         hypotheses(results, &tests),
@@ -36,11 +36,11 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn introduction(tests: &[HypothesisTest]) -> String {
+fn introduction(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     format!(
         "# The study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. The [protocol](protocol.md) was \
          committed before anything was measured, and says what is compared and what counts as what.\n\n{}\n\n{}",
-        headline(tests),
+        headline(results, tests),
         picture(
             "study.svg",
             "Accuracy on the primary task against length: mean over trunks, with a band from the lowest to the highest."
@@ -71,7 +71,7 @@ fn primary(results: &StudyResults) -> String {
 
 fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     let chosen = |run: &&str| Some(format!("{}: {}", title(run), results.at_its_best(run)?.reading.text()));
-    let chosen: Vec<String> = RUNS.iter().filter_map(|run| chosen(run)).collect();
+    let chosen: Vec<String> = RUNS.iter().filter_map(chosen).collect();
     let chosen = if chosen.is_empty() { "none".to_owned() } else { chosen.join("; ") };
     let sentences = lines(tests.iter().map(|test| format!("{}. {}", test.number, sentence(test))));
     let is_untested = |test: &&HypothesisTest| matches!(test.verdict, HypothesisVerdict::NotTested(_));
@@ -100,7 +100,7 @@ fn paired(results: &StudyResults, tests: &[HypothesisTest]) -> String {
         let [first, second] = test.sides.each_ref().map(ReadRun::text);
         let title = format!("**{}. {first} against {second}**", test.number);
         if rows.is_empty() {
-            return format!("{title}: no trunk has both, before the gate, on the same questions.\n\n");
+            return format!("{title}: no trunk has both models past the gate, on the same questions.\n\n");
         }
         format!("{title}\n\n{}", table(&tables::paired_header(), &rows))
     };
@@ -149,7 +149,12 @@ mod tests {
             text.contains("1. *DroPE with copies* keeps more of its accuracy than *RoPE with copies*: +74.1 points ["),
             "{text}"
         );
-        assert!(text.contains("Readings chosen on the selection split: RoPE with copies: RoPE; RoPE: RoPE."), "{text}");
+        assert!(
+            text.contains(
+                "Readings chosen on the selection split: RoPE with copies: RoPE as trained; RoPE: RoPE as trained."
+            ),
+            "{text}"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Retrieval against length on the primary task, a line a method: what the figure and the page show.
 
-use drope_core::results::Cell;
+use drope_core::results::{Cell, rounded};
 use serde::Serialize;
 
 use super::models::{ReadRun, StudyReading};
@@ -90,7 +90,8 @@ fn point(results: &StudyResults, read: &ReadRun, extension: usize) -> Option<Lin
     let over = results.accuracy(read, &PRIMARY, extension)?;
     let cells = results.trunks(read, &PRIMARY, extension);
     let questions = cells.iter().map(|(_, cell)| cell.trials).min()?;
-    Some(LinePoint { extension, mean: over.mean, low: over.low, high: over.high, trunks: over.trunks, questions })
+    let [mean, low, high] = [over.mean, over.low, over.high].map(rounded);
+    Some(LinePoint { extension, mean, low, high, trunks: over.trunks, questions })
 }
 
 #[cfg(test)]

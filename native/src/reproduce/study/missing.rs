@@ -14,7 +14,13 @@ const READINGS: [Method; 6] = [Method::Rope, Method::Pi, Method::Ntk, Method::Dy
 /// A line for everything that has no result.
 pub fn missing(results: &StudyResults) -> Vec<String> {
     let mut lines = models(results);
-    lines.extend(questions::all().filter_map(|task| unasked(results, &task)));
+    let is_asked = |task: &StudyTask| results.of_task(task).next().is_some();
+    let (asked, unasked): (Vec<_>, Vec<_>) = questions::all().partition(is_asked);
+    if !unasked.is_empty() {
+        let names: Vec<&str> = unasked.iter().map(|task| task.name).collect();
+        lines.push(format!("Tasks that are not measured: {}.", names.join("; ")));
+    }
+    lines.extend(asked.iter().filter_map(|task| partly_asked(results, task)));
     lines.extend(["keep", "keep-copies"].iter().filter_map(|run| unread(results, run)));
     if !results.of_task(&PRIMARY).any(|cell| cell.method == Method::LongRope) {
         lines.push("LongRoPE2 is not measured.".to_owned());
@@ -25,30 +31,33 @@ pub fn missing(results: &StudyResults) -> Vec<String> {
     lines
 }
 
-/// Models without a result of the primary task.
+/// Models without a result of the primary task: a line for the runs that lack the same trunks.
 fn models(results: &StudyResults) -> Vec<String> {
     let is_measured = |run: &str, trunk: usize| {
         results.of_task(&PRIMARY).any(|cell| run_and_trunk(&cell.model) == Some((run, trunk)))
     };
-    let of_run = |run: &&str| -> Option<String> {
-        let trunks = if ABLATION.contains(run) { 1..=1 } else { TRUNKS };
+    let mut groups: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+    for run in std::iter::once(TRUNK).chain(RUNS).chain(ABLATION) {
+        let trunks = if ABLATION.contains(&run) { 1..=1 } else { TRUNKS };
         let missing: Vec<String> =
             trunks.filter(|&trunk| !is_measured(run, trunk)).map(|trunk| trunk.to_string()).collect();
-        let trunks = if missing.len() == 1 { "trunk" } else { "trunks" };
-        (!missing.is_empty())
-            .then(|| format!("`{run}` of {trunks} {} has no result of the primary task.", list(&missing)))
+        match groups.iter_mut().find(|(trunks, _)| *trunks == missing) {
+            _ if missing.is_empty() => {}
+            Some((_, runs)) => runs.push(format!("`{run}`")),
+            None => groups.push((missing, vec![format!("`{run}`")])),
+        }
+    }
+    let line = |(trunks, runs): &(Vec<String>, Vec<String>)| {
+        let word = if trunks.len() == 1 { "trunk" } else { "trunks" };
+        format!("Without a result of the primary task: {} of {word} {}.", list(runs), list(trunks))
     };
-    std::iter::once(TRUNK).chain(RUNS).chain(ABLATION).filter_map(|run| of_run(&run)).collect()
+    groups.iter().map(line).collect()
 }
 
 /// Lengths at which a task was asked of nobody, and runs that it was not asked of.
-fn unasked(results: &StudyResults, task: &StudyTask) -> Option<String> {
-    let asked = |extension: &usize| results.of_task(task).any(|cell| cell.extension == *extension);
-    let lengths = lengths(task);
-    let missing: Vec<String> = lengths.iter().filter(|s| !asked(s)).map(|s| format!("{s}×")).collect();
-    if missing.len() == lengths.len() {
-        return Some(format!("{} is not measured.", task.name));
-    }
+fn partly_asked(results: &StudyResults, task: &StudyTask) -> Option<String> {
+    let is_asked = |extension: &usize| results.of_task(task).any(|cell| cell.extension == *extension);
+    let missing: Vec<String> = lengths(task).iter().filter(|s| !is_asked(s)).map(|s| format!("{s}×")).collect();
     let has_result =
         |run: &str| results.of_task(task).any(|cell| run_and_trunk(&cell.model).is_some_and(|(of, _)| of == run));
     let without: Vec<String> = RUNS.iter().filter(|run| !has_result(run)).map(|run| format!("`{run}`")).collect();
@@ -65,7 +74,7 @@ fn unread(results: &StudyResults, run: &str) -> Option<String> {
     let read = results.read_runs(&PRIMARY);
     let is_missing = |method: &&Method| !read.iter().any(|read| read.run == run && read.reading.method == **method);
     let missing: Vec<&str> = READINGS.iter().filter(is_missing).map(|method| method.title()).collect();
-    (!missing.is_empty()).then(|| format!("`{run}` is not read with {}.", list(&missing)))
+    (!missing.is_empty()).then(|| format!("`{run}` is not read with: {}.", missing.join(", ")))
 }
 
 #[cfg(test)]
@@ -80,14 +89,17 @@ mod tests {
     #[test]
     fn what_was_not_run_is_named() {
         let whole = missing(&study(|_, _| [0.9; 4])).join("\n");
-        assert!(!whole.contains("`all` of") && whole.contains("`all-ssmax` of trunk 1 has no result"), "{whole}");
+        assert!(!whole.contains("`all`") && whole.contains("`low-ssmax` of trunk 1.\n"), "{whole}");
         assert!(whole.contains("7 digits: not measured at 16×, 32× and 64×.\n"), "{whole}");
-        assert!(whole.contains("decoys is not measured.\n"), "{whole}");
-        assert!(whole.contains("`keep` is not read with PI, NTK-aware RoPE, Dynamic NTK"), "{whole}");
+        assert!(whole.contains("64 keys; decoys; multi-query;"), "{whole}");
+        assert!(
+            whole.contains("`keep` is not read with: Position interpolation, NTK-aware RoPE, Dynamic NTK"),
+            "{whole}"
+        );
         let is_run = |cell: &Cell| !matches!(run_and_trunk(&cell.model), Some(("all", 4..)));
         let cells = study_cells(|_, _| [0.9; 4]).into_iter().filter(is_run).collect();
         let cut = missing(&StudyResults::new(cells, Vec::new())).join("\n");
-        assert!(cut.contains("`all` of trunks 4 and 5 has no result"), "{cut}");
+        assert!(cut.contains("Without a result of the primary task: `all` of trunks 4 and 5."), "{cut}");
         assert!(cut.contains("no rival is read at its best"), "{cut}");
     }
 }

@@ -43,8 +43,8 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     let drawn = figure::figure(&results);
     files::write(&docs.join("study.md"), document::document(&results).as_bytes())?;
     files::write(&docs.join("study.svg"), plot::plot(&drawn)?.as_bytes())?;
-    files::write(&docs.join("study.json"), (serde_json::to_string_pretty(&drawn)? + "\n").as_bytes())?;
-    let headline = sentences::headline(&hypotheses::test_all(&results));
+    files::write(&docs.join("study.json"), (serde_json::to_string(&drawn)? + "\n").as_bytes())?;
+    let headline = sentences::headline(&results, &hypotheses::test_all(&results));
     Ok(Some(format!("{headline} [How it was compared](docs/study.md).\n\n![Accuracy against length](docs/study.svg)")))
 }
 

@@ -2,9 +2,11 @@
 
 use drope_core::stats::BootstrapInterval;
 
-use super::super::markdown::list;
+use super::super::markdown::{DASH, list};
 use super::hypotheses::{HypothesisTest, TrunkPart};
-use super::models::title;
+use super::models::{ReadRun, title};
+use super::questions::{LENGTHS, PRIMARY};
+use super::rows::StudyResults;
 use super::verdict::{HypothesisVerdict, Untested, counts_against_first};
 
 /// `+3.1 points`
@@ -21,6 +23,12 @@ pub fn interval_text(interval: &BootstrapInterval) -> String {
 /// `0.012`, `< 0.001`
 pub fn p_text(p_value: f64) -> String {
     if p_value < 0.001 { "< 0.001".to_owned() } else { format!("{p_value:.3}") }
+}
+
+/// Plain accuracies at 1×, 2×, 4× and 8× over all trunks: `98.0 / 97.1 / 93.0 / 80.2`.
+pub fn plain_text(results: &StudyResults, read: &ReadRun) -> String {
+    let share = |s| results.accuracy(read, &PRIMARY, s).map(|over| format!("{:.1}", 100.0 * over.mean));
+    LENGTHS.map(|s| share(s).unwrap_or_else(|| DASH.to_owned())).join(" / ")
 }
 
 /// In points, so that nothing is a negative zero.
@@ -80,14 +88,14 @@ pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     groups.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The headline: what hypotheses 1 and 3 say of DroPE and RoPE, that against DroPE first.
-pub fn headline(tests: &[HypothesisTest]) -> String {
+/// The headline: what hypotheses 1 and 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
+pub fn headline(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| [1, 3].contains(&test.number)).collect();
     tests.sort_by_key(|test| !test.interval.is_some_and(|interval| counts_against_first(&interval)));
-    tests.into_iter().map(headline_of).collect::<Vec<_>>().join(" ")
+    tests.into_iter().map(|test| headline_of(results, test)).collect::<Vec<_>>().join(" ")
 }
 
-fn headline_of(test: &HypothesisTest) -> String {
+fn headline_of(results: &StudyResults, test: &HypothesisTest) -> String {
     let [drope, rope] = test.sides.each_ref().map(|side| title(&side.run));
     let verb = match (test.verdict, test.interval) {
         (HypothesisVerdict::AsGood, _) => format!("{rope} of equal budget is as good as {drope}"),
@@ -108,7 +116,12 @@ fn headline_of(test: &HypothesisTest) -> String {
     let mut letters = verb.chars();
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
     let verb: String = first.chain(letters).collect();
-    format!("**{verb}**: difference in retention {}.", numbers(test))
+    let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
+    let (numbers, reading) = (numbers(test), test.sides[1].reading.text());
+    format!(
+        "**{verb}**: difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8× {own} % against {other} %, {rope} read with \
+         {reading}."
+    )
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::models::{ReadRun, TRUNK, TRUNKS, title};
 use super::paired_tests::{PairedTest, lengths};
 use super::questions::{LENGTHS, MULTI_KEY, PRIMARY, StudyTask};
 use super::rows::{OverTrunks, StudyResults};
-use super::sentences::{interval_text, p_text, points};
+use super::sentences::{interval_text, p_text, plain_text, points};
 
 /// Behind a failed gate.
 const GATE_MARK: &str = "†";
@@ -36,7 +36,7 @@ pub fn primary(results: &StudyResults) -> String {
         let measured = results.trunks(read, &PRIMARY, 1).len();
         let passing = TRUNKS.filter(|&t| results.passes_gate_at_1x(read, t, &PRIMARY) == Some(true)).count();
         let trunks =
-            if passing == measured { measured.to_string() } else { format!("{measured}, {passing} before the gate") };
+            if passing == measured { measured.to_string() } else { format!("{passing} of {measured} pass the gate") };
         let shares = LENGTHS.map(|s| spread(results.accuracy(read, &PRIMARY, s)));
         let kept: Vec<f64> = TRUNKS.filter_map(|trunk| results.retention(read, trunk, &PRIMARY)).collect();
         let names = [title(&read.run), read.reading.text(), trunks];
@@ -79,22 +79,21 @@ fn by_gate(results: &StudyResults, read: &ReadRun, task: &StudyTask, extension: 
     if parts.is_empty() { DASH.to_owned() } else { parts.join(", ") }
 }
 
-/// Floor and number of questions of a task, as its cells say.
+/// Number of questions and floor of a task at its own lengths, as its cells say.
 pub fn floor(results: &StudyResults, task: &StudyTask) -> String {
-    let floors: BTreeSet<String> = results.of_task(task).map(|cell| percent(cell.guess_floor())).collect();
-    let questions: BTreeSet<usize> = results.of_task(task).map(|cell| cell.trials).collect();
+    let cells = || results.of_task(task).filter(|cell| task.lengths.contains(&cell.extension));
+    let floors: BTreeSet<String> = cells().map(|cell| percent(cell.guess_floor())).collect();
+    let questions: BTreeSet<usize> = cells().map(|cell| cell.trials).collect();
     let questions: Vec<String> = questions.iter().map(usize::to_string).collect();
-    format!(
-        "{} questions a cell; a random guess is right in {}",
-        questions.join(" or "),
-        floors.into_iter().collect::<Vec<_>>().join(" or ")
-    )
+    let floors: Vec<String> = floors.into_iter().collect();
+    format!("{} questions a cell; a random guess is right in {}", questions.join(" or "), floors.join(" or "))
 }
 
 /// The four hypotheses.
 pub fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     let line = |test: &HypothesisTest| {
-        let [first, second] = test.sides.each_ref().map(|side| format!("{}: {}", side.text(), plain(results, side)));
+        let [first, second] =
+            test.sides.each_ref().map(|side| format!("{}: {}", side.text(), plain_text(results, side)));
         let estimate = test.interval.as_ref().map_or_else(|| DASH.to_owned(), interval_text);
         let p = test.interval.map_or_else(|| DASH.to_owned(), |interval| p_text(interval.p_value));
         let corrected = test.p_holm.map_or_else(|| DASH.to_owned(), p_text);
@@ -109,17 +108,11 @@ pub fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
 
 fn part_text(part: TrunkPart) -> String {
     match part {
-        TrunkPart::Enters(difference) => points(difference),
+        TrunkPart::Enters(difference) => points(difference).replace(" points", ""),
         TrunkPart::BehindGate => "behind the gate".to_owned(),
         TrunkPart::Incomplete => "incomplete".to_owned(),
         TrunkPart::NotPaired => "not measured".to_owned(),
     }
-}
-
-/// Plain accuracies over all trunks: `98.0 / 97.1 / 93.0 / 80.2`.
-fn plain(results: &StudyResults, read: &ReadRun) -> String {
-    let share = |s| results.accuracy(read, &PRIMARY, s).map(|over| format!("{:.1}", 100.0 * over.mean));
-    LENGTHS.map(|s| share(s).unwrap_or_else(|| DASH.to_owned())).join(" / ")
 }
 
 /// Plain accuracies of all trunks, in place of a test.
@@ -179,7 +172,7 @@ mod tests {
     use super::super::questions::{LATEST_VALUE, PRIMARY};
     use super::super::rows::StudyResults;
     use super::super::test_cells::{cell, measured, study};
-    use super::{binding, floor, gated, plain, primary, spread, trunks};
+    use super::{binding, floor, gated, plain_text, primary, spread, trunks};
 
     #[test]
     fn a_row_has_mean_interval_extremes_and_retention_over_trunks() {
@@ -190,7 +183,7 @@ mod tests {
         let text = primary(&results);
         assert!(text.contains("| DroPE | DroPE | 3 | 90.0 [65.2, 100.0] (80.0 to 100.0) |"), "{text}");
         assert!(text.contains("50.0 [50.0, 50.0] (50.0 to 50.0) |"), "{text}");
-        assert_eq!(plain(&results, &ReadRun::plain("all")), "90.0 / 90.0 / 45.0 / 0.0");
+        assert_eq!(plain_text(&results, &ReadRun::plain("all")), "90.0 / 90.0 / 45.0 / 0.0");
         assert_eq!(spread(None), "–");
     }
 

@@ -1,6 +1,11 @@
 use super::super::hypotheses::test_all;
+use super::super::rows::StudyResults;
 use super::super::test_cells::study;
-use super::{headline, p_text, points, sentence};
+use super::{p_text, points, sentence};
+
+fn headline(results: &StudyResults) -> String {
+    super::headline(results, &test_all(results))
+}
 
 #[test]
 fn numbers_are_written_with_their_sign() {
@@ -11,47 +16,53 @@ fn numbers_are_written_with_their_sign() {
 #[test]
 fn the_headline_says_what_the_numbers_say_in_every_direction() {
     let study_of = |drope: [f64; 4], rope: [f64; 4]| {
-        test_all(&study(move |run, _| match run {
+        study(move |run, _| match run {
             "all" | "all-copies" => drope,
             "keep" | "keep-copies" => rope,
             _ => [0.9; 4],
-        }))
+        })
     };
     let (good, bad) = ([0.9; 4], [0.9, 0.9, 0.45, 0.0]);
-    let better = headline(&study_of(good, bad));
-    assert!(better.starts_with("**DroPE with copies reads longer texts better than RoPE with copies of equal budget**: difference in retention +50.0 points ["), "{better}");
-    let worse = headline(&study_of(bad, good));
-    assert!(worse.starts_with("**RoPE with copies of equal budget reads longer texts better than DroPE with copies**: difference in retention -50.0 points"), "{worse}");
-    let equal = headline(&study_of(good, good));
-    assert!(equal.starts_with("**RoPE with copies of equal budget is as good as DroPE with copies**: difference in retention +0.0 points [+0.0, +0.0], corrected p = 1.000, 5 trunks."), "{equal}");
+    let is_said = |results: &StudyResults, expected: &str| {
+        let text = headline(results);
+        assert!(text.starts_with(expected), "{text}");
+        text
+    };
+    is_said(
+        &study_of(good, bad),
+        "**DroPE with copies reads longer texts better than RoPE with copies of equal budget**: difference in retention +50.0 points [",
+    );
+    let worse = "**RoPE with copies of equal budget reads longer texts better than DroPE with copies**";
+    is_said(&study_of(bad, good), &format!("{worse}: difference in retention -50.0 points ["));
+    let equal = is_said(
+        &study_of(good, good),
+        "**RoPE with copies of equal budget is as good as DroPE with copies**: difference in retention +0.0 points [+0.0, +0.0], \
+         corrected p = 1.000, 5 trunks; accuracy at 1×, 2×, 4× and 8× 90.0 / 90.0 / 90.0 / 90.0 % against \
+         90.0 / 90.0 / 90.0 / 90.0 %, RoPE with copies read with RoPE as trained.",
+    );
     assert_eq!(equal.matches("**RoPE").count(), 2, "hypotheses 1 and 3");
 }
 
 #[test]
 fn what_counts_against_drope_comes_first() {
-    let tests = test_all(&study(|run, _| if run == "keep-copies" { [0.9, 0.5, 0.1, 0.1] } else { [0.9; 4] }));
-    let text = headline(&tests);
+    let text = headline(&study(|run, _| if run == "keep-copies" { [0.9, 0.5, 0.1, 0.1] } else { [0.9; 4] }));
     let (rival, own) = (text.find("**RoPE of equal budget is as good as DroPE**"), text.find("**DroPE with copies"));
     assert!(rival.unwrap() < own.unwrap(), "{text}");
 }
 
 #[test]
 fn differences_of_both_signs_are_not_shown_and_few_trunks_are_named() {
-    let mixed = test_all(&study(|run, trunk| match (run, trunk) {
+    let mixed = study(|run, trunk| match (run, trunk) {
         ("keep-copies", 5) => [0.9, 1.0, 1.0, 1.0],
         ("keep-copies", _) => [0.9, 0.5, 0.1, 0.1],
         _ => [0.9; 4],
-    }));
-    assert!(
-        sentence(&mixed[0]).contains("*DroPE with copies* and *RoPE with copies* is not shown: +"),
-        "{}",
-        sentence(&mixed[0])
-    );
+    });
+    let text = sentence(&test_all(&mixed)[0]);
+    assert!(text.contains("*DroPE with copies* and *RoPE with copies* is not shown: +"), "{text}");
     assert!(headline(&mixed).contains("**Whether DroPE with copies reads longer texts better"), "{}", headline(&mixed));
-    let few = test_all(&study(|run, trunk| if run == "all" && trunk > 2 { [0.1; 4] } else { [0.9; 4] }));
-    let text = sentence(&few[2]);
+    let few = study(|run, trunk| if run == "all" && trunk > 2 { [0.1; 4] } else { [0.9; 4] });
     assert_eq!(
-        text,
+        sentence(&test_all(&few)[2]),
         "*DroPE* against *RoPE* is not tested: three trunks are needed, and trunks 1 and 2 enter; trunks 3, 4 and 5 are behind \
          the gate."
     );
