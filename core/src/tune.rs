@@ -48,7 +48,7 @@ impl Grid {
             let axis = |(parameter, values): &(Parameter, Vec<Amount>)| match method.own_value(config, *parameter) {
                 Some(own) => Ok(Axis::new(*parameter, own, values, longest)),
                 None => Err(Error::Parameter(format!(
-                    "{} cannot be tuned here: what {} does without it is no value of it",
+                    "{} cannot be tuned for {} on this model; tune another parameter",
                     parameter.name(),
                     method.name()
                 ))),
@@ -137,7 +137,7 @@ impl Axis {
 #[cfg(test)]
 mod tests {
     use super::{Candidate, Grid};
-    use crate::config::Config;
+    use crate::config::{Config, RopeScaling, YarnParameters};
     use crate::error::Error;
     use crate::positions::{Amount, Method, Parameter, Parameters};
 
@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn of_a_model_trained_with_a_scaling_the_temperature_alone_is_tuned() {
+        let mut trained = config();
+        trained.rope.scaling = RopeScaling::Yarn(YarnParameters::new(8.0));
+        trained.rope.rope_scaling_trained = true;
+        let grid = Grid::new(Method::Yarn, &trained, &[2.0, 8.0], &[]).unwrap();
+        let tuned: Vec<&str> = grid.0.iter().map(|axis| axis.parameter.name()).collect();
+        assert_eq!(tuned, ["temperature_coefficient"]);
+    }
+
+    #[test]
     fn every_method_can_be_tuned_and_what_cannot_be_read_is_refused() {
         for method in Method::ALL.into_iter().filter(|&method| method.positions(&config(), 2.0).is_ok()) {
             let grid = Grid::new(method, &config(), &[1.0, 2.0, 8.0], &[]).unwrap();
@@ -199,6 +209,6 @@ mod tests {
         refused(&[(Parameter::BetaFast, &[0.5])], "beta_fast above it");
         refused(&[(Parameter::LowFreqFactor, &[0.5])], "it has no low_freq_factor; choose from beta_fast");
         refused(&[(Parameter::BetaFast, &[8.0]), (Parameter::BetaFast, &[16.0])], "given twice");
-        refused(&[(Parameter::AttentionFactor, &[1.1])], "cannot be tuned here");
+        refused(&[(Parameter::AttentionFactor, &[1.1])], "cannot be tuned for yarn");
     }
 }

@@ -17,7 +17,7 @@ use crate::sweep::{MeasuredModel, Sweep};
 use crate::tuned::{self, Tuned, TunedCandidate};
 use crate::{files, threads};
 
-/// Arguments of `core tune`.
+/// Find the parameters with which a method answers most questions of the selection split.
 ///
 /// Coordinate descent over the grid: from the method's own values on, each parameter in turn is tried with the best values
 /// of the others, until a round changes nothing. The best has the highest accuracy, on average over the extension factors;
@@ -52,8 +52,8 @@ pub struct TuneArgs {
     /// Questions at each extension factor.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     trials: usize,
-    /// Seed of the questions; published results have another.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the questions; results of evaluations have another.
+    #[arg(long, default_value_t = 32_000)]
     seed: u64,
     /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
     #[arg(long, value_parser = above_zero)]

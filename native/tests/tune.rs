@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Folder, fixtures, nano_rope, read_json, refused, run, succeeds, text};
+use common::{Folder, nano_rope, read_json, refused, run, succeeds, text};
 use serde_json::{Value, json};
 
 fn cells(json: &Path) -> Vec<Value> {
@@ -55,7 +55,7 @@ fn the_best_parameters_of_a_grid_are_found_on_the_selection_split_alone() {
     let (json, out) = (folder.path("results.json"), folder.path("tuned.json"));
     let listed = tune(&json, &out);
     let (measured, tuned) = (cells(&json), read_json(&out));
-    assert!(measured.iter().all(|cell| cell["split"] == "selection" && cell["seed"] == 1));
+    assert!(measured.iter().all(|cell| cell["split"] == "selection" && cell["seed"] == 32_000));
     let candidates = tuned["candidates"].as_array().unwrap();
     assert_eq!(measured.len(), 2 * candidates.len());
     // Each score is the mean of the cells with its parameters.
@@ -70,7 +70,10 @@ fn the_best_parameters_of_a_grid_are_found_on_the_selection_split_alone() {
     let best = accuracies().fold(0.0, f64::max);
     assert!(best > accuracies().fold(1.0, f64::min), "the candidates must differ for this test: {listed}");
     assert_eq!(tuned["accuracy"], best);
-    assert_eq!((&tuned["method"], &tuned["split"], &tuned["seed"]), (&json!("ntk"), &json!("selection"), &json!(1)));
+    assert_eq!(
+        (&tuned["method"], &tuned["split"], &tuned["seed"]),
+        (&json!("ntk"), &json!("selection"), &json!(32_000))
+    );
     assert_eq!(tuned["grid"], json!({ "alpha": ["s", "2s"], "temperature_coefficient": [-0.4, 0.0, 0.2] }));
     assert_eq!(listed.lines().filter(|line| line.ends_with("  best")).count(), 1);
 
@@ -119,23 +122,41 @@ fn what_cannot_be_tuned_or_set_is_refused_before_anything_is_measured() {
     assert!(!json.exists() && !out.exists());
 }
 
-/// What a study is told of the file decides on whether a job runs again.
+#[test]
+fn a_study_tunes_and_then_reads_with_what_was_found() {
+    let folder = Folder::new("tune-queue");
+    let model = nano_rope();
+    let jobs = format!(
+        r#"
+[[job]]
+name = "tune"
+command = "tune --model {model} --method ntk --grid alpha=2s --extension 2 --trials 1 --out {{out}}/tuned.json"
+[[job]]
+name = "read"
+after = ["tune"]
+command = "eval niah --model {model} --method ntk --tuned {{out}}/tuned.json --extension 2 --trials 1 --json {{out}}/niah.json"
+"#,
+        model = text(&model)
+    );
+    let (plan, out) = (folder.write("plan.toml", jobs), folder.path("out"));
+    let study = ["study", "--plan", text(&plan), "--out", text(&out), "--threads", "1"];
+    succeeds(&study);
+    assert_eq!(cells(&out.join("niah.json")).len(), 1);
+    let listed = succeeds(&[&study[..], &["--dry-run"]].concat());
+    assert_eq!(listed.lines().filter(|line| line.contains("  done  ")).count(), 2, "{listed}");
+}
+
+/// Parameters that no job of the study makes are part of what a job follows from.
 #[test]
 fn a_study_reads_again_with_parameters_that_have_changed() {
     let folder = Folder::new("tune-study");
     let (tuned, out) = (folder.write("tuned.json", "1"), folder.path("out"));
-    let command = format!(
-        "eval niah --model {} --method ntk --tuned {} --trials 1 --extension 1",
-        text(&fixtures().join("../../models/nano-rope")),
-        text(&tuned)
-    );
+    let command = format!("eval niah --model {} --method ntk --tuned {}", text(&nano_rope()), text(&tuned));
     let plan = folder.write("plan.toml", format!("[[job]]\nname = \"ntk\"\ncommand = \"{command}\"\n"));
-    let record = || {
-        run(&["study", "--plan", text(&plan), "--out", text(&out), "--threads", "1"]);
-        succeeds(&["study", "--plan", text(&plan), "--out", text(&out), "--dry-run"])
-    };
-    assert!(record().contains("started"), "the file is none of core tune's");
+    let study = ["study", "--plan", text(&plan), "--out", text(&out), "--threads", "1"];
+    let state = || succeeds(&[&study[..], &["--dry-run"]].concat());
+    assert_eq!(run(&study).status.code(), Some(2), "the file is none of core tune's");
+    assert!(state().contains("started"));
     folder.write("tuned.json", "2");
-    let listed = succeeds(&["study", "--plan", text(&plan), "--out", text(&out), "--dry-run"]);
-    assert!(listed.contains("changed"), "{listed}");
+    assert!(state().contains("changed"));
 }

@@ -42,8 +42,12 @@ impl Method {
         Ok(positions.with_logit_scale(beta))
     }
 
-    /// The value that a parameter has where none is chosen; `None` where no single number is equivalent.
+    /// The value that a parameter has where none is chosen; `None` where no single number is equivalent, or none can be
+    /// chosen.
     pub fn own_value(self, config: &Config, parameter: Parameter) -> Option<Amount> {
+        if !may_be_chosen(config, parameter) {
+            return None;
+        }
         let yarn = || yarn::parameters(config, 1.0);
         Some(match parameter {
             Parameter::BetaFast => Amount::Number(yarn().beta_fast),
@@ -75,7 +79,7 @@ impl Method {
             if matches!(amount, Amount::TimesS(_)) && !follows_length {
                 return Err(self.refusal(&format!("{} must be a number, not a multiple of s", parameter.name())));
             }
-            if parameter != Parameter::TemperatureCoefficient && config.trained_factor() > 1.0 {
+            if !may_be_chosen(config, parameter) {
                 return Err(self.refusal(
                     "the weights were trained with the scaling of their config; only temperature_coefficient can be set",
                 ));
@@ -119,4 +123,9 @@ impl Method {
             _ => config.rope.scaling.clone(),
         }
     }
+}
+
+/// A scaling that the weights were trained with is no reader's choice.
+fn may_be_chosen(config: &Config, parameter: Parameter) -> bool {
+    parameter == Parameter::TemperatureCoefficient || config.trained_factor() == 1.0
 }

@@ -55,9 +55,11 @@ pub struct Tunable {
 
 impl Tunable {
     /// The temperature, which every method has. Fitted values in the papers are from 0.1 to 0.41 (DroPE, section 5; Wang et
-    /// al. 2024).
-    pub(super) const TEMPERATURE: Self =
-        Self { parameter: Parameter::TemperatureCoefficient, grid: &numbers([0.0, 0.05, 0.1, 0.2, 0.3, 0.4]) };
+    /// al. 2024); models that were trained with SSMax or copies may want none, or less than none.
+    pub(super) const TEMPERATURE: Self = Self {
+        parameter: Parameter::TemperatureCoefficient,
+        grid: &numbers([-0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.4]),
+    };
 }
 
 /// Amounts that are the same at every length.

@@ -14,13 +14,12 @@ pub(super) const YARN: MethodInfo = MethodInfo {
     title: "YaRN",
     explanation: "High frequencies stay, low ones are interpolated, and attention is sharpened.",
     frequencies: Frequencies::Rescaled,
-    // Its factor of cos and sin is its temperature, so that the other one is not in the grid.
     parameters: &[
         Tunable { parameter: Parameter::BetaFast, grid: &numbers([8.0, 16.0, 32.0, 64.0]) },
         Tunable { parameter: Parameter::BetaSlow, grid: &numbers([0.25, 0.5, 1.0, 2.0, 4.0]) },
         Tunable { parameter: Parameter::Mscale, grid: &numbers([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]) },
         Tunable { parameter: Parameter::AttentionFactor, grid: &[] },
-        Tunable { parameter: Parameter::TemperatureCoefficient, grid: &[] },
+        Tunable::TEMPERATURE,
     ],
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Yarn(_)),
     positions: |config, factor| Ok(positions(config, factor)),

@@ -56,7 +56,6 @@ enum Command {
     /// Search for the parameters of a method.
     #[command(subcommand)]
     Search(fit::Search),
-    /// Find the parameters with which a method answers most questions of the selection split.
     Tune(tune::TuneArgs),
     /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
     Reproduce(reproduce::ReproduceArgs),
