@@ -238,6 +238,9 @@ fn what_the_documents_say_is_what_the_results_files_say() {
         assert!(new == old, "{document} is not that of the results files: run `cargo xtask table`");
     };
     documents.into_iter().for_each(is_same);
+    // Where the study has results.
+    let written: Vec<String> = files(&folder.path("docs")).into_keys().collect();
+    written.iter().for_each(|name| is_same(&format!("docs/{name}")));
     for name in files(&committed).keys().filter(|name| name.ends_with(".md")) {
         is_same(&format!("docs/reproduction/{name}"));
     }

@@ -25,6 +25,7 @@ mod qk_norm;
 mod report;
 mod retrieval;
 mod score;
+mod study;
 mod tasks;
 mod trained;
 mod verdict;

@@ -11,15 +11,19 @@ use anyhow::{Context, Result};
 
 use self::findings::Findings;
 use super::context::ReportContext;
+use super::study;
 use crate::files;
 
 const END: &str = "<!-- end -->";
 
-/// Writes what stands between the marks of the README and of the results' README, and the whole of the findings.
+/// Writes what stands between the marks of the README and of the results' README, the whole of the findings, and, where there
+/// are results of it, what is written of the study.
 pub fn write(context: &ReportContext, root: &Path) -> Result<()> {
     let findings = Findings::new(context)?;
     let scores = scores::read(context)?;
-    let readme = [("results", scores::table_of_numbers(&scores)), ("findings", findings.in_short())];
+    let study = study::write(&context.data("study"), root)?;
+    let in_short: Vec<String> = study.into_iter().chain([findings.in_short()]).collect();
+    let readme = [("results", scores::table_of_numbers(&scores)), ("findings", in_short.join("\n\n"))];
     fill(&root.join("README.md"), &readme)?;
     fill(&root.join("docs/results/README.md"), &[("results", scores::tables(&scores))])?;
     files::write(&root.join("docs/findings.md"), findings.in_full().as_bytes())

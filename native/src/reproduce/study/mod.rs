@@ -1,0 +1,103 @@
+//! The study of docs/protocol.md: from results files to docs/study.md, its figure, and a headline.
+//!
+//! Rows ([`rows`], [`selection`]) come first, then tests and their verdicts ([`hypotheses`], [`paired_tests`], [`verdict`],
+//! [`against`]), then what is written of them ([`sentences`], [`tables`], [`document`], [`figure`], [`plot`]).
+
+mod against;
+mod document;
+mod figure;
+mod hypotheses;
+mod missing;
+mod models;
+mod paired_tests;
+mod plot;
+mod questions;
+mod rows;
+mod selection;
+mod sentences;
+mod tables;
+#[cfg(test)]
+mod test_cells;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use drope_core::results::Cell;
+
+use self::rows::StudyResults;
+use self::selection::SelectionEntry;
+use crate::{files, results_file};
+
+/// Scores on the selection split, in the folder of the results.
+const SELECTION: &str = "selection.json";
+
+/// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, in `root`, from the results files in `folder`.
+/// Returns what the README says of the study; `None`, and nothing is written, where there are no results.
+pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
+    let results = read(folder)?;
+    if results.is_empty() {
+        return Ok(None);
+    }
+    let docs = root.join("docs");
+    let drawn = figure::figure(&results);
+    files::write(&docs.join("study.md"), document::document(&results).as_bytes())?;
+    files::write(&docs.join("study.svg"), plot::plot(&drawn)?.as_bytes())?;
+    files::write(&docs.join("study.json"), (serde_json::to_string(&drawn)? + "\n").as_bytes())?;
+    let headline = sentences::headline(&results, &hypotheses::test_all(&results));
+    Ok(Some(format!("{headline} [How it was compared](docs/study.md).\n\n![Accuracy against length](docs/study.svg)")))
+}
+
+/// All results files of a folder, in the order of their names.
+fn read(folder: &Path) -> Result<StudyResults> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    if folder.is_dir() {
+        for entry in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
+            paths.push(entry?.path());
+        }
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json") && !path.ends_with(SELECTION));
+    paths.sort();
+    let mut cells: Vec<Cell> = Vec::new();
+    for path in paths {
+        cells.extend(results_file::read::<Cell>(Some(&path))?);
+    }
+    let selection: Vec<SelectionEntry> = results_file::read(Some(&folder.join(SELECTION)))?;
+    Ok(StudyResults::new(cells, selection))
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::results;
+
+    use super::test_cells::study_cells;
+    use super::write;
+    use crate::files;
+
+    #[test]
+    fn documents_are_written_where_there_are_results_and_only_there() {
+        let root = std::env::temp_dir().join(format!("drope-study-{}", std::process::id()));
+        let folder = root.join("results");
+        assert_eq!(write(&folder, &root).unwrap(), None);
+        std::fs::create_dir_all(&folder).unwrap();
+        assert_eq!(write(&folder, &root).unwrap(), None, "an empty folder");
+        assert!(!root.join("docs").exists());
+        let cells = study_cells(|_, _| [0.9; 4]);
+        let (first, second) = cells.split_at(50);
+        for (name, cells) in [("b.json", first), ("a.json", second)] {
+            files::write(&folder.join(name), results::to_json(cells).unwrap().as_bytes()).unwrap();
+        }
+        let chosen = r#"[{"model":"keep-1","method":"rope","score":0.5}]"#;
+        files::write(&folder.join("selection.json"), chosen.as_bytes()).unwrap();
+        let headline = write(&folder, &root).unwrap().unwrap();
+        assert!(headline.starts_with("**RoPE of equal budget is as good as DroPE**"), "{headline}");
+        assert!(headline.contains("no reading of RoPE with copies was chosen"), "{headline}");
+        assert!(
+            files::read_text(&root.join("docs/study.md")).unwrap().contains(headline.split(" [How").next().unwrap())
+        );
+        let figure: serde_json::Value =
+            serde_json::from_slice(&files::read(&root.join("docs/study.json")).unwrap()).unwrap();
+        assert_eq!((&figure["lengths"][3], &figure["methods"][0]["points"][0]["trunks"]), (&8.into(), &5.into()));
+        let _ = std::fs::remove_dir_all(root);
+    }
+}
