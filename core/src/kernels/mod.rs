@@ -60,6 +60,10 @@ pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
 }
 
 /// The operation on tensors for which [`is_on_cpu`] holds; all on the same device.
+#[cfg_attr(
+    not(feature = "train"),
+    allow(clippy::needless_pass_by_value, reason = "the graph of gradients keeps the kernel")
+)]
 fn apply<const N: usize, const D: usize, K: Kernel<N>>(kernel: K, inputs: [DispatchTensor; N]) -> Tensor<D> {
     #[cfg(feature = "train")]
     if matches!(inputs[0].kind, DispatchTensorKind::Autodiff(_)) {
