@@ -22,7 +22,7 @@ pub struct Grid(pub Vec<Axis>);
 
 /// A point of the grid that was scored.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct ScoredPoint {
     /// The places of its values on the axes.
     point: Vec<usize>,
     /// What differs from the method's own values.
@@ -85,8 +85,8 @@ impl Grid {
 
     /// The best candidate: of the highest score; of those of one score that with the fewest steps from the method's own
     /// values, all parameters together; of those of as many steps the first.
-    pub fn best<'a>(&self, candidates: &'a [Candidate]) -> Option<&'a Candidate> {
-        let is_better = |a: &Candidate, b: &Candidate| {
+    pub fn best<'a>(&self, candidates: &'a [ScoredPoint]) -> Option<&'a ScoredPoint> {
+        let is_better = |a: &ScoredPoint, b: &ScoredPoint| {
             a.score > b.score || a.score == b.score && self.distance(&a.point) < self.distance(&b.point)
         };
         candidates.iter().reduce(|best, candidate| if is_better(candidate, best) { candidate } else { best })
@@ -101,8 +101,8 @@ impl Grid {
     pub fn descend<E: From<Error>>(
         &self,
         mut score: impl FnMut(&Parameters) -> std::result::Result<f64, E>,
-    ) -> std::result::Result<Vec<Candidate>, E> {
-        let mut scored: Vec<Candidate> = Vec::new();
+    ) -> std::result::Result<Vec<ScoredPoint>, E> {
+        let mut scored: Vec<ScoredPoint> = Vec::new();
         let mut best: Vec<usize> = self.0.iter().map(|axis| axis.own).collect();
         loop {
             let before = best.clone();
@@ -112,7 +112,7 @@ impl Grid {
                     point[index] = place;
                     if scored.iter().all(|candidate| candidate.point != point) {
                         let parameters = self.parameters(&point)?;
-                        scored.push(Candidate { score: score(&parameters)?, point, parameters });
+                        scored.push(ScoredPoint { score: score(&parameters)?, point, parameters });
                     }
                 }
                 best = self.best(&scored).map_or(best, |candidate| candidate.point.clone());
@@ -136,7 +136,7 @@ impl Axis {
 
 #[cfg(test)]
 mod tests {
-    use super::{Candidate, Grid};
+    use super::{Grid, ScoredPoint};
     use crate::config::{Config, RopeScaling, YarnParameters};
     use crate::error::Error;
     use crate::positions::{Amount, Method, Parameter, Parameters};
@@ -152,7 +152,7 @@ mod tests {
     }
 
     /// Those that were scored, and the best.
-    fn tuned(grid: &Grid, score: impl Fn(f64, f64) -> f64) -> (Vec<Candidate>, Parameters) {
+    fn tuned(grid: &Grid, score: impl Fn(f64, f64) -> f64) -> (Vec<ScoredPoint>, Parameters) {
         let number = |parameters: &Parameters, parameter, own| parameters.get(parameter).unwrap_or(own).at(4.0);
         let scored = grid.descend(|parameters| {
             let fast = number(parameters, Parameter::BetaFast, Amount::Number(32.0));

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Filler, Task};
 use drope_core::positions::{Amount, Method, Parameter, Parameters};
-use drope_core::tune::{Candidate, Grid};
+use drope_core::tune::{Grid, ScoredPoint};
 use serde::{Deserialize, Serialize};
 
 use crate::files;
@@ -45,7 +45,7 @@ pub struct TunedCandidate {
 }
 
 impl TunedCandidate {
-    pub fn new(candidate: &Candidate) -> Self {
+    pub fn new(candidate: &ScoredPoint) -> Self {
         Self { parameters: candidate.parameters.clone(), accuracy: candidate.score }
     }
 }

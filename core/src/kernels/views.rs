@@ -3,12 +3,7 @@
 use burn::tensor::{Bytes, DType, Shape};
 use burn_flex::{FlexTensor, Layout};
 
-/// The numbers in row-major order. A copy only where the tensor is not stored so.
-pub(super) fn contiguous(tensor: &FlexTensor) -> FlexTensor {
-    tensor.to_contiguous()
-}
-
-/// Numbers of a tensor that [`contiguous`] has made.
+/// Numbers of a tensor that [`FlexTensor::to_contiguous`] has made.
 pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("the tensor is contiguous f32")
 }

@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 use drope_core::results::Shard;
 
-use super::plan::Job;
+use super::plan::PlannedJob;
 
 /// Indices of all jobs, each behind those that it comes after.
 ///
 /// # Errors
 /// If jobs wait for each other in a circle.
-pub fn order(jobs: &[Job]) -> Result<Vec<usize>> {
+pub fn order(jobs: &[PlannedJob]) -> Result<Vec<usize>> {
     let mut order = Vec::new();
     let mut is_placed = vec![false; jobs.len()];
     while order.len() < jobs.len() {
@@ -30,7 +30,7 @@ pub fn order(jobs: &[Job]) -> Result<Vec<usize>> {
 
 /// Indices of a shard's jobs, in the order of the file. Jobs that are connected by `after` are in one shard, so that no
 /// machine needs what another makes; the groups of connected jobs are dealt out in the order of their first jobs.
-pub fn shard(jobs: &[Job], shard: Shard) -> Vec<usize> {
+pub fn shard(jobs: &[PlannedJob], shard: Shard) -> Vec<usize> {
     // A group has the index of its first job.
     let mut group: Vec<usize> = (0..jobs.len()).collect();
     for (index, job) in jobs.iter().enumerate() {

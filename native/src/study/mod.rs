@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use self::plan::Job;
+use self::plan::PlannedJob;
 use self::record::{Records, State};
 use crate::cli::StudyArgs;
 
@@ -27,9 +27,9 @@ pub fn study(args: &StudyArgs) -> Result<()> {
     if args.dry_run { list(&jobs, &mine, &records) } else { queue::run(&jobs, &mine, &records, args.threads) }
 }
 
-fn list(jobs: &[Job], mine: &[usize], records: &Records) -> Result<()> {
+fn list(jobs: &[PlannedJob], mine: &[usize], records: &Records) -> Result<()> {
     let width = mine.iter().map(|&index| jobs[index].name.len()).max().unwrap_or_default();
-    for Job { name, key, command, .. } in mine.iter().map(|&index| &jobs[index]) {
+    for PlannedJob { name, key, command, .. } in mine.iter().map(|&index| &jobs[index]) {
         let state = match records.state(name, key)? {
             State::New => "new",
             State::Changed => "changed",

@@ -45,7 +45,7 @@ fn default_cost() -> f64 {
 }
 
 /// A job with the values of its variables.
-pub struct Job {
+pub struct PlannedJob {
     pub name: String,
     /// Indices of the jobs that must be done before.
     pub after: Vec<usize>,
@@ -62,9 +62,9 @@ pub struct Job {
 /// # Errors
 /// If it is no plan, a name is used that is not there or is there twice, jobs wait for each other in a circle, or a command
 /// is not one of this program's.
-pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>> {
+pub fn read(path: &Path, out: &Path) -> Result<Vec<PlannedJob>> {
     let text = files::read_text(path)?;
-    let plan = || -> Result<Vec<Job>> {
+    let plan = || -> Result<Vec<PlannedJob>> {
         let file: PlanFile = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
             anyhow!("this is not a plan: {} (line {line})", error.message().replace('\n', " "))
@@ -74,7 +74,7 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>> {
     plan().with_context(|| path.display().to_string())
 }
 
-fn jobs(file: &PlanFile, out: &Path) -> Result<Vec<Job>> {
+fn jobs(file: &PlanFile, out: &Path) -> Result<Vec<PlannedJob>> {
     let variables = Variables::read(&file.variables)?;
     let mut jobs = Vec::new();
     let mut names_before = Vec::new();
@@ -100,7 +100,7 @@ fn jobs(file: &PlanFile, out: &Path) -> Result<Vec<Job>> {
 }
 
 /// The jobs of a template, and the names of the jobs before each.
-fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result<Vec<(Job, Vec<String>)>> {
+fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result<Vec<(PlannedJob, Vec<String>)>> {
     let JobTemplate { name, after, command, cost, only } = template;
     ensure!(cost.is_finite() && *cost >= 0.0, "cost is {cost} but must be a number of at least 0");
     let mut jobs = Vec::new();
@@ -113,7 +113,7 @@ fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result
             command.split_whitespace().map(|word| assignment.fill(word, Some(out))).collect()
         };
         let after = after.iter().map(|name| fill(name)).collect::<Result<_>>()?;
-        let job = Job {
+        let job = PlannedJob {
             name,
             after: Vec::new(),
             command: command::parse(words_in(out)?, words_in(Path::new("{out}"))?)?,
@@ -127,7 +127,7 @@ fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result
 }
 
 /// What belongs to the first value of the first variable comes first, so that a study that is stopped has whole parts.
-fn by_first_variable(mut jobs: Vec<(Job, Vec<String>)>) -> (Vec<Job>, Vec<Vec<String>>) {
+fn by_first_variable(mut jobs: Vec<(PlannedJob, Vec<String>)>) -> (Vec<PlannedJob>, Vec<Vec<String>>) {
     jobs.sort_by_key(|(job, _)| job.group);
     jobs.into_iter().unzip()
 }
@@ -142,7 +142,7 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_unique(jobs: &[Job]) -> Result<()> {
+fn check_unique(jobs: &[PlannedJob]) -> Result<()> {
     let mut names = BTreeSet::new();
     let mut folders: BTreeSet<&PathBuf> = BTreeSet::new();
     for job in jobs {
@@ -154,7 +154,7 @@ fn check_unique(jobs: &[Job]) -> Result<()> {
     Ok(())
 }
 
-fn find(jobs: &[Job], index: usize, name: &str) -> Result<usize> {
+fn find(jobs: &[PlannedJob], index: usize, name: &str) -> Result<usize> {
     match jobs.iter().position(|job| job.name == *name) {
         Some(before) => Ok(before),
         None => bail!("job {} is after {name}, which is not a job", jobs[index].name),

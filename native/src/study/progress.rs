@@ -8,7 +8,7 @@ use anyhow::Result;
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 
 /// Shows the whole and every running job.
-pub struct Progress {
+pub struct StudyProgress {
     bars: MultiProgress,
     whole: ProgressBar,
     job_style: ProgressStyle,
@@ -28,7 +28,7 @@ struct RunningBar {
     started: Instant,
 }
 
-impl Progress {
+impl StudyProgress {
     /// For so many jobs, `threads` at once.
     pub fn new(jobs: usize, cost: f64, threads: usize) -> Result<Self> {
         let bars = MultiProgress::new();

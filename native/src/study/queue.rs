@@ -5,8 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::child::RunningChild;
-use super::plan::Job;
-use super::progress::Progress;
+use super::plan::PlannedJob;
+use super::progress::StudyProgress;
 use super::record::{Records, State};
 use crate::{files, interrupt};
 
@@ -26,21 +26,21 @@ enum Phase {
 }
 
 struct Queue<'a> {
-    jobs: &'a [Job],
+    jobs: &'a [PlannedJob],
     /// One for each job; jobs of other shards wait for ever.
     phases: Vec<Phase>,
     records: &'a Records,
-    progress: Progress,
+    progress: StudyProgress,
 }
 
 /// Runs the jobs `mine`, `threads` at once.
-pub fn run(jobs: &[Job], mine: &[usize], records: &Records, threads: usize) -> Result<()> {
+pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usize) -> Result<()> {
     interrupt::watch()?;
     let mut queue = Queue {
         jobs,
         phases: jobs.iter().map(|_| Phase::Waiting).collect(),
         records,
-        progress: Progress::new(mine.len(), mine.iter().map(|&index| jobs[index].cost).sum(), threads)?,
+        progress: StudyProgress::new(mine.len(), mine.iter().map(|&index| jobs[index].cost).sum(), threads)?,
     };
     for &index in mine {
         if let State::Done { seconds } = records.state(&jobs[index].name, &jobs[index].key)? {
@@ -90,7 +90,7 @@ impl Queue<'_> {
     }
 
     fn start(&mut self, index: usize) -> Result<()> {
-        let Job { name, command, key, .. } = &self.jobs[index];
+        let PlannedJob { name, command, key, .. } = &self.jobs[index];
         let Some(claim) = self.records.claim(name)? else {
             bail!("another process is running it; wait until that has ended");
         };
@@ -124,7 +124,7 @@ impl Queue<'_> {
 
     /// Whether a running job has ended, and how.
     fn look_at(&mut self, index: usize) -> Result<()> {
-        let Job { name, command, key, .. } = &self.jobs[index];
+        let PlannedJob { name, command, key, .. } = &self.jobs[index];
         let Phase::Running { child, seconds_before } = &mut self.phases[index] else { return Ok(()) };
         let Some(status) = child.ended()? else { return Ok(()) };
         let seconds = *seconds_before + child.seconds();
@@ -143,14 +143,14 @@ impl Queue<'_> {
     }
 
     fn record_done(&mut self, index: usize, seconds: f64) -> Result<()> {
-        let Job { name, command, key, .. } = &self.jobs[index];
+        let PlannedJob { name, command, key, .. } = &self.jobs[index];
         self.records.write_done(name, key, &command.words.join(" "), seconds)?;
         self.set_done(index, seconds);
         Ok(())
     }
 
     fn set_done(&mut self, index: usize, seconds: f64) {
-        let Job { name, cost, .. } = &self.jobs[index];
+        let PlannedJob { name, cost, .. } = &self.jobs[index];
         self.progress.done(name, *cost, seconds);
         self.phases[index] = Phase::Done;
     }

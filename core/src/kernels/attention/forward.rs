@@ -2,7 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::Attention;
+use super::FusedAttention;
 use super::tiles::{Columns, KEYS, ROWS, Tile, padded, scatter};
 use crate::kernels::math::{exp, exp_all, max};
 use crate::kernels::product::{Left, Sizes, multiply};
@@ -10,7 +10,7 @@ use crate::kernels::views::Heads;
 
 /// A forward pass.
 pub(super) struct Forward<'a> {
-    pub(super) kernel: &'a Attention,
+    pub(super) kernel: &'a FusedAttention,
     pub(super) q: Heads,
     pub(super) k: Heads,
     pub(super) v: Heads,

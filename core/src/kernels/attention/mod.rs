@@ -23,7 +23,7 @@ pub use self::bias::AttentionBias;
 use self::few_queries::FewQueries;
 use self::forward::Forward;
 use self::tiles::{Columns, KEYS, Tile};
-use super::views::{Heads, contiguous, heads_inside, numbers};
+use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
 /// Up to so many queries are read one by one: tiles would be nearly empty.
@@ -42,19 +42,9 @@ pub fn attend(
     captured: Option<&mut Vec<Tensor<4>>>,
 ) -> Tensor<4> {
     // The fused form has no weights to show.
-    if captured.is_some() || ![&q, &k, &v].into_iter().all(is_on_cpu) {
-        return plain(q, k, v, bias, captured);
+    if captured.is_none() && [&q, &k, &v].into_iter().all(is_on_cpu) {
+        return apply(FusedAttention::new(bias), [q, k, v].map(Tensor::into_dispatch));
     }
-    apply(Attention::new(bias), [q, k, v].map(Tensor::into_dispatch))
-}
-
-fn plain(
-    q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
-    bias: &AttentionBias,
-    captured: Option<&mut Vec<Tensor<4>>>,
-) -> Tensor<4> {
     let [batch, heads, seq, head_dim] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;
@@ -73,7 +63,7 @@ fn plain(
 }
 
 #[derive(Clone, Debug)]
-struct Attention {
+struct FusedAttention {
     /// Indices of the first query and of the first key in the text.
     first_query: usize,
     first_key: usize,
@@ -85,7 +75,7 @@ struct Attention {
     log_multiplicity: Option<FlexTensor>,
 }
 
-impl Kernel<3> for Attention {
+impl Kernel<3> for FusedAttention {
     /// The output, and ln Σ e^logit of each query, `[batch, heads, seq]`.
     type Saved = (FlexTensor, Arc<Vec<f32>>);
 
@@ -129,14 +119,14 @@ impl Kernel<3> for Attention {
     }
 }
 
-impl Attention {
+impl FusedAttention {
     fn new(bias: &AttentionBias) -> Self {
         Self {
             first_query: bias.queries.start,
             first_key: bias.queries.start - bias.past(),
             window: bias.window.unwrap_or(usize::MAX),
             slopes: bias.slopes.iter().map(|&slope| slope as f32).collect(),
-            log_multiplicity: bias.log_multiplicity.as_ref().map(|logs| contiguous(&constant(logs))),
+            log_multiplicity: bias.log_multiplicity.as_ref().map(|logs| constant(logs).to_contiguous()),
         }
     }
 
