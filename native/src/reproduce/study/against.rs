@@ -135,7 +135,7 @@ mod tests {
         let mut cells = study_cells(|_, _| [0.9; 4]);
         let shares = [("keep-1", 0.9), ("all-1", 0.79), ("all-copies-1", 0.8), ("keep-2", 0.1), ("all-copies-2", 0.1)];
         cells.extend(shares.map(|(model, share)| cell(model, &LATEST_VALUE, 1, share)));
-        let results = StudyResults::new(cells, plain_selection());
+        let results = StudyResults::new([cells, plain_selection()].concat());
         assert_eq!(outcomes(&results)[4..6], [NotAgainst, Against]);
         let text = checks(&results, &test_all(&results))[5].text();
         assert_eq!(

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_study_that_has_just_begun_claims_nothing_and_shows_what_there_is() {
-        let text = document(&StudyResults::new(measured("all-copies-1", [0.9, 0.8, 0.7, 0.6]), Vec::new()));
+        let text = document(&StudyResults::new(measured("all-copies-1", [0.9, 0.8, 0.7, 0.6])));
         assert_eq!(text.matches("nothing is claimed").count(), 2, "{text}");
         assert!(text.contains("| 90.0 [85.1, 93.4] | 80.0 ["), "{text}");
         assert!(text.contains("| DroPE with copies | 1 | 90.0 % | 80.0 % | 70.0 % | 60.0 % |"), "{text}");

@@ -99,7 +99,7 @@ mod tests {
     use drope_core::positions::{Method, Parameters};
 
     use super::super::rows::StudyResults;
-    use super::super::test_cells::{measured, plain_selection, read_with, study};
+    use super::super::test_cells::{measured, plain_selection, read_with, selected, study};
     use super::figure;
 
     #[test]
@@ -117,12 +117,16 @@ mod tests {
     fn a_rival_is_drawn_at_its_best_beside_its_plain_reading() {
         let yarn = read_with(Method::Yarn, &Parameters::default(), measured("keep-1", [0.9; 4]));
         let cells = [measured("keep-1", [0.9, 0.1, 0.0, 0.0]), yarn].concat();
-        let line = serde_json::json!({ "model": "keep-1", "method": "yarn", "score": 0.9 });
-        let chosen = figure(&StudyResults::new(cells.clone(), vec![serde_json::from_value(line).unwrap()]));
+        let yarn = read_with(Method::Yarn, &Parameters::default(), selected("keep-1", [0.9; 3]));
+        let chosen = figure(&StudyResults::new([cells.clone(), yarn].concat()));
         let lines: Vec<(&str, f64)> = chosen.methods.iter().map(|line| (&*line.name, line.points[3].mean)).collect();
         assert_eq!(lines, [("RoPE, at its best", 0.9), ("RoPE, read plainly", 0.0)]);
-        let unchosen = figure(&StudyResults::new(cells.clone(), Vec::new()));
+        let unchosen = figure(&StudyResults::new(cells.clone()));
         assert_eq!(unchosen.methods.len(), 1, "without a selection nothing is at its best");
-        assert_eq!(figure(&StudyResults::new(cells, plain_selection())).methods.len(), 1, "one line, not two");
+        assert_eq!(
+            figure(&StudyResults::new([cells, plain_selection()].concat())).methods.len(),
+            1,
+            "one line, not two"
+        );
     }
 }

@@ -98,7 +98,7 @@ mod tests {
         );
         let is_run = |cell: &Cell| !matches!(run_and_trunk(&cell.model), Some(("all", 4..)));
         let cells = study_cells(|_, _| [0.9; 4]).into_iter().filter(is_run).collect();
-        let cut = missing(&StudyResults::new(cells, Vec::new())).join("\n");
+        let cut = missing(&StudyResults::new(cells)).join("\n");
         assert!(cut.contains("Without a result of the primary task: `all` of trunks 4 and 5."), "{cut}");
         assert!(cut.contains("no rival is read at its best"), "{cut}");
     }

@@ -26,11 +26,7 @@ use anyhow::{Context, Result};
 use drope_core::results::Cell;
 
 use self::rows::StudyResults;
-use self::selection::SelectionEntry;
 use crate::{files, results_file};
-
-/// Scores on the selection split, in the folder of the results.
-const SELECTION: &str = "selection.json";
 
 /// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, in `root`, from the results files in `folder`.
 /// Returns what the README says of the study; `None`, and nothing is written, where there are no results.
@@ -56,21 +52,20 @@ fn read(folder: &Path) -> Result<StudyResults> {
             paths.push(entry?.path());
         }
     }
-    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json") && !path.ends_with(SELECTION));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
     let mut cells: Vec<Cell> = Vec::new();
     for path in paths {
         cells.extend(results_file::read::<Cell>(Some(&path))?);
     }
-    let selection: Vec<SelectionEntry> = results_file::read(Some(&folder.join(SELECTION)))?;
-    Ok(StudyResults::new(cells, selection))
+    Ok(StudyResults::new(cells))
 }
 
 #[cfg(test)]
 mod tests {
     use drope_core::results;
 
-    use super::test_cells::study_cells;
+    use super::test_cells::{selected, study_cells};
     use super::write;
     use crate::files;
 
@@ -84,11 +79,10 @@ mod tests {
         assert!(!root.join("docs").exists());
         let cells = study_cells(|_, _| [0.9; 4]);
         let (first, second) = cells.split_at(50);
-        for (name, cells) in [("b.json", first), ("a.json", second)] {
+        let chosen = selected("keep-1", [0.5; 3]);
+        for (name, cells) in [("b.json", first), ("a.json", second), ("selection.json", &chosen)] {
             files::write(&folder.join(name), results::to_json(cells).unwrap().as_bytes()).unwrap();
         }
-        let chosen = r#"[{"model":"keep-1","method":"rope","score":0.5}]"#;
-        files::write(&folder.join("selection.json"), chosen.as_bytes()).unwrap();
         let headline = write(&folder, &root).unwrap().unwrap();
         assert!(headline.starts_with("**RoPE of equal budget is as good as DroPE**"), "{headline}");
         assert!(headline.contains("no reading of RoPE with copies was chosen"), "{headline}");

@@ -68,7 +68,7 @@ mod tests {
         // Behind the gate of its task.
         cells.push(cell("all-copies-1", &LATEST_VALUE, 1, 0.7));
         cells.push(cell("keep-copies-1", &LATEST_VALUE, 1, 0.9));
-        let results = StudyResults::new(cells, plain_selection());
+        let results = StudyResults::new([cells, plain_selection()].concat());
         let tests = paired_tests(&results, &test_all(&results)[0]);
         let lengths: Vec<usize> = tests.iter().map(|test| test.extension).collect();
         assert_eq!(lengths, [1, 2, 4, 8, 16]);

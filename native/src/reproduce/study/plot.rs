@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(svg, plot(&drawn).unwrap());
         assert!(svg.matches("<polygon").count() >= drawn.methods.len(), "{svg}");
         assert!(drawn.methods.iter().all(|line| svg.contains(&line.name)), "{svg}");
-        assert!(plot(&figure(&StudyResults::new(Vec::new(), Vec::new()))).unwrap().starts_with("<svg"));
+        assert!(plot(&figure(&StudyResults::new(Vec::new()))).unwrap().starts_with("<svg"));
     }
 }

@@ -7,6 +7,9 @@ use drope_core::results::Cell;
 /// Of the evaluation's questions.
 pub const QUESTION_SEED: u64 = 31_000;
 
+/// Of the selection split's.
+pub const SELECTION_SEED: u64 = 32_000;
+
 /// Extension factors of every task.
 pub const LENGTHS: [usize; 4] = [1, 2, 4, 8];
 
@@ -20,6 +23,7 @@ pub struct StudyTask {
     task: Task,
     filler: Option<Filler>,
     difficulty: Difficulty,
+    seed: u64,
     pub lengths: &'static [usize],
 }
 
@@ -32,7 +36,7 @@ const STANDARD: Difficulty = Difficulty {
 };
 
 const fn standard(name: &'static str, task: Task) -> StudyTask {
-    StudyTask { name, task, filler: None, difficulty: STANDARD, lengths: &LENGTHS }
+    StudyTask { name, task, filler: None, difficulty: STANDARD, seed: QUESTION_SEED, lengths: &LENGTHS }
 }
 
 const fn needles(name: &'static str, keys: usize) -> StudyTask {
@@ -75,11 +79,16 @@ pub fn all() -> impl Iterator<Item = StudyTask> {
 }
 
 impl StudyTask {
+    /// The same task with the questions of another split.
+    pub const fn on(self, split: QuestionSplit, seed: u64) -> Self {
+        Self { difficulty: Difficulty { split, ..self.difficulty }, seed, ..self }
+    }
+
     /// Whether a cell is of these questions, at some length.
     pub fn is_of(&self, cell: &Cell) -> bool {
         (cell.task, cell.values, cell.filler, cell.difficulty)
             == (self.task, Values::Numbers, self.filler, self.difficulty)
-            && (cell.seed, cell.depth, cell.sinks) == (QUESTION_SEED, None, 0)
+            && (cell.seed, cell.depth, cell.sinks) == (self.seed, None, 0)
     }
 }
 
@@ -87,7 +96,7 @@ impl StudyTask {
 impl StudyTask {
     /// A cell of these questions, for tests.
     pub fn asked_in(&self, cell: Cell) -> Cell {
-        let Self { task, filler, difficulty, .. } = *self;
-        Cell { task, filler, difficulty, values: Values::Numbers, seed: QUESTION_SEED, ..cell }
+        let Self { task, filler, difficulty, seed, .. } = *self;
+        Cell { task, filler, difficulty, values: Values::Numbers, seed, ..cell }
     }
 }

@@ -6,12 +6,12 @@ use drope_core::stats::{student_half_width, wilson};
 
 use super::models::{ABLATION, RUNS, ReadRun, StudyReading, TRUNK, TRUNKS, run_and_trunk};
 use super::questions::{LENGTHS, QUESTION_SEED, StudyTask};
-use super::selection::{self, SelectionEntry};
+use super::selection::{self, SelectionScore};
 
 /// Everything that was measured.
 pub struct StudyResults {
     cells: Vec<Cell>,
-    selection: Vec<SelectionEntry>,
+    selection: Vec<SelectionScore>,
 }
 
 /// Numbers of several trunks.
@@ -48,15 +48,18 @@ impl OverTrunks {
 
 impl StudyResults {
     /// Keeps what the study evaluates: questions of the evaluation's keys and seed, all of a cell's, models of the study, and
-    /// readings that a method and its parameters describe. Cells of the selection split are left out.
-    pub fn new(cells: Vec<Cell>, selection: Vec<SelectionEntry>) -> Self {
-        let is_evaluation = |cell: &Cell| {
-            (cell.difficulty.split, cell.seed, cell.shard) == (QuestionSplit::Evaluation, QUESTION_SEED, None)
+    /// readings that a method and its parameters describe. Cells of the selection split say which reading is best, and no more.
+    pub fn new(cells: Vec<Cell>) -> Self {
+        let is_of_study = |cell: &Cell| {
+            cell.shard.is_none()
                 && (cell.beta_given, cell.cut, cell.heads.as_ref()) == (false, None, None)
                 && run_and_trunk(&cell.model).is_some()
         };
-        let cells = current(cells.into_iter().filter(is_evaluation), |_| None);
-        Self { cells, selection }
+        let cells = current(cells.into_iter().filter(is_of_study), |_| None);
+        let selection = selection::scores(&cells);
+        let is_evaluation =
+            |cell: &Cell| (cell.difficulty.split, cell.seed) == (QuestionSplit::Evaluation, QUESTION_SEED);
+        Self { cells: cells.into_iter().filter(is_evaluation).collect(), selection }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -150,18 +153,18 @@ mod tests {
     fn questions_of_the_selection_never_enter() {
         let mut chosen = cell("all-1", &PRIMARY, 1, 1.0);
         chosen.difficulty = Difficulty { split: QuestionSplit::Selection, ..chosen.difficulty };
-        assert!(StudyResults::new(vec![chosen.clone()], Vec::new()).is_empty());
-        let both = StudyResults::new(vec![cell("all-1", &PRIMARY, 1, 0.5), chosen], Vec::new());
+        assert!(StudyResults::new(vec![chosen.clone()]).is_empty());
+        let both = StudyResults::new(vec![cell("all-1", &PRIMARY, 1, 0.5), chosen]);
         assert_eq!(both.accuracy(&ReadRun::plain("all"), &PRIMARY, 1).unwrap().mean, 0.5);
         let other = Cell { seed: 32_000, ..cell("all-1", &PRIMARY, 1, 1.0) };
-        assert!(StudyResults::new(vec![other], Vec::new()).is_empty(), "another seed");
+        assert!(StudyResults::new(vec![other]).is_empty(), "another seed");
     }
 
     #[test]
     fn trunks_are_summed_up_with_their_spread() {
         let cells =
             [0.8, 0.9, 1.0].into_iter().zip(1..).map(|(share, k)| cell(&format!("all-{k}"), &PRIMARY, 1, share));
-        let results = StudyResults::new(cells.collect(), Vec::new());
+        let results = StudyResults::new(cells.collect());
         let over = results.accuracy(&ReadRun::plain("all"), &PRIMARY, 1).unwrap();
         assert_eq!((over.low, over.high, over.trunks), (0.8, 1.0, 3));
         assert!((over.mean - 0.9).abs() < 1e-12);
@@ -173,10 +176,10 @@ mod tests {
 
     #[test]
     fn retention_is_relative_to_the_models_own_accuracy_and_needs_the_gate() {
-        let results = StudyResults::new(measured("all-1", [0.9, 0.9, 0.6, 0.3]), Vec::new());
+        let results = StudyResults::new(measured("all-1", [0.9, 0.9, 0.6, 0.3]));
         let retention = results.retention(&ReadRun::plain("all"), 1, &PRIMARY).unwrap();
         assert!((retention - 0.6 / 0.9).abs() < 1e-9, "{retention}");
-        let behind = StudyResults::new(measured("all-1", [0.7, 0.9, 0.6, 0.3]), Vec::new());
+        let behind = StudyResults::new(measured("all-1", [0.7, 0.9, 0.6, 0.3]));
         assert_eq!(behind.retention(&ReadRun::plain("all"), 1, &PRIMARY), None);
     }
 }

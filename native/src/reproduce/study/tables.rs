@@ -178,7 +178,7 @@ mod tests {
     fn a_row_has_mean_interval_extremes_and_retention_over_trunks() {
         let cells = [("all-1", 0.8), ("all-2", 0.9), ("all-3", 1.0)];
         let results = cells.into_iter().flat_map(|(model, share)| measured(model, [share, share, share / 2.0, 0.0]));
-        let results = StudyResults::new(results.collect(), Vec::new());
+        let results = StudyResults::new(results.collect());
         // t is 4.302653 at 2 degrees of freedom; the standard error 10/√3 points.
         let text = primary(&results);
         assert!(text.contains("| DroPE | DroPE | 3 | 90.0 [65.2, 100.0] (80.0 to 100.0) |"), "{text}");
@@ -193,7 +193,7 @@ mod tests {
         let cells = cells
             .into_iter()
             .flat_map(|(model, share)| [cell(model, &LATEST_VALUE, 1, share), cell(model, &LATEST_VALUE, 2, share)]);
-        let results = StudyResults::new(cells.collect(), Vec::new());
+        let results = StudyResults::new(cells.collect());
         let text = gated(&results, &LATEST_VALUE, &[1, 2]).unwrap();
         assert!(text.contains("| DroPE | DroPE | 85.0 (2), 50.0† (1) | 85.0 (2), 50.0† (1) |"), "{text}");
         assert_eq!(floor(&results, &LATEST_VALUE), "200 questions a cell; a random guess is right in 25.0 %");
@@ -205,7 +205,7 @@ mod tests {
         let results = study(|run, trunk| if (run, trunk) == ("rope", 4) { [0.3; 4] } else { [0.9; 4] });
         assert!(binding(&results).starts_with("4 of 5 trunks learned"), "{}", binding(&results));
         assert!(trunks(&results).contains("| rope-4 | 30.0 % | – | no |"), "{}", trunks(&results));
-        let one = StudyResults::new(measured("rope-2", [0.9; 4]), Vec::new());
+        let one = StudyResults::new(measured("rope-2", [0.9; 4]));
         assert!(binding(&one).ends_with("Not measured: rope-1, rope-3, rope-4 and rope-5."), "{}", binding(&one));
     }
 }

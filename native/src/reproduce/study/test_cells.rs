@@ -1,13 +1,13 @@
 //! Made-up cells, for tests.
 
+use drope_core::niah::QuestionSplit;
 use drope_core::positions::{Method, Parameters};
 use drope_core::results::Cell;
 use serde_json::json;
 
 use super::models::{RUNS, StudyReading, TRUNK, TRUNKS, run_and_trunk};
-use super::questions::{LENGTHS, PRIMARY, StudyTask};
+use super::questions::{LENGTHS, PRIMARY, SELECTION_SEED, StudyTask};
 use super::rows::StudyResults;
-use super::selection::SelectionEntry;
 
 pub const QUESTIONS: usize = 200;
 
@@ -41,15 +41,20 @@ pub fn read_with(method: Method, parameters: &Parameters, cells: Vec<Cell>) -> V
     cells.into_iter().map(|cell| Cell { method, parameters: parameters.clone(), ..cell }).collect()
 }
 
+/// The primary task at 2×, 4× and 8× on the selection split.
+pub fn selected(model: &str, shares: [f64; 3]) -> Vec<Cell> {
+    let task = PRIMARY.on(QuestionSplit::Selection, SELECTION_SEED);
+    LENGTHS[1..].iter().zip(shares).map(|(&extension, share)| cell(model, &task, extension, share)).collect()
+}
+
 /// A choice of plain RoPE for both rivals.
-pub fn plain_selection() -> Vec<SelectionEntry> {
-    let entry = |run: &str| json!({ "model": format!("{run}-1"), "method": "rope", "score": 0.5 });
-    ["keep", "keep-copies"].map(|run| serde_json::from_value(entry(run)).unwrap()).to_vec()
+pub fn plain_selection() -> Vec<Cell> {
+    ["keep-1", "keep-copies-1"].iter().flat_map(|model| selected(model, [0.5; 3])).collect()
 }
 
 /// A whole study, of trunks and their eight runs, in which `share` says what a run of a trunk answers at each length.
 pub fn study(share: impl Fn(&str, usize) -> [f64; 4]) -> StudyResults {
-    StudyResults::new(study_cells(share), plain_selection())
+    StudyResults::new([study_cells(share), plain_selection()].concat())
 }
 
 /// Its cells.

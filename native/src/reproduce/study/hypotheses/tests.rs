@@ -1,8 +1,9 @@
+use drope_core::positions::{Method, Parameters};
 use drope_core::results::Cell;
 
 use super::super::models::run_and_trunk;
 use super::super::rows::StudyResults;
-use super::super::test_cells::{plain_selection, study, study_cells};
+use super::super::test_cells::{plain_selection, read_with, selected, study, study_cells};
 use super::{HypothesisVerdict, TrunkPart, Untested, test_all};
 
 /// All runs keep all of their accuracy.
@@ -55,7 +56,7 @@ fn trunks_behind_the_gate_do_not_enter_and_two_are_too_few() {
 fn a_trunk_without_one_of_its_eight_runs_is_incomplete() {
     let cells = study_cells(|_, _| LEVEL).into_iter();
     let is_there = |cell: &Cell| !matches!(run_and_trunk(&cell.model), Some(("pi", 4..)));
-    let tests = test_all(&StudyResults::new(cells.filter(is_there).collect(), plain_selection()));
+    let tests = test_all(&StudyResults::new(cells.filter(is_there).chain(plain_selection()).collect()));
     assert_eq!((tests[0].trunks[3].1, tests[0].trunks[4].1), (TrunkPart::Incomplete, TrunkPart::Incomplete));
     assert_eq!((tests[0].differences().len(), tests[0].verdict), (3, HypothesisVerdict::AsGood));
 }
@@ -63,11 +64,11 @@ fn a_trunk_without_one_of_its_eight_runs_is_incomplete() {
 #[test]
 fn rivals_at_their_best_need_a_selection_and_the_reading_that_it_chose() {
     let cells = || study_cells(|_, _| LEVEL);
-    let tests = test_all(&StudyResults::new(cells(), Vec::new()));
+    let tests = test_all(&StudyResults::new(cells()));
     assert_eq!(tests[0].verdict, HypothesisVerdict::NotTested(Untested::NothingChosen));
     assert_eq!(tests[3].verdict, HypothesisVerdict::AsGood, "YaRN is read as it was trained");
-    let yarn = serde_json::json!({ "model": "keep-1", "method": "yarn", "score": 0.9 });
-    let tests = test_all(&StudyResults::new(cells(), vec![serde_json::from_value(yarn).unwrap()]));
+    let yarn = read_with(Method::Yarn, &Parameters::default(), selected("keep-1", [0.9; 3]));
+    let tests = test_all(&StudyResults::new([cells(), yarn].concat()));
     assert_eq!(tests[2].trunks[0].1, TrunkPart::NotPaired, "the chosen reading is not measured");
 }
 
@@ -77,6 +78,6 @@ fn cells_without_outcomes_and_of_other_numbers_of_questions_are_not_compared() {
     for cell in cells.iter_mut().filter(|cell| cell.model == "all-1") {
         cell.outcomes = None;
     }
-    let tests = test_all(&StudyResults::new(cells, plain_selection()));
+    let tests = test_all(&StudyResults::new([cells, plain_selection()].concat()));
     assert_eq!((tests[3].trunks[0].1, tests[3].differences().len()), (TrunkPart::NotPaired, 4));
 }
