@@ -13,7 +13,7 @@ static TOKENIZER: LazyLock<Tokenizer> = LazyLock::new(|| {
 });
 
 fn easy_start() -> Curriculum {
-    let easy = EasyStart { until: 0.5, facts: 0.8, max_needles: 3 };
+    let easy = EasyStart { until: 0.5, facts: 0.8, max_needles: 3, lists: 0.0, unrelated_first: false };
     Curriculum { min_length: 24, grow: 0.5, at_context: 0.4, easy: Some(easy) }
 }
 
@@ -70,6 +70,47 @@ fn recipes_that_differ_in_copies_alone_draw_the_same_text() {
     assert!(few[0].multiplicity.iter().any(|&m| m > 1.0) && few[0].multiplicity.iter().all(|&m| m < 7.0));
     // What the field is for.
     assert_ne!(draw(1.0, false).each_ref().map(text), draw(32.0, false).each_ref().map(text));
+}
+
+#[test]
+fn lists_are_told_again_word_for_word_and_belong_to_the_easy_start() {
+    let easy = EasyStart { lists: 1.0, ..easy_start().easy.unwrap() };
+    let source = source(DocumentMix::default(), Curriculum { easy: Some(easy), ..easy_start() });
+    let batch = source.batch(7, 20).unwrap();
+    for row in batch.ids.chunks(batch.length) {
+        let text = &row[1..];
+        let is_period = |period: &usize| (*period..text.len()).all(|at| text[at] == text[at - period]);
+        let period = (1..text.len()).find(is_period).unwrap();
+        let share = period as f64 / text.len() as f64;
+        assert!(text.len() < 24 || (0.25..0.65).contains(&share), "{period} of {}", text.len());
+    }
+    let late = source.batch(7, 60).unwrap();
+    let has_needle = |roles: &[TokenRole]| roles.contains(&TokenRole::Needle);
+    assert!(!has_needle(&batch.roles) && has_needle(&late.roles));
+}
+
+#[test]
+fn keys_share_words_after_the_first_half_of_the_easy_start() {
+    let mix = DocumentMix { sharing: 1.0, ..DocumentMix::default() };
+    let easy = EasyStart { facts: 1.0, unrelated_first: true, ..easy_start().easy.unwrap() };
+    let source = source(mix, Curriculum { min_length: 200, grow: 0.0, easy: Some(easy), ..easy_start() });
+    // Documents in which two nouns or two adjectives are told apart by the other word.
+    let related = |step: usize| {
+        let batch = source.batch(7, step).unwrap();
+        let texts = batch.ids.chunks(batch.length).map(|row| TOKENIZER.decode(row).unwrap());
+        let keys = |text: &str| -> std::collections::BTreeSet<(String, String)> {
+            let word = |word: &str| word.trim_matches(['.', ':', ',']).to_owned();
+            text.split_whitespace().filter_map(|part| part.split_once('-')).map(|(a, b)| (word(a), word(b))).collect()
+        };
+        let is_related = |text: &String| {
+            let keys = keys(text);
+            keys.iter().any(|a| keys.iter().any(|b| a != b && (a.0 == b.0 || a.1 == b.1)))
+        };
+        let texts: Vec<String> = texts.collect();
+        texts.iter().filter(|text| is_related(text)).count() as f64 / texts.len() as f64
+    };
+    assert!(related(10) < 0.3, "{}", related(10));
+    assert!(related(40) > 0.6, "{}", related(40));
 }
 
 #[test]

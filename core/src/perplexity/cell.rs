@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, SEED, is_false, rounded};
+use crate::results::{Reading, ResultCell, SEED, is_default, rounded};
 use crate::stats::student_half_width;
 
 /// Sums of one text.
@@ -56,7 +56,7 @@ pub struct PerplexityCell {
     /// Temperature of the logits.
     pub beta: f64,
     /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

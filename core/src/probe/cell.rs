@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HeadProbe;
 use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, SEED, is_false};
+use crate::results::{Reading, ResultCell, SEED, is_default};
 
 /// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct HeadCell {
     /// Temperature of the logits.
     pub beta: f64,
     /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

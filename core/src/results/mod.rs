@@ -118,12 +118,7 @@ pub fn rounded(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-pub(crate) fn is_false(flag: &bool) -> bool {
-    !*flag
+/// Whether a field has the value that it has where files leave it out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }

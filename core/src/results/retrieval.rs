@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_false, is_zero, rounded};
+use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_default, rounded};
 use crate::language::Values;
 use crate::niah::{Difficulty, Filler, Spec, Task};
 use crate::positions::{Method, Parameters};
@@ -38,7 +38,7 @@ pub struct Cell {
     /// Temperature of the logits.
     pub beta: f64,
     /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub beta_given: bool,
     /// Cut of a partial drop, where another than the model's own was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ pub struct Cell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filler: Option<Filler>,
     /// Attention-sink tokens after each queried needle.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub sinks: usize,
     /// How hard the questions were; the fields stand beside the others.
     #[serde(flatten)]

@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::language::DocumentMix;
+use crate::results::is_default;
 
 /// How the documents' length grows. Heads that copy form at short lengths within a tenth of the tokens that they need at a
 /// fixed long one, and keep working at longer ones.
@@ -32,6 +33,13 @@ pub struct EasyStart {
     pub facts: f64,
     /// Most needles in a document.
     pub max_needles: usize,
+    /// Share of documents of lists that are told again.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub lists: f64,
+    /// Whether keys share words from half of the time on only. A model that knows keys by one of their words learns the
+    /// other quickly; one that had to learn both at once had learned neither after twice the time.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub unrelated_first: bool,
 }
 
 impl Curriculum {
@@ -55,6 +63,8 @@ impl Curriculum {
             needles_only: blend(0.0, mix.needles_only),
             tracking: blend(0.0, mix.tracking),
             latest: blend(0.0, mix.latest),
+            lists: blend(easy.lists, mix.lists),
+            sharing: if easy.unrelated_first && progress < 0.5 { 0.0 } else { mix.sharing },
             ..mix.clone()
         }
     }

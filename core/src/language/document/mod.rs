@@ -2,6 +2,7 @@
 
 mod facts;
 mod group;
+mod lists;
 mod mix;
 mod multiplicity;
 mod needles_only;
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 use rand::{Rng, RngExt};
 
 use self::facts::fact_pieces;
+use self::lists::list_pieces;
 pub use self::mix::DocumentMix;
 use self::multiplicity::multiplicities;
 use self::pass_key::pass_key_pieces;
@@ -171,6 +173,8 @@ pub fn training_document(
 fn draw_pieces(rng: &mut impl Rng, budget: usize, mix: &DocumentMix, count: &impl Fn(&str) -> usize) -> Vec<Piece> {
     if DocumentMix::draws(rng, mix.passkey) {
         pass_key_pieces(rng, budget, count)
+    } else if DocumentMix::draws(rng, mix.lists) {
+        list_pieces(rng, budget, mix, count)
     } else if rng.random_bool(mix.facts) {
         fact_pieces(rng, budget, mix, count)
     } else if rng.random_bool(mix.repeat) {
