@@ -52,7 +52,7 @@ pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
     let wanted: Vec<usize> = args.shard.trials(texts.len()).collect();
     ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
     let mut cells = Vec::new();
-    for &method in &args.sweep.methods {
+    for method in args.sweep.methods(&model.loaded.config) {
         for reading in args.sweep.readings(&model.loaded, method)? {
             let blank = PerplexityCell { length, ..blank_cell(&model, args, &reading, &source, texts.len()) };
             // A stride that fits no window is refused before the work.

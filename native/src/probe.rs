@@ -41,7 +41,7 @@ pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
     let model = args.sweep.load()?;
     let questions: Vec<usize> = (0..args.trials).collect();
     let mut cells = Vec::new();
-    for &method in &args.sweep.methods {
+    for method in args.sweep.methods(&model.loaded.config) {
         for reading in args.sweep.readings(&model.loaded, method)? {
             let blank = HeadCell {
                 model: model.name.clone(),

@@ -18,7 +18,11 @@ pub struct Sweep {
     /// Folder of the model.
     #[arg(long)]
     pub model: PathBuf,
-    #[arg(long = "method", value_delimiter = ',', required = true, help = format!("Position methods: {}", method_names()))]
+    #[arg(
+        long = "method",
+        value_delimiter = ',',
+        help = format!("Position methods: {}; default: what the config says", method_names())
+    )]
     pub methods: Vec<Method>,
     /// Extension factors: multiples of the training context.
     #[arg(long = "extension", value_delimiter = ',', default_value = "1,2,4,8", value_parser = at_least_one)]
@@ -68,6 +72,11 @@ pub struct PlannedReading {
 }
 
 impl Sweep {
+    /// What was asked for, else what the model's config says.
+    pub fn methods(&self, config: &Config) -> Vec<Method> {
+        if self.methods.is_empty() { vec![Method::of(config)] } else { self.methods.clone() }
+    }
+
     /// Loads the model.
     pub fn load(&self) -> Result<MeasuredModel> {
         let chosen = device::open(self.device)?;

@@ -29,8 +29,8 @@ pub struct TuneArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    #[arg(long, help = format!("Position method: {}", method_names()))]
-    method: Method,
+    #[arg(long, help = format!("Position method: {}; default: what the config says", method_names()))]
+    method: Option<Method>,
     /// Values to try of a parameter, such as beta_fast=8,16,32, once for each parameter; the method's own value is always
     /// tried; default: a grid of all the method's parameters, temperature included.
     #[arg(long = "grid", value_name = "NAME=VALUES", value_parser = axis)]
@@ -79,12 +79,13 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
         "parameters are chosen by the questions of --split selection; those of the evaluation stay unseen until they are chosen"
     );
     files::check_writable(&args.out)?;
-    let model = args.questions(&Parameters::default()).sweep.load()?;
+    let model = args.questions(None, &Parameters::default()).sweep.load()?;
+    let method = args.method.unwrap_or_else(|| Method::of(&model.loaded.config));
     let factors: Vec<f64> = args.extensions.iter().map(|&extension| extension as f64).collect();
     let config = model.loaded.config.clone().with_cut(args.cut);
-    let grid = Grid::new(args.method, &config, &factors, &args.grid)?;
+    let grid = Grid::new(method, &config, &factors, &args.grid)?;
     evaluate::print_header();
-    let candidates = grid.descend(|parameters| args.accuracy(&model, parameters))?;
+    let candidates = grid.descend(|parameters| args.accuracy(&model, method, parameters))?;
     let best = grid.best(&candidates).map(TunedCandidate::new);
     let Some(best) = best else { anyhow::bail!("there is nothing to tune; give a grid") };
     println!("\n{:>8}  parameters", "accuracy");
@@ -95,8 +96,8 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
     let filler = args.filler.unwrap_or(args.task.filler());
     let found = Tuned {
         model: model.name,
-        fingerprint: model.loaded.fingerprint(args.method)?,
-        method: args.method,
+        fingerprint: model.loaded.fingerprint(method)?,
+        method,
         parameters: best.parameters,
         accuracy: best.accuracy,
         task: args.task,
@@ -118,10 +119,10 @@ fn described(parameters: &Parameters) -> String {
 
 impl TuneArgs {
     /// What a candidate is asked.
-    fn questions(&self, parameters: &Parameters) -> NiahArgs {
+    fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
             model: self.model.clone(),
-            methods: vec![self.method],
+            methods: method.into_iter().collect(),
             extensions: self.extensions.clone(),
             seed: self.seed,
             beta: None,
@@ -146,8 +147,8 @@ impl TuneArgs {
     }
 
     /// Mean accuracy over the extension factors, at each of which there are equally many questions.
-    fn accuracy(&self, model: &MeasuredModel, parameters: &Parameters) -> Result<f64> {
-        let cells = evaluate::cells(model, &self.questions(parameters))?;
+    fn accuracy(&self, model: &MeasuredModel, method: Method, parameters: &Parameters) -> Result<f64> {
+        let cells = evaluate::cells(model, &self.questions(Some(method), parameters))?;
         let correct: usize = cells.iter().map(|cell| cell.correct).sum();
         Ok(correct as f64 / (self.trials * cells.len()) as f64)
     }
