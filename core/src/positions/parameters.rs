@@ -131,6 +131,27 @@ impl Parameters {
         Ok(Self(chosen))
     }
 
+    /// A setting as it is written: `beta_fast=16`.
+    ///
+    /// # Errors
+    /// If it is not a parameter's name, an equals sign and an amount.
+    pub fn setting(text: &str) -> Result<(Parameter, Amount)> {
+        match text.split_once('=') {
+            Some((name, value)) => Ok((name.parse()?, value.parse()?)),
+            None => Err(Error::Parameter(format!("{text:?} is not given as name=value, such as beta_fast=16"))),
+        }
+    }
+
+    /// These, but for one parameter, which has another value now, or the method's own.
+    #[must_use]
+    pub fn with(mut self, parameter: Parameter, amount: Option<Amount>) -> Self {
+        match amount {
+            Some(amount) => self.0.insert(parameter, amount),
+            None => self.0.remove(&parameter),
+        };
+        self
+    }
+
     /// Whether none was chosen: the reading is the method's own.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -154,6 +175,16 @@ impl fmt::Display for Parameters {
     }
 }
 
+impl FromStr for Parameters {
+    type Err = Error;
+
+    /// `beta_fast=16,beta_slow=2`, as it is written; nothing for none.
+    fn from_str(text: &str) -> Result<Self> {
+        let settings = text.split(',').filter(|setting| !setting.is_empty()).map(Self::setting);
+        Self::new(settings.collect::<Result<Vec<_>>>()?)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Amount, Parameter, Parameters};
@@ -168,6 +199,20 @@ mod tests {
         for bad in ["", "x", "2x", "inf", "nans", "2s s"] {
             assert!(bad.parse::<Amount>().unwrap_err().to_string().contains("neither a number nor"), "{bad}");
         }
+    }
+
+    #[test]
+    fn parameters_survive_being_written_as_text() {
+        for text in ["", "beta_fast=16,beta_slow=2", "alpha=1.5s"] {
+            assert_eq!(text.parse::<Parameters>().unwrap().to_string(), text);
+        }
+        for (bad, reason) in [("beta_fast", "name=value"), ("beta_fast=x", "neither a number"), ("beta=1", "beta")] {
+            let error = bad.parse::<Parameters>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+        let chosen: Parameters = "beta_fast=16,beta_slow=2".parse().unwrap();
+        let other = chosen.with(Parameter::BetaFast, None).with(Parameter::BetaSlow, Some(Amount::Number(3.0)));
+        assert_eq!(other.to_string(), "beta_slow=3");
     }
 
     #[test]

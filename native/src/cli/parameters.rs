@@ -15,7 +15,7 @@ pub struct ParameterArgs {
     /// beta_fast, beta_slow, attention_factor, mscale (the attention factor is then 0.1·mscale·ln s + 1); of llama3:
     /// low_freq_factor, high_freq_factor; of ntk: alpha (in place of s); of dynamic-ntk: factor (f); of all:
     /// temperature_coefficient (c of β = 1 + c·ln s). alpha and factor may be multiples of the extension factor: s, 1.5s.
-    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = setting)]
+    #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = Parameters::setting)]
     set: Vec<(Parameter, Amount)>,
     /// Parameters that `core tune` found, in place of --set.
     #[arg(long, conflicts_with = "set")]
@@ -35,12 +35,6 @@ impl ParameterArgs {
             None => Ok(Parameters::new(self.set.iter().copied())?),
         }
     }
-}
-
-/// `name=value`.
-fn setting(text: &str) -> Result<(Parameter, Amount)> {
-    let (name, value) = text.split_once('=').context("a parameter is given as name=value, such as beta_fast=16")?;
-    Ok((name.parse()?, value.parse()?))
 }
 
 /// `name=value,value`: the values of a parameter that `core tune` tries.
