@@ -5,6 +5,7 @@
 mod gpu;
 mod page;
 mod shell;
+mod sizes;
 mod table;
 mod tally;
 mod test;
@@ -32,6 +33,8 @@ enum Task {
         #[arg(long)]
         open: bool,
     },
+    /// Build the playground into dist/, to be served by any web server, and print how much a visit loads.
+    Page,
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test {
         /// Only what takes less than five minutes once everything is compiled: no browser, no PyTorch.
@@ -47,6 +50,7 @@ enum Task {
 fn main() {
     let result = match Cli::parse().task {
         Task::Play { port, open } => page::play(port, open),
+        Task::Page => page::write(),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
         Task::Gpu => gpu::compare(),

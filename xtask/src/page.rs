@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::Workplace;
 use crate::shell::run;
+use crate::sizes;
 use crate::tools::Tools;
 
 /// Trunk, with build output outside the checkout.
@@ -24,6 +25,13 @@ fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {
 /// Builds the page into `dist/`.
 pub fn build(place: &Workplace, tools: &Tools) -> Result<()> {
     run(trunk(place, tools)?.args(["build", "--release"]))
+}
+
+/// Builds the page and prints its sizes.
+pub fn write() -> Result<()> {
+    let place = Workplace::find()?;
+    build(&place, &Tools::for_page(&place)?)?;
+    sizes::print(&place.root.join("dist"))
 }
 
 /// Everything that the page is built from.

@@ -1,0 +1,36 @@
+//! How much of the page a visit loads.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// Prints the size of every program and style of the page: as it is, and as servers send it.
+pub fn print(dist: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(dist).with_context(|| format!("cannot read {}", dist.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
+    paths.retain(|path| path.is_file());
+    paths.sort();
+    println!("{:40} {:>12} {:>12} {:>12}", "bytes of", "raw", "gzip", "brotli");
+    for path in paths {
+        let bytes = std::fs::read(&path)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        println!("{name:40} {:>12} {:>12} {:>12}", bytes.len(), gzip(&bytes)?, brotli(&bytes)?);
+    }
+    Ok(())
+}
+
+fn gzip(bytes: &[u8]) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    Ok(encoder.finish()?.len())
+}
+
+fn brotli(bytes: &[u8]) -> Result<usize> {
+    let (best_quality, window_bits) = (11, 22);
+    let mut encoder = brotli::CompressorWriter::new(Vec::new(), 1 << 16, best_quality, window_bits);
+    encoder.write_all(bytes)?;
+    Ok(encoder.into_inner().len())
+}
