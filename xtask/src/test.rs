@@ -88,7 +88,17 @@ fn test(place: &Workplace, packages: &[&str], programs: &[&str]) -> Command {
 fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
     let mut command = tools.command("cargo");
     command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
-    command.args(["test", "--release", "--no-fail-fast", "-p", "drope-worker", "--target", "wasm32-unknown-unknown"]);
+    command.args([
+        "test",
+        "--release",
+        "--no-fail-fast",
+        "-p",
+        "drope-worker",
+        "--features",
+        "webgpu",
+        "--target",
+        "wasm32-unknown-unknown",
+    ]);
     command
 }
 

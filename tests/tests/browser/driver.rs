@@ -121,7 +121,7 @@ impl Browser {
 
     /// Presses Run; milliseconds until the left column shows its first token.
     pub async fn milliseconds_to_answer(&self) -> Result<f64> {
-        let script = "const done = arguments[0], start = performance.now(), answer = document.getElementById('left-answer');\
+        let script = "const done = arguments[0], start = performance.now(), answer = document.getElementById('answer-1');\
                       new MutationObserver((_, watch) => {\
                         if (answer.textContent) { watch.disconnect(); done(performance.now() - start); }\
                       }).observe(answer, { childList: true, subtree: true, characterData: true });\

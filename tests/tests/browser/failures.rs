@@ -20,7 +20,7 @@ async fn open(server: &Server) -> Result<Browser> {
 
 async fn runs(browser: &Browser) -> Result<()> {
     browser.click("run").await?;
-    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     assert_eq!(browser.text("error").await?, "");
     Ok(())
 }
@@ -111,9 +111,9 @@ async fn a_worker_that_could_not_start_is_started_anew() -> Result<()> {
     browser.click("run").await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     // Another method is chosen while the first one answers: its column stays empty, whatever still arrives.
-    browser.wait("#left .question", 60, |text| text.contains("magic")).await?;
-    browser.client.find(Locator::Id("left-method")).await?.select_by_value("rope").await?;
+    browser.wait("#column-1 .question", 60, |text| text.contains("magic")).await?;
+    browser.client.find(Locator::Id("method-1")).await?.select_by_value("rope").await?;
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert_eq!((browser.text("left-answer").await?, browser.text("right-answer").await?), Default::default());
+    assert_eq!((browser.text("answer-1").await?, browser.text("answer-2").await?), Default::default());
     runs(&browser).await
 }

@@ -6,7 +6,7 @@ use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Spec, sample};
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Parameters};
 use drope_core::probe::{TokenizedSample, probe_heads};
 
 use super::root;
@@ -20,7 +20,13 @@ pub struct NativeAnswer {
 }
 
 /// Answers a question whose context is given as a multiple of the training context.
-pub fn answer(method: Method, model: &str, extension: usize, spec: &Spec) -> Result<NativeAnswer> {
+pub fn answer(
+    method: Method,
+    parameters: &Parameters,
+    model: &str,
+    extension: usize,
+    spec: &Spec,
+) -> Result<NativeAnswer> {
     let folder = root().join("models").join(model);
     let read = |name: &str| std::fs::read(folder.join(name));
     let config = Config::from_json(&String::from_utf8(read("config.json")?)?)?;
@@ -28,7 +34,7 @@ pub fn answer(method: Method, model: &str, extension: usize, spec: &Spec) -> Res
     let LoadedModel { config, tokenizer, model, .. } = &loaded;
     let spec = Spec { context: extension * config.max_position_embeddings, ..*spec };
     let sample = sample(&spec, tokenizer)?;
-    let positions = method.positions(config, extension as f64)?;
+    let positions = method.positions_with(config, extension as f64, parameters)?;
     let tokenized = TokenizedSample::new(&sample, tokenizer)?;
     let heads = pollster::block_on(probe_heads(model, config, &positions, &tokenized, async |_| Flow::Continue))?;
     let heads = heads.context("nobody stopped it")?;

@@ -12,7 +12,7 @@ use super::server::{Fault, Server};
 const LONGER_THAN_THE_GRACE: Duration = Duration::from_secs(4);
 
 async fn answers(browser: &Browser) -> Result<()> {
-    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     Ok(())
 }
 
@@ -44,7 +44,7 @@ async fn every_chunk_of_a_method_with_dynamic_frequencies_sees_stop() -> Result<
     browser.client.goto(&address).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.click("run").await?;
-    browser.wait("#left .question", 60, |text| text.contains("magic")).await?;
+    browser.wait("#column-1 .question", 60, |text| text.contains("magic")).await?;
     // Some of the prompt is read.
     tokio::time::sleep(Duration::from_secs(1)).await;
     browser.click("stop").await?;

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use drope_core::language::Values;
 use drope_core::niah::{Spec, Task};
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Parameters};
 use fantoccini::Locator;
 use serde_json::json;
 
@@ -17,20 +17,34 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     let server = Server::start()?;
     let address = &server.address;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{address}?backend=cpu&extension=4&seed=7&depth=25")).await?;
+    browser.client.goto(&format!("{address}?backend=cpu&extension=4&seed=7&depth=25&left=drope&right=yarn")).await?;
     // The grid is there before any weights.
     browser.wait(".grid tbody", 60, |text| text.contains('%')).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let first = browser.milliseconds_to_answer().await?;
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
     let mut heads = Vec::new();
-    for (side, method, model) in [("left", Method::Drope, "nano-drope"), ("right", Method::Yarn, "nano-rope")] {
-        let verdict = browser.wait(&format!("#{side} .verdict"), 120, |text| text.contains("tokens/s")).await?;
+    // A third column, with a setting of its own.
+    browser.click("add").await?;
+    browser.client.find(Locator::Id("method-3")).await?.select_by_value("yarn").await?;
+    browser.client.find(Locator::Css("#column-3 summary")).await?.click().await?;
+    let field = browser.client.find(Locator::Css("#column-3 .settings input")).await?;
+    field.send_keys("8\u{e007}").await?;
+    let chosen: Parameters = "beta_fast=8".parse()?;
+    let columns = [
+        (Method::Drope, "nano-drope", Parameters::default()),
+        (Method::Yarn, "nano-rope", Parameters::default()),
+        (Method::Yarn, "nano-rope", chosen),
+    ];
+    browser.click("run").await?;
+    for (column, (method, model, parameters)) in (1..).zip(columns) {
+        let verdict =
+            browser.wait(&format!("#column-{column} .verdict"), 120, |text| text.contains("tokens/s")).await?;
         let spec = Spec { depth: Some(0.25), ..Spec::new(Task::MultiKey, Values::Numbers, 0, 7) };
-        let NativeAnswer { text, exact, best_head } = native::answer(method, model, 4, &spec)?;
+        let NativeAnswer { text, exact, best_head } = native::answer(method, &parameters, model, 4, &spec)?;
         heads.push(best_head);
-        assert_eq!(browser.text(&format!("{side}-answer")).await?.trim(), text.trim(), "{side}");
-        assert_eq!(verdict.starts_with("Found"), exact, "{side}: {verdict}");
+        assert_eq!(browser.text(&format!("answer-{column}")).await?.trim(), text.trim(), "column {column}");
+        assert_eq!(verdict.starts_with("Found"), exact, "column {column}: {verdict}");
     }
     browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
     browser.click("probe").await?;
@@ -40,7 +54,10 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     browser.screenshot("page.png", "header").await?;
     browser.screenshot("inside.png", ".inside").await?;
     let url = browser.client.current_url().await?.to_string();
-    assert!(url.contains("left=drope") && url.contains("seed=7"), "the address keeps the choices: {url}");
+    assert!(
+        url.contains("columns=drope~yarn~yarn:beta_fast=8") && url.contains("seed=7"),
+        "the address keeps the choices: {url}"
+    );
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }
@@ -62,6 +79,39 @@ async fn webgpu_is_checked_against_the_cpu_before_it_is_used() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_cpu_answers_while_webgpu_is_tried_beside_it() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&server.address).await?;
+    // The figure and the button are there before any weights.
+    browser.wait(".headline", 60, |text| text.contains("times the training length")).await?;
+    browser.wait("#backend", 60, |text| text.starts_with("Computing on CPU: WebGPU is being tried")).await?;
+    browser.click("show").await?;
+    browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.starts_with("Wrong")).await?;
+    // Whichever is faster here, the page says so with both times, and computes with it.
+    let note = browser.wait("#backend", 300, |text| text.contains("ms on WebGPU")).await?;
+    let backend = if note.contains("slower here") { "CPU" } else { "WebGPU" };
+    assert!(note.starts_with(&format!("Computing on {backend}: ")), "{note}");
+    browser.click("run").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.starts_with("Wrong")).await?;
+    assert_eq!(server.requests("worker-webgpu_bg.wasm"), 1);
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_without_webgpu_loads_no_program_for_it() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.before_each_page("delete Navigator.prototype.gpu").await?;
+    browser.client.goto(&server.address).await?;
+    browser.wait("#backend", 60, |text| text == "Computing on CPU: this browser has no WebGPU.").await?;
+    assert_eq!(server.requests("worker-webgpu_bg.wasm"), 0);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     let server = Server::start()?;
     let address = &server.address;
@@ -70,7 +120,7 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     // By keyboard alone: Enter in the form runs it.
     browser.client.find(Locator::Id("seed")).await?.send_keys("\u{e007}").await?;
-    browser.wait("#right .verdict", 120, |text| text.contains("tokens/s")).await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     let overflow = browser.client.execute(script, vec![]).await?;
     assert!(overflow.as_i64().unwrap_or(99) <= 0, "the page is {overflow} pixels wider than the phone");

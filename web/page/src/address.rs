@@ -5,12 +5,12 @@ use std::str::FromStr;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_protocol::BackendChoice;
+use drope_protocol::Reading;
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-use super::state::{EXTENSIONS, Engine, State, is_taught};
+use super::state::{BackendChoice, COLUMNS, EXTENSIONS, Engine, State, is_taught};
 
 impl State {
     /// What the address says, and defaults for the rest.
@@ -24,16 +24,13 @@ impl State {
             Some("webgpu") => BackendChoice::Webgpu,
             _ => BackendChoice::Auto,
         };
-        Self {
+        let state = Self {
             task: RwSignal::new(read(get("task")).filter(|&task| is_taught(task)).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
             seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
-            methods: [
-                RwSignal::new(read(get("left")).unwrap_or(Method::Drope)),
-                RwSignal::new(read(get("right")).unwrap_or(Method::Yarn)),
-            ],
+            columns: RwSignal::new(Vec::new()),
             backend_choice: RwSignal::new(backend),
             engine: RwSignal::new(Engine::Loading),
             loading: RwSignal::new(None),
@@ -41,10 +38,16 @@ impl State {
             run: RwSignal::new(0),
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
-            answers: [RwSignal::default(), RwSignal::default()],
-            probes: [RwSignal::default(), RwSignal::default()],
             counted: RwSignal::default(),
+        };
+        let columns = get("columns").and_then(|text| readings(&text));
+        // Addresses from when there were two columns.
+        let [left, right] = ["left", "right"].map(|side| read::<Method>(get(side)));
+        match columns {
+            Some(readings) => state.columns.set(state.new_columns(readings.into_iter())),
+            None => state.compare(&[left.unwrap_or(Method::Drope), right.unwrap_or(Method::Rope)]),
         }
+        state
     }
 
     /// Writes every choice into the address, so that it can be shared.
@@ -56,14 +59,17 @@ impl State {
                 BackendChoice::Cpu => "&backend=cpu",
             };
             let address = format!(
-                "?task={}&values={}&extension={}&depth={}&seed={}&left={}&right={}{backend}",
+                "?task={}&values={}&extension={}&depth={}&seed={}&columns={}{backend}",
                 self.task.get().name(),
                 self.values.get().name(),
                 self.extension.get(),
                 self.depth.get(),
                 self.seed.get(),
-                self.methods[0].get().name(),
-                self.methods[1].get().name(),
+                self.columns.with(|columns| columns
+                    .iter()
+                    .map(|column| written(&column.reading()))
+                    .collect::<Vec<_>>()
+                    .join("~")),
             );
             if let Ok(history) = window().history() {
                 // Refused only on pages without an origin; the page works without.
@@ -73,6 +79,37 @@ impl State {
     }
 }
 
+/// `yarn:beta_fast=16,beta_slow=2`, or the method's name alone.
+fn written(Reading { method, parameters }: &Reading) -> String {
+    if parameters.is_empty() { method.name().to_owned() } else { format!("{}:{parameters}", method.name()) }
+}
+
+/// What the address says of the columns, if it says it of as many as there can be.
+fn readings(text: &str) -> Option<Vec<Reading>> {
+    let reading = |text: &str| {
+        let (method, parameters) = text.split_once(':').unwrap_or((text, ""));
+        Some(Reading { method: method.parse().ok()?, parameters: parameters.parse().ok()? })
+    };
+    let readings: Vec<Reading> = text.split('~').map(reading).collect::<Option<_>>()?;
+    COLUMNS.contains(&readings.len()).then_some(readings)
+}
+
 fn read<T: FromStr>(text: Option<String>) -> Option<T> {
     text?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{readings, written};
+
+    #[test]
+    fn columns_survive_the_address() {
+        for text in ["drope~rope", "drope~yarn:beta_fast=16,beta_slow=2~dynamic-ntk:factor=s"] {
+            let read = readings(text).unwrap();
+            assert_eq!(read.iter().map(written).collect::<Vec<_>>().join("~"), text);
+        }
+        for bad in ["", "drope", "drope~nothing", "drope~yarn:beta_fast", "rope~rope~rope~rope~rope"] {
+            assert!(readings(bad).is_none(), "{bad}");
+        }
+    }
 }

@@ -1,29 +1,59 @@
-//! The two columns.
+//! The columns: methods side by side.
 
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Parameter, Parameters};
 use leptos::prelude::*;
 
 use super::controls::Choice;
 use super::runs::stop;
-use super::state::{Answer, Asked, Running, State};
+use super::state::{Answer, Asked, COLUMNS, Column, Running, State};
 
-/// Both methods, side by side.
+/// What a further column begins with: the first of these that is not there yet.
+const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
+
+/// All methods, side by side, and the button for another one.
 #[component]
 pub fn Answers(state: State) -> impl IntoView {
+    let count = move || state.columns.with(Vec::len);
+    let add = move |_| {
+        stop_answers(state);
+        let known = state
+            .columns
+            .with_untracked(|columns| columns.iter().map(|column| column.method.get_untracked()).collect::<Vec<_>>());
+        let method = FURTHER.into_iter().find(|method| !known.contains(method)).unwrap_or(Method::Rope);
+        let reading = drope_protocol::Reading { method, parameters: Parameters::default() };
+        let new = state.new_columns(std::iter::once(reading));
+        state.columns.update(|columns| columns.extend(new));
+    };
     view! {
-        <section class="answers" aria-label="Answers">
-            <Column state column=0 />
-            <Column state column=1 />
+        <section aria-label="Answers">
+            <div class="answers">
+                <For each=move || state.columns.get() key=|column| column.key let:column>
+                    <AnswerColumn state column />
+                </For>
+            </div>
+            <button id="add" type="button" class="quiet" hidden=move || count() == *COLUMNS.end() on:click=add>
+                "Add a method"
+            </button>
         </section>
+    }
+}
+
+/// What is being answered is no longer what the columns ask.
+fn stop_answers(state: State) {
+    if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe)) {
+        stop(state);
     }
 }
 
 /// One method, its answer and its speed.
 #[component]
-fn Column(state: State, column: usize) -> impl IntoView {
-    let method = state.methods[column];
-    let answer = state.answers[column];
-    let side = ["left", "right"][column];
+fn AnswerColumn(state: State, column: Column) -> impl IntoView {
+    let Column { key, method, answer, .. } = column;
+    // From 1, in the order of the page.
+    let number = Memo::new(move |_| {
+        1 + state.columns.with(|columns| columns.iter().position(|column| column.key == key)).unwrap_or_default()
+    });
+    let id = move |name: &'static str| move || format!("{name}-{}", number.get());
     let methods = Method::ALL.map(|method| (method.name(), method.title())).to_vec();
     let share = move || {
         let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.tokens));
@@ -37,21 +67,29 @@ fn Column(state: State, column: usize) -> impl IntoView {
             None => "",
         })
     };
+    let remove = move |_| {
+        stop_answers(state);
+        state.columns.update(|columns| columns.retain(|column| column.key != key));
+    };
     view! {
-        <article id=side class=move || format!("column {}", verdict())>
-            <Choice id=["left-method", "right-method"][column] label=["First method", "Second method"][column]
-                value=Signal::derive(move || method.get().name()) options=methods
-                on_choose=move |name: String| if let Ok(chosen) = name.parse() {
-                    // What another method answers or answered is not this one's.
-                    if state.running.get_untracked() == Some(Running::Answer) {
-                        stop(state);
-                    }
-                    answer.set(Answer::default());
-                    method.set(chosen);
-                } />
+        <article id=id("column") class=move || format!("column {}", verdict())>
+            <div class="choices">
+                <Choice id=Signal::derive(id("method")) label="Method"
+                    value=Signal::derive(move || method.get().name()) options=methods
+                    on_choose=move |name: String| if let Ok(chosen) = name.parse() {
+                        // What another method answers or answered is not this one's.
+                        stop_answers(state);
+                        answer.set(Answer::default());
+                        column.parameters.set(Parameters::default());
+                        method.set(chosen);
+                    } />
+                <button type="button" class="quiet" hidden=move || state.columns.with(Vec::len) == *COLUMNS.start()
+                    aria-label=move || format!("Remove {}", method.get().title()) on:click=remove>"Remove"</button>
+            </div>
             <p class="explain">{move || method.get().info().explanation}</p>
+            <Settings state column />
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
-            <p class="answer" id=["left-answer", "right-answer"][column]>
+            <p class="answer" id=id("answer")>
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
             </p>
             <p class="verdict" aria-live="polite">
@@ -59,6 +97,62 @@ fn Column(state: State, column: usize) -> impl IntoView {
             </p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
+    }
+}
+
+/// The method's parameters; an empty field is the method's own value.
+#[component]
+fn Settings(state: State, column: Column) -> impl IntoView {
+    let chosen = move || {
+        column.parameters.with(|parameters| {
+            if parameters.is_empty() {
+                "Settings: the method's own".to_owned()
+            } else {
+                format!("Settings: {parameters}")
+            }
+        })
+    };
+    view! {
+        <details class="settings">
+            <summary>{chosen}</summary>
+            <div class="fields">
+                {move || column.method.get().info().parameters.iter().map(|tunable| {
+                    view! { <Setting state column parameter=tunable.parameter /> }
+                }).collect_view()}
+            </div>
+            <p class="hint">"An empty field is the method's own value; s is the extension factor, so 1.5s is a value too."</p>
+        </details>
+    }
+}
+
+/// A field for one parameter.
+#[component]
+fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView {
+    let is_wrong = RwSignal::new(false);
+    let value = move || {
+        column
+            .parameters
+            .with(|parameters| parameters.get(parameter).map(|amount| amount.to_string()).unwrap_or_default())
+    };
+    let change = move |event| {
+        let text = event_target_value(&event);
+        let amount = Some(text.trim()).filter(|text| !text.is_empty()).map(str::parse).transpose();
+        is_wrong.set(amount.is_err());
+        match amount {
+            Ok(amount) => {
+                stop_answers(state);
+                column.answer.set(Answer::default());
+                column.parameters.update(|parameters| *parameters = std::mem::take(parameters).with(parameter, amount));
+            }
+            Err(error) => state.error.set(Some(error.to_string())),
+        }
+    };
+    view! {
+        <label class="field">
+            <span>{parameter.name().replace('_', " ")}</span>
+            <input type="text" inputmode="decimal" size="6" placeholder="own" aria-invalid=move || is_wrong.get().to_string()
+                prop:value=value on:change=change />
+        </label>
     }
 }
 

@@ -30,9 +30,9 @@ pub fn Controls(state: State) -> impl IntoView {
     let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
     view! {
         <form class="controls" on:submit=submit aria-label="Question">
-            <Choice id="task" label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks
+            <Choice id="task".to_owned() label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks
                 on_choose=move |name: String| if let Ok(task) = name.parse() { state.task.set(task) } />
-            <Choice id="values" label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
+            <Choice id="values".to_owned() label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
                 on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
             <fieldset class="segments">
                 <legend>"Length, in training contexts"</legend>
@@ -69,9 +69,7 @@ pub fn Controls(state: State) -> impl IntoView {
                     state.task.set(task);
                     state.values.set(Values::Numbers);
                     state.extension.set(extension);
-                    for (signal, method) in state.methods.into_iter().zip(methods) {
-                        signal.set(method);
-                    }
+                    state.compare(&methods);
                     ask(state);
                 }>{name}</button>
             }).collect_view()}
@@ -89,7 +87,7 @@ const EXAMPLES: [(&str, Task, usize, [Method; 2]); 3] = [
 /// A labelled list to choose from.
 #[component]
 pub fn Choice(
-    id: &'static str,
+    #[prop(into)] id: Signal<String>,
     label: &'static str,
     #[prop(into)] value: Signal<&'static str>,
     options: Vec<(&'static str, &'static str)>,
@@ -98,7 +96,7 @@ pub fn Choice(
     view! {
         <label class="field">
             <span>{label}</span>
-            <select id=id on:change=move |event| on_choose(event_target_value(&event))>
+            <select id=move || id.get() on:change=move |event| on_choose(event_target_value(&event))>
                 {options.into_iter().map(|(name, text)| view! {
                     <option value=name selected=move || value.get() == name>{text}</option>
                 }).collect_view()}

@@ -5,14 +5,13 @@ use drope_core::results::Cell;
 use drope_core::stats::wilson;
 use leptos::prelude::*;
 
-use super::results::{UNEVEN, committed, find, interval, leaders, papers_drope, percent};
+use super::results::{UNEVEN, find, interval, leaders, papers_drope, percent};
 use super::runs::{TRIALS, measure, stop};
 use super::state::{CellKey, Counted, EXTENSIONS, Running, State};
 
 /// The table of all methods and lengths for the chosen task and values.
 #[component]
-pub fn Grid(state: State) -> impl IntoView {
-    let results = StoredValue::new(committed());
+pub fn Grid(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     let summary = move || {
         let (task, values) = (state.task.get(), state.values.get());
         results.with_value(|results| leaders(results, task, values))

@@ -1,4 +1,4 @@
-//! The text that both methods read, with its needles.
+//! The text that all columns read, with its needles.
 
 use drope_core::niah::SentenceKind;
 use leptos::prelude::*;
@@ -12,7 +12,7 @@ pub fn Haystack(state: State) -> impl IntoView {
         <section class="haystack" aria-label="Haystack">
             <h2>"The haystack"</h2>
             {move || state.asked.get().map_or_else(
-                || view! { <p class="hint">"Press Run: the text that both methods read appears here, with its needles marked."</p> }.into_any(),
+                || view! { <p class="hint">"Press Run: the text that the methods read appears here, with its needles marked."</p> }.into_any(),
                 |asked| view! { <HaystackText asked /> }.into_any(),
             )}
         </section>

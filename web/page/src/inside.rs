@@ -9,7 +9,7 @@ use super::state::{ProbedHeads, Running, State};
 /// Size of a chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];
 
-/// Both models' heads, side by side.
+/// The heads of all columns' models, side by side.
 #[component]
 pub fn Inside(state: State) -> impl IntoView {
     let is_running = move || state.running.get() == Some(Running::Probe);
@@ -23,9 +23,9 @@ pub fn Inside(state: State) -> impl IntoView {
             </p>
             <button id="probe" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
             <div class="answers">
-                {state.probes.map(|probed| view! {
-                    <div>{move || probed.get().map(|probed| view! { <Heads probed /> })}</div>
-                }).collect_view()}
+                <For each=move || state.columns.get() key=|column| column.key let:column>
+                    <div>{move || column.probe.get().map(|probed| view! { <Heads probed /> })}</div>
+                </For>
             </div>
         </section>
     }

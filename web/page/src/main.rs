@@ -2,10 +2,12 @@
 
 mod address;
 mod answers;
+mod chart;
 mod controls;
 mod grid;
 mod haystack;
 mod inside;
+mod overview;
 mod replies;
 mod results;
 mod runs;
@@ -14,7 +16,7 @@ mod worker_link;
 
 use leptos::prelude::*;
 
-use self::state::{Engine, State};
+use self::state::{Backend, Engine, State};
 
 fn main() {
     console_error_panic_hook::set_once();
@@ -28,16 +30,18 @@ fn main() {
 #[component]
 fn App() -> impl IntoView {
     let state = State::from_address();
+    let results = StoredValue::new(results::committed());
     worker_link::connect(state);
     state.keep_address();
     view! {
         <main>
+            <overview::Overview state results />
             <controls::Controls state />
             <Status state />
             <answers::Answers state />
             <haystack::Haystack state />
             <inside::Inside state />
-            <grid::Grid state />
+            <grid::Grid state results />
         </main>
         <footer>
             <p>
@@ -67,8 +71,9 @@ fn Status(state: State) -> impl IntoView {
     };
     let backend = move || match state.engine.get() {
         Engine::Loading => "Loading the program that runs the models…".to_owned(),
-        Engine::Choosing => "Choosing where to compute: comparing WebGPU with the CPU…".to_owned(),
-        Engine::Chosen { backend, note } => format!("Computing on {backend}: {note}."),
+        Engine::Opening => "Comparing WebGPU with the CPU…".to_owned(),
+        Engine::Open { backend: Backend::Cpu, note } => format!("Computing on CPU: {note}."),
+        Engine::Open { backend: Backend::Webgpu, note } => format!("Computing on WebGPU: {note}."),
         Engine::Stopped => "Not computing.".to_owned(),
     };
     let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);

@@ -10,11 +10,7 @@ use super::worker_link::confirm_end;
 pub fn take(state: State, reply: Reply) {
     let is_current = |run| run == state.run.get_untracked();
     match reply {
-        Reply::Awake => state.engine.set(Engine::Choosing),
-        Reply::Ready { backend, note } => {
-            state.loading.set(None);
-            state.engine.set(Engine::Chosen { backend, note });
-        }
+        Reply::Awake => state.engine.set(Engine::Opening),
         Reply::Loading { run, model, received, total } if run.is_none_or(is_current) => {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Download { model, received, total }));
@@ -25,16 +21,18 @@ pub fn take(state: State, reply: Reply) {
         }
         Reply::Read { run, column, tokens } if is_current(run) => {
             state.loading.set(None);
-            state.answers[column].update(|answer| answer.read = tokens);
+            update(state, column, |answer| answer.read = tokens);
         }
         Reply::Generated { run, column, text } if is_current(run) => {
-            state.answers[column].update(|answer| answer.text = text);
+            update(state, column, |answer| answer.text = text);
         }
         Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
-            state.answers[column].update(|answer| answer.finished = Some(Finished { exact, prefill, decode }));
+            update(state, column, |answer| answer.finished = Some(Finished { exact, prefill, decode }));
         }
         Reply::Probed { run, column, method, extension, heads } if is_current(run) => {
-            state.probes[column].set(Some(ProbedHeads { method, extension, heads }));
+            if let Some(column) = state.column(column) {
+                column.probe.set(Some(ProbedHeads { method, extension, heads }));
+            }
         }
         Reply::Trial { run, correct, done } if is_current(run) => {
             state.loading.set(None);
@@ -62,6 +60,12 @@ pub fn take(state: State, reply: Reply) {
     }
 }
 
+fn update(state: State, column: usize, change: impl FnOnce(&mut Answer)) {
+    if let Some(column) = state.column(column) {
+        column.answer.update(change);
+    }
+}
+
 /// Shows what went wrong; nothing runs any more.
 pub fn fail(state: State, message: String) {
     state.error.set(Some(message));
@@ -72,9 +76,9 @@ pub fn fail(state: State, message: String) {
 /// What was seen with another question does not stay beside this one.
 fn set_question(state: State, asked: Asked) {
     if state.asked.get_untracked().as_ref() != Some(&asked) {
-        for column in 0..2 {
-            state.answers[column].set(Answer::default());
-            state.probes[column].set(None);
+        for column in state.columns.get_untracked() {
+            column.answer.set(Answer::default());
+            column.probe.set(None);
         }
         state.asked.set(Some(asked));
     }

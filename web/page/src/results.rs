@@ -2,6 +2,7 @@
 
 use drope_core::language::Values;
 use drope_core::niah::Task;
+use drope_core::positions::Method;
 use drope_core::results::{Cell, ResultCell, current};
 
 use super::state::{CellKey, EXTENSIONS};
@@ -75,6 +76,31 @@ pub fn papers_drope() -> String {
          longer text would, and logits that grow with the length. As in the paper, at the same budget, it answers fewer \
          questions on one of four keys, numbers: {}.",
         scores.join(", ")
+    )
+}
+
+/// What the results say of DroPE, of the best of what scales rotary positions, and of plain RoPE, at the greatest length at
+/// which all of them were asked.
+pub fn headline(results: &[Cell], task: Task, values: Values) -> String {
+    let at = |method, extension| find(results, CellKey { method, task, values, extension });
+    let scaled = [Method::Pi, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3, Method::LongRope];
+    let found = EXTENSIONS.iter().rev().find_map(|&extension| {
+        let rival = scaled.iter().filter_map(|&method| at(method, extension));
+        let rival = rival.max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
+        Some([at(Method::Drope, extension)?, rival, at(Method::Rope, extension)?])
+    });
+    let Some([drope, rival, plain]) = found else {
+        return "No committed results for this task yet; every cell of the table below can be measured here."
+            .to_owned();
+    };
+    format!(
+        "At {} times the training length, a model without position embeddings (DroPE) answers {} of these questions exactly; \
+         rotary positions answer {} with the best scaling of their frequencies ({}) and {} as trained.",
+        drope.extension,
+        percent(drope.accuracy),
+        percent(rival.accuracy),
+        rival.method.title(),
+        percent(plain.accuracy)
     )
 }
 

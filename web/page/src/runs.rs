@@ -3,13 +3,13 @@
 use drope_protocol::{Comparison, Question, Request};
 use leptos::prelude::*;
 
-use super::state::{Answer, CellKey, Counted, Engine, Running, State};
+use super::state::{Answer, CellKey, Column, Counted, Engine, Running, State};
 use super::worker_link::{connect, send, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
 pub const TRIALS: usize = 50;
 
-/// Asks both methods.
+/// Asks all columns.
 pub fn ask(state: State) {
     let run = begin(state, Running::Answer);
     // On a phone they lie below the form.
@@ -19,20 +19,20 @@ pub fn ask(state: State) {
         answers.scroll_into_view_with_scroll_into_view_options(&options);
     }
     state.asked.set(None);
-    for answer in state.answers {
-        answer.set(Answer::default());
+    for column in state.columns.get_untracked() {
+        column.answer.set(Answer::default());
     }
-    send(Request::Answer(comparison(state, run)));
+    send(state, Request::Answer(comparison(state, run)));
 }
 
-/// Measures what attention does in the heads of both models.
+/// Measures what attention does in the heads of all columns' models.
 pub fn probe(state: State) {
     let run = begin(state, Running::Probe);
-    for column in 0..2 {
-        state.probes[column].set(None);
-        state.answers[column].update(|answer| answer.read = 0);
+    for column in state.columns.get_untracked() {
+        column.probe.set(None);
+        column.answer.update(|answer| answer.read = 0);
     }
-    send(Request::Probe(comparison(state, run)));
+    send(state, Request::Probe(comparison(state, run)));
 }
 
 fn comparison(state: State, run: u32) -> Comparison {
@@ -40,7 +40,7 @@ fn comparison(state: State, run: u32) -> Comparison {
         run,
         question: state.question(),
         depth: f64::from(state.depth.get_untracked()) / 100.0,
-        methods: state.methods.map(|method| method.get_untracked()),
+        readings: untrack(|| state.columns.get().into_iter().map(Column::reading).collect()),
     }
 }
 
@@ -52,7 +52,7 @@ pub fn measure(state: State, cell: CellKey) {
     });
     let CellKey { method, task, values, extension } = cell;
     let question = Question { task, values, extension, seed: state.seed.get_untracked() << 20 };
-    send(Request::Measure { run, question, method, trials: TRIALS });
+    send(state, Request::Measure { run, question, method, trials: TRIALS });
 }
 
 /// Stops what runs; its late messages are ignored.

@@ -1,12 +1,13 @@
 //! What the page shows.
 
 use std::collections::HashMap;
+use std::ops::RangeInclusive;
 
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Parameters};
 use drope_core::probe::HeadProbe;
-use drope_protocol::{BackendChoice, Question};
+use drope_protocol::{Question, Reading};
 use leptos::prelude::*;
 
 /// Factors of the training context that can be chosen.
@@ -30,8 +31,8 @@ pub struct State {
     pub depth: RwSignal<u32>,
     /// Seed of the haystack.
     pub seed: RwSignal<u64>,
-    /// Left and right method.
-    pub methods: [RwSignal<Method>; 2],
+    /// Two to four methods, side by side.
+    pub columns: RwSignal<Vec<Column>>,
     /// Which backend was asked for.
     pub backend_choice: RwSignal<BackendChoice>,
     /// Where the models compute.
@@ -46,12 +47,28 @@ pub struct State {
     pub running: RwSignal<Option<Running>>,
     /// The question that was asked last.
     pub asked: RwSignal<Option<Asked>>,
-    /// The two answers.
-    pub answers: [RwSignal<Answer>; 2],
-    /// What the heads of both columns did.
-    pub probes: [RwSignal<Option<ProbedHeads>>; 2],
     /// Cells of the grid that were run here.
     pub counted: RwSignal<HashMap<CellKey, Counted>>,
+}
+
+/// Where models can compute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// The CPU.
+    Cpu,
+    /// WebGPU.
+    Webgpu,
+}
+
+/// Which backend the reader wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackendChoice {
+    /// The CPU, and WebGPU once it gave the CPU's answer and was not slower.
+    Auto,
+    /// WebGPU if it gives the CPU's answer, however slow.
+    Webgpu,
+    /// The CPU.
+    Cpu,
 }
 
 /// The worker, from the page's first moment on.
@@ -59,13 +76,13 @@ pub struct State {
 pub enum Engine {
     /// Its wasm is on its way.
     Loading,
-    /// It compares WebGPU with the CPU.
-    Choosing,
+    /// It opens its device: it compares WebGPU with the CPU.
+    Opening,
     /// It computes.
-    Chosen {
-        /// `WebGPU` or `CPU`.
-        backend: String,
-        /// Why, in a sentence.
+    Open {
+        /// Where.
+        backend: Backend,
+        /// Why, as the end of a sentence.
         note: String,
     },
     /// It failed, and is started anew by the next run.
@@ -86,9 +103,9 @@ pub struct Download {
 /// What the worker is doing.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Running {
-    /// Both columns answer.
+    /// The columns answer.
     Answer,
-    /// Both columns show their heads.
+    /// The columns show their heads.
     Probe,
     /// A cell of the grid is measured.
     Cell(CellKey),
@@ -116,7 +133,25 @@ pub struct Counted {
     pub done: usize,
 }
 
-/// The question that both methods answer.
+/// A method that reads the text, and what came of it.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Its name for as long as it is there.
+    pub key: usize,
+    /// The method.
+    pub method: RwSignal<Method>,
+    /// What was chosen in place of the method's own values.
+    pub parameters: RwSignal<Parameters>,
+    /// Its answer.
+    pub answer: RwSignal<Answer>,
+    /// What its heads did.
+    pub probe: RwSignal<Option<ProbedHeads>>,
+}
+
+/// Fewest and most columns.
+pub const COLUMNS: RangeInclusive<usize> = 2..=4;
+
+/// The question that all columns answer.
 #[derive(Clone, PartialEq)]
 pub struct Asked {
     /// Sentences of the haystack.
@@ -166,7 +201,37 @@ pub struct Finished {
     pub decode: f64,
 }
 
+impl Column {
+    /// Nothing has come of it yet.
+    pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
+        let (answer, probe) = (RwSignal::default(), RwSignal::default());
+        Self { key, method: RwSignal::new(method), parameters: RwSignal::new(parameters), answer, probe }
+    }
+
+    /// How it reads.
+    pub fn reading(self) -> Reading {
+        Reading { method: self.method.get(), parameters: self.parameters.get() }
+    }
+}
+
 impl State {
+    /// Puts these methods, as they are, side by side.
+    pub fn compare(self, methods: &[Method]) {
+        let reading = |&method: &Method| Reading { method, parameters: Parameters::default() };
+        self.columns.set(self.new_columns(methods.iter().map(reading)));
+    }
+
+    /// Columns that were never there before.
+    pub fn new_columns(self, readings: impl Iterator<Item = Reading>) -> Vec<Column> {
+        let next = self.columns.with_untracked(|columns| columns.iter().map(|column| column.key + 1).max());
+        (next.unwrap_or_default()..).zip(readings).map(|(key, reading)| Column::new(key, reading)).collect()
+    }
+
+    /// The column of a number.
+    pub fn column(self, number: usize) -> Option<Column> {
+        self.columns.with_untracked(|columns| columns.get(number).copied())
+    }
+
     /// The question as chosen.
     pub fn question(self) -> Question {
         Question {

@@ -1,24 +1,33 @@
-//! The worker as seen from the page: starting it, sending to it, and ending it when it does not stop.
+//! The workers as seen from the page: starting them, sending to the one that computes, and ending it when it does not stop.
+//!
+//! The CPU's worker is small and answers first. WebGPU's is tried beside it where the browser has an adapter, and takes over with
+//! the next run if it is fit.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-use drope_protocol::{BUILD, BackendChoice, Request};
+use drope_protocol::{BUILD, Reply, Request};
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
 use web_sys::{ErrorEvent, MessageEvent, Worker};
 
 use super::replies::{fail, take};
-use super::state::{Engine, State};
+use super::state::{Backend, BackendChoice, Engine, State};
 
 /// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The running worker and what was sent to it.
+/// The workers and what was sent to the one that computes.
 #[derive(Default)]
 struct Link {
-    worker: Option<Worker>,
+    active: Option<(Backend, Worker)>,
+    /// WebGPU's, while it is tried beside the CPU's, with why it is a good choice once it is found fit.
+    candidate: Option<(Worker, Option<String>)>,
+    /// Why the CPU computes, as the end of a sentence.
+    why_cpu: Option<String>,
     /// The last request that began a run.
     last: Option<Request>,
     /// The run whose end the worker has not confirmed since Stop.
@@ -29,14 +38,23 @@ thread_local! {
     static LINK: RefCell<Link> = RefCell::default();
 }
 
-/// Starts the worker and lets it choose a backend.
+/// Starts what the reader wants.
 pub fn connect(state: State) {
+    let choice = state.backend_choice.get_untracked();
+    let backend = if choice == BackendChoice::Webgpu { Backend::Webgpu } else { Backend::Cpu };
+    activate(state, backend);
+    if choice == BackendChoice::Auto {
+        spawn_local(try_webgpu(state));
+    }
+}
+
+/// Starts a worker that is to compute.
+fn activate(state: State, backend: Backend) {
     state.engine.set(Engine::Loading);
-    match spawn(state) {
+    match spawn(state, backend) {
         Ok(worker) => {
-            LINK.with_borrow_mut(|link| link.worker = Some(worker));
-            let base = document().base_uri().ok().flatten().unwrap_or_default();
-            post(&Request::Start { backend: state.backend_choice.get_untracked(), base });
+            post(&worker, &start(false));
+            LINK.with_borrow_mut(|link| link.active = Some((backend, worker)));
         }
         Err(_) => {
             state.engine.set(Engine::Stopped);
@@ -46,16 +64,77 @@ pub fn connect(state: State) {
     }
 }
 
-/// Sends a request that begins a run.
-pub fn send(request: Request) {
-    post(&request);
-    LINK.with_borrow_mut(|link| link.last = Some(request));
+/// Starts WebGPU's worker beside the CPU's, if the browser has an adapter for it.
+async fn try_webgpu(state: State) {
+    if !has_adapter().await {
+        note_on_cpu(state, "this browser has no WebGPU");
+        return;
+    }
+    let is_alone = LINK.with_borrow(|link| link.candidate.is_none() && link.active.is_some());
+    if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
+        post(&worker, &start(true));
+        LINK.with_borrow_mut(|link| link.candidate = Some((worker, None)));
+    }
+}
+
+/// Whether WebGPU has an adapter, which browsers on machines without a graphics card may not.
+async fn has_adapter() -> bool {
+    let get = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into());
+    let request = || -> Result<js_sys::Promise, JsValue> {
+        let gpu = get(&get(&window(), "navigator")?, "gpu")?;
+        let request: js_sys::Function = get(&gpu, "requestAdapter")?.dyn_into()?;
+        request.call0(&gpu)?.dyn_into()
+    };
+    match request() {
+        Ok(adapter) => JsFuture::from(adapter).await.is_ok_and(|adapter| adapter.is_truthy()),
+        Err(_) => false,
+    }
+}
+
+/// Keeps why the CPU computes, and says it where it does.
+fn note_on_cpu(state: State, note: &str) {
+    LINK.with_borrow_mut(|link| link.why_cpu = Some(note.to_owned()));
+    state.engine.update(|engine| {
+        if let Engine::Open { backend: Backend::Cpu, note: known } = engine {
+            note.clone_into(known);
+        }
+    });
+}
+
+fn start(must_be_fast: bool) -> Request {
+    Request::Start { must_be_fast, base: document().base_uri().ok().flatten().unwrap_or_default() }
+}
+
+/// Sends a request that begins a run. WebGPU takes over if it was found fit meanwhile.
+pub fn send(state: State, request: Request) {
+    take_over(state);
+    LINK.with_borrow_mut(|link| {
+        if let Some((_, worker)) = &link.active {
+            post(worker, &request);
+        }
+        link.last = Some(request);
+    });
+}
+
+/// Lets a candidate that was found fit compute from now on.
+fn take_over(state: State) {
+    let candidate = LINK.with_borrow_mut(|link| link.candidate.take_if(|(_, fit)| fit.is_some()));
+    let Some((worker, Some(note))) = candidate else { return };
+    let cpu = LINK.with_borrow_mut(|link| link.active.replace((Backend::Webgpu, worker)));
+    if let Some((_, cpu)) = cpu {
+        end(&cpu);
+    }
+    state.engine.set(Engine::Open { backend: Backend::Webgpu, note });
 }
 
 /// Asks the worker to stop a run, and replaces the worker if it has not confirmed that after [`GRACE`].
 pub fn stop(state: State, run: u32) {
-    post(&Request::Stop);
-    LINK.with_borrow_mut(|link| link.stopping = Some(run));
+    LINK.with_borrow_mut(|link| {
+        if let Some((_, worker)) = &link.active {
+            post(worker, &Request::Stop);
+        }
+        link.stopping = Some(run);
+    });
     set_timeout(
         move || {
             if LINK.with_borrow(|link| link.stopping) == Some(run) {
@@ -71,16 +150,20 @@ pub fn confirm_end(run: u32) {
     LINK.with_borrow_mut(|link| link.stopping = link.stopping.filter(|&stopping| stopping != run));
 }
 
-/// Ends the worker; nothing that it sent arrives any more.
+/// Ends all workers; nothing that they sent arrives any more.
 fn terminate() {
     LINK.with_borrow_mut(|link| {
         link.stopping = None;
-        if let Some(worker) = link.worker.take() {
-            worker.set_onmessage(None);
-            worker.set_onerror(None);
-            worker.terminate();
-        }
+        let active = link.active.take().map(|(_, worker)| worker);
+        let candidate = link.candidate.take().map(|(worker, _)| worker);
+        active.iter().chain(&candidate).for_each(end);
     });
+}
+
+fn end(worker: &Worker) {
+    worker.set_onmessage(None);
+    worker.set_onerror(None);
+    worker.terminate();
 }
 
 /// Replaces a worker that does not stop. What was asked since then is asked again.
@@ -88,8 +171,8 @@ fn restart(state: State) {
     let on_the_cpu = match state.engine.get_untracked() {
         // A program that is still on its way does not hang; it will find that the run was stopped.
         Engine::Loading | Engine::Stopped => return,
-        Engine::Chosen { backend, .. } if backend == "CPU" => "",
-        Engine::Choosing | Engine::Chosen { .. } => ", on the CPU",
+        Engine::Open { backend: Backend::Cpu, .. } => "",
+        Engine::Opening | Engine::Open { backend: Backend::Webgpu, .. } => ", on the CPU",
     };
     terminate();
     if !on_the_cpu.is_empty() {
@@ -102,47 +185,111 @@ fn restart(state: State) {
     let current = state.running.get_untracked().map(|_| state.run.get_untracked());
     let last = LINK.with_borrow(|link| link.last.clone());
     if let Some(request) = last.filter(|request| current.is_some() && request.run() == current) {
-        post(&request);
+        send(state, request);
     }
 }
 
-fn post(request: &Request) {
-    let Ok(text) = serde_json::to_string(request) else { return };
-    LINK.with_borrow(|link| {
-        if let Some(worker) = &link.worker {
-            // Fails only for values that cannot be copied, which text can.
-            let _ = worker.post_message(&text.into());
-        }
-    });
+fn post(worker: &Worker, request: &Request) {
+    if let Ok(text) = serde_json::to_string(request) {
+        // Fails only for values that cannot be copied, which text can.
+        let _ = worker.post_message(&text.into());
+    }
 }
 
-fn spawn(state: State) -> Result<Worker, JsValue> {
-    let worker = Worker::new(&script_address()?)?;
+fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
+    let worker = Worker::new(&script_address(backend)?)?;
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         let reply = event.data().as_string().and_then(|text| serde_json::from_str(&text).ok());
-        if let Some(reply) = reply {
-            take(state, reply);
+        match reply {
+            Some(reply) if computes(backend) => hear(state, backend, reply),
+            Some(reply) => hear_candidate(state, reply),
+            None => {}
         }
     });
     worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
     let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
-        // What is left of it answers nothing more; the next run starts another.
-        terminate();
-        state.backend_choice.set(BackendChoice::Cpu);
-        state.engine.set(Engine::Stopped);
-        fail(state, format!("The worker stopped ({}). Press Run to start it anew, on the CPU.", event.message()));
+        if computes(backend) {
+            // What is left of it answers nothing more; the next run starts another.
+            terminate();
+            state.backend_choice.set(BackendChoice::Cpu);
+            state.engine.set(Engine::Stopped);
+            fail(state, format!("The worker stopped ({}). Press Run to start it anew, on the CPU.", event.message()));
+        } else {
+            dismiss(state, &format!("WebGPU's program stopped ({})", event.message()));
+        }
     });
     worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
     on_error.forget();
     Ok(worker)
 }
 
-/// Address of the worker's own script. It is made here, since the files that it loads need the build's name against stale
+/// Whether this backend's worker is the one that computes.
+fn computes(backend: Backend) -> bool {
+    LINK.with_borrow(|link| link.active.as_ref().is_some_and(|(active, _)| *active == backend))
+}
+
+/// Takes in what the worker says that computes.
+fn hear(state: State, backend: Backend, reply: Reply) {
+    match (reply, backend) {
+        (Reply::Ready { note }, Backend::Webgpu) => {
+            state.loading.set(None);
+            state.engine.set(Engine::Open { backend, note });
+        }
+        (Reply::Ready { .. }, Backend::Cpu) => {
+            let is_asked = state.backend_choice.get_untracked() == BackendChoice::Cpu;
+            let otherwise = if is_asked { "as you asked" } else { "WebGPU is being tried beside it" };
+            let note = LINK.with_borrow(|link| link.why_cpu.clone()).unwrap_or_else(|| otherwise.to_owned());
+            state.engine.set(Engine::Open { backend, note });
+        }
+        // WebGPU was asked for.
+        (Reply::Unfit { note }, _) => {
+            terminate();
+            state.loading.set(None);
+            note_on_cpu(state, &note);
+            activate(state, Backend::Cpu);
+        }
+        (reply, _) => take(state, reply),
+    }
+}
+
+/// Takes in what WebGPU's worker says while it is tried.
+fn hear_candidate(state: State, reply: Reply) {
+    match reply {
+        Reply::Ready { note } => {
+            LINK.with_borrow_mut(|link| {
+                if let Some((_, fit)) = &mut link.candidate {
+                    *fit = Some(note);
+                }
+            });
+            if state.running.with_untracked(Option::is_none) {
+                take_over(state);
+            }
+        }
+        Reply::Unfit { note } => dismiss(state, &note),
+        // Its downloads are nobody's concern.
+        _ => {}
+    }
+}
+
+/// Ends the candidate; the CPU goes on.
+fn dismiss(state: State, note: &str) {
+    if let Some((worker, _)) = LINK.with_borrow_mut(|link| link.candidate.take()) {
+        end(&worker);
+    }
+    note_on_cpu(state, note);
+}
+
+/// Address of a worker's own script. It is made here, since the files that it loads need the build's name against stale
 /// caches.
-fn script_address() -> Result<String, JsValue> {
+fn script_address(backend: Backend) -> Result<String, JsValue> {
+    let program = match backend {
+        Backend::Cpu => "worker",
+        Backend::Webgpu => "worker-webgpu",
+    };
     let base = document().base_uri()?.unwrap_or_default();
-    let at = |file: &str| web_sys::Url::new_with_base(&format!("{file}?v={BUILD}"), &base).map(|url| url.href());
+    let at =
+        |file: &str| web_sys::Url::new_with_base(&format!("{program}{file}?v={BUILD}"), &base).map(|url| url.href());
     // Messages that arrive before the wasm does wait; a failure to load it must reach `onerror`, which rejections do not.
     let script = format!(
         "const held = [], hold = (event) => held.push(event.data);\
@@ -152,8 +299,8 @@ fn script_address() -> Result<String, JsValue> {
            self.removeEventListener('message', hold);\
            held.forEach((data) => self.onmessage({{ data }}));\
          }}).catch((error) => setTimeout(() => {{ throw error; }}));",
-        at("worker.js")?,
-        at("worker_bg.wasm")?
+        at(".js")?,
+        at("_bg.wasm")?
     );
     let options = web_sys::BlobPropertyBag::new();
     options.set_type("text/javascript");

@@ -4,7 +4,7 @@ mod reply;
 mod request;
 
 pub use reply::Reply;
-pub use request::{BackendChoice, Comparison, Question, Request};
+pub use request::{Comparison, Question, Reading, Request};
 
 /// Names the build: appended to the addresses of files without a hash in their name, and to the cache's name,
 /// so that an old worker or old weights never meet a new page.

@@ -5,21 +5,24 @@ use drope_core::positions::Method;
 use drope_core::probe::HeadProbe;
 use serde::{Deserialize, Serialize};
 
-/// What the worker reports. `run` is the number of the run that a message belongs to, `column` is 0 or 1.
+/// What the worker reports. `run` is the number of the run that a message belongs to, `column` is the number of the column, from 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Reply {
     /// The worker's program runs.
     Awake,
-    /// The backend is chosen.
+    /// The device is open.
     Ready {
-        /// `WebGPU` or `CPU`.
-        backend: String,
-        /// Why, in a sentence.
+        /// Why it is a good choice, as the end of a sentence.
+        note: String,
+    },
+    /// There is no device that could be used.
+    Unfit {
+        /// Why, as the end of a sentence.
         note: String,
     },
     /// Part of a model's weights has arrived.
     Loading {
-        /// None while the backend is chosen.
+        /// None while the device is opened.
         run: Option<u32>,
         /// Name of the model.
         model: String,
@@ -49,7 +52,7 @@ pub enum Reply {
     Read {
         /// Number of the run.
         run: u32,
-        /// 0 or 1.
+        /// Number of the column.
         column: usize,
         /// Tokens so far.
         tokens: usize,
@@ -58,7 +61,7 @@ pub enum Reply {
     Generated {
         /// Number of the run.
         run: u32,
-        /// 0 or 1.
+        /// Number of the column.
         column: usize,
         /// The whole answer so far.
         text: String,
@@ -67,7 +70,7 @@ pub enum Reply {
     Answered {
         /// Number of the run.
         run: u32,
-        /// 0 or 1.
+        /// Number of the column.
         column: usize,
         /// Whether the answer is exact.
         exact: bool,
@@ -80,7 +83,7 @@ pub enum Reply {
     Probed {
         /// Number of the run.
         run: u32,
-        /// 0 or 1.
+        /// Number of the column.
         column: usize,
         /// Method that read.
         method: Method,
@@ -105,7 +108,7 @@ pub enum Reply {
     },
     /// Something went wrong.
     Failed {
-        /// Number of the run; none while the backend was chosen.
+        /// Number of the run; none while the device was opened.
         run: Option<u32>,
         /// What, and what to do, in a sentence.
         message: String,

@@ -2,22 +2,22 @@
 
 use drope_core::language::Values;
 use drope_core::niah::Task;
-use drope_core::positions::Method;
+use drope_core::positions::{Method, Parameters};
 use serde::{Deserialize, Serialize};
 
 /// What the worker is to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// First message: choose a backend.
+    /// First message: open the device.
     Start {
-        /// What the reader wants.
-        backend: BackendChoice,
+        /// For WebGPU: whether it is unfit where the CPU is faster.
+        must_be_fast: bool,
         /// Address of the page: the worker's own is a blob, below which there are no files.
         base: String,
     },
-    /// Let both methods answer one question.
+    /// Let every column answer one question.
     Answer(Comparison),
-    /// Measure what attention does in every head of both models while they read it.
+    /// Measure what attention does in every head of every column's model while it reads the question.
     Probe(Comparison),
     /// Measure one cell of the grid.
     Measure {
@@ -25,7 +25,7 @@ pub enum Request {
         run: u32,
         /// What is asked; trial t has `seed + t`.
         question: Question,
-        /// Method of the cell.
+        /// Method of the cell, with its own parameters.
         method: Method,
         /// Questions.
         trials: usize,
@@ -46,8 +46,8 @@ impl Request {
     }
 }
 
-/// One question to both methods.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// One question to all columns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     /// Number of the run; messages of older runs are stale.
     pub run: u32,
@@ -55,8 +55,17 @@ pub struct Comparison {
     pub question: Question,
     /// Depth of the needle, 0 to 1.
     pub depth: f64,
-    /// Left and right method.
-    pub methods: [Method; 2],
+    /// How each column reads.
+    pub readings: Vec<Reading>,
+}
+
+/// How a column reads: the model that its method is shown with, and parameters in place of the method's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The method.
+    pub method: Method,
+    /// What was chosen.
+    pub parameters: Parameters,
 }
 
 /// A question but for the depth of its needle.
@@ -70,16 +79,4 @@ pub struct Question {
     pub extension: usize,
     /// Seed of the haystack.
     pub seed: u64,
-}
-
-/// Which backend the reader wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendChoice {
-    /// WebGPU if it gives the CPU's answer and is not slower, else the CPU.
-    Auto,
-    /// WebGPU if it gives the CPU's answer, however slow.
-    Webgpu,
-    /// The CPU.
-    Cpu,
 }

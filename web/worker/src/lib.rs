@@ -1,17 +1,19 @@
-//! The playground's worker, in which the models run. It carries out requests one after another and lets messages arrive after
-//! every chunk of a prompt, so that Stop takes effect.
+//! The playground's workers, in which the models run: one on the CPU, and, with the feature `webgpu`, one on WebGPU. They carry
+//! out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
 
-mod backend;
 mod content;
 mod download;
 mod models;
 mod questions;
 mod run;
+#[cfg(feature = "webgpu")]
+mod webgpu;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use burn::tensor::Device;
 use drope_protocol::{Reply, Request};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
@@ -28,7 +30,8 @@ struct Queue {
     current: Rc<Cell<Option<u32>>>,
 }
 
-fn main() {
+/// Answers the page's requests as long as the worker lives.
+pub fn serve() {
     console_error_panic_hook::set_once();
     let queue = Rc::new(Queue::default());
     let models = Rc::new(RefCell::new(None::<ModelCache>));
@@ -78,11 +81,15 @@ async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>
 }
 
 async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Request) -> Result<(), Interruption> {
-    if let Request::Start { backend, base } = request {
+    if let Request::Start { must_be_fast, base } = request {
         download::set_base(base);
-        let (chosen, ready) = backend::choose(backend).await?;
-        *models = Some(chosen);
-        reply(&ready);
+        match open_device(must_be_fast).await {
+            Ok((device, note)) => {
+                *models = Some(ModelCache::new(device));
+                reply(&Reply::Ready { note });
+            }
+            Err(note) => reply(&Reply::Unfit { note }),
+        }
         return Ok(());
     }
     let Some(number) = request.run() else { return Ok(()) };
@@ -113,4 +120,15 @@ fn scope() -> DedicatedWorkerGlobalScope {
 /// Milliseconds, for durations.
 fn now() -> f64 {
     scope().performance().map_or(0.0, |clock| clock.now())
+}
+
+/// Where the models compute, and why that is a good choice, in a sentence; else why it is not.
+#[cfg(feature = "webgpu")]
+async fn open_device(must_be_fast: bool) -> Result<(Device, String), String> {
+    webgpu::open(must_be_fast).await
+}
+
+#[cfg(not(feature = "webgpu"))]
+async fn open_device(_must_be_fast: bool) -> Result<(Device, String), String> {
+    Ok((Device::flex(), "it is always there".to_owned()))
 }

@@ -1,4 +1,4 @@
-//! Questions: one for both columns, or many for a cell of the grid.
+//! Questions: one for all columns, or many for a cell of the grid.
 
 use std::rc::Rc;
 
@@ -6,22 +6,22 @@ use drope_core::generate::{Event, Options, generate};
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
-use drope_core::positions::{Method, Positions};
+use drope_core::positions::{Method, Parameters, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
-use drope_protocol::{Comparison, Question, Reply};
+use drope_protocol::{Comparison, Question, Reading, Reply};
 
 use super::models::ModelCache;
 use super::run::{Interruption, Run};
 use super::{now, reply};
 
-/// Lets both methods answer the same question, one after the other.
+/// Lets every column answer the same question, one after the other.
 pub async fn answer(
     models: &mut ModelCache,
-    Comparison { question, depth, methods, .. }: Comparison,
+    Comparison { question, depth, readings, .. }: Comparison,
     run: &Run,
 ) -> Result<(), Interruption> {
-    for (column, method) in methods.into_iter().enumerate() {
-        let (model, positions) = load(models, method, question.extension, run).await?;
+    for (column, reading) in readings.iter().enumerate() {
+        let (model, positions) = load(models, reading, question.extension, run).await?;
         let sample = draw(&model, question, Some(depth))?;
         let prompt = model.tokenizer.prompt(&sample.prompt())?;
         if column == 0 {
@@ -43,7 +43,7 @@ pub async fn answer(
             }
             run.yield_to_messages().await
         };
-        let options = options(&model, method, question);
+        let options = options(&model, reading.method, question);
         let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
         run.check()?;
         reply(&Reply::Answered {
@@ -51,34 +51,35 @@ pub async fn answer(
             column,
             exact: sample.score(&model.tokenizer.decode(&answer)?).exact,
             prefill: per_second(read, read_at - start),
-            decode: per_second(answer.len(), now() - read_at),
+            // The first token came with the prompt.
+            decode: per_second(answer.len().saturating_sub(1), now() - read_at),
         });
     }
     Ok(())
 }
 
-/// Lets both methods read the same question and measures what attention does in their heads.
+/// Lets every column read the same question and measures what attention does in their heads.
 pub async fn probe(
     models: &mut ModelCache,
-    Comparison { question, depth, methods, .. }: Comparison,
+    Comparison { question, depth, readings, .. }: Comparison,
     run: &Run,
 ) -> Result<(), Interruption> {
-    for (column, method) in methods.into_iter().enumerate() {
-        let (model, positions) = load(models, method, question.extension, run).await?;
+    for (column, reading) in readings.iter().enumerate() {
+        let (model, positions) = load(models, reading, question.extension, run).await?;
         let sample = draw(&model, question, Some(depth))?;
         let tokenized = TokenizedSample::new(&sample, &model.tokenizer)?;
         if column == 0 {
             reply(&asked(run, &model, &sample, tokenized.ids.len()));
         }
-        let tokenized =
-            tokenized.cropped(method.crop_length(&model.config), question.task.max_answer_tokens(Values::DIGITS));
+        let tokenized = tokenized
+            .cropped(reading.method.crop_length(&model.config), question.task.max_answer_tokens(Values::DIGITS));
         let observe = async |tokens| {
             reply(&Reply::Read { run: run.number, column, tokens });
             run.yield_to_messages().await
         };
         let heads = probe_heads(&model.model, &model.config, &positions, &tokenized, observe).await?;
         let heads = heads.ok_or(Interruption::Stopped)?;
-        reply(&Reply::Probed { run: run.number, column, method, extension: question.extension, heads });
+        reply(&Reply::Probed { run: run.number, column, method: reading.method, extension: question.extension, heads });
     }
     Ok(())
 }
@@ -91,7 +92,8 @@ pub async fn measure(
     trials: usize,
     run: &Run,
 ) -> Result<(), Interruption> {
-    let (model, positions) = load(models, method, question.extension, run).await?;
+    let reading = Reading { method, parameters: Parameters::default() };
+    let (model, positions) = load(models, &reading, question.extension, run).await?;
     let options = options(&model, method, question);
     let mut correct = 0;
     for trial in 0..trials {
@@ -108,12 +110,12 @@ pub async fn measure(
 
 async fn load(
     models: &mut ModelCache,
-    method: Method,
+    Reading { method, parameters }: &Reading,
     extension: usize,
     run: &Run,
 ) -> Result<(Rc<LoadedModel>, Positions), Interruption> {
     let model = models.model(method.info().nano_model, run).await?;
-    let positions = method.positions(&model.config, extension as f64)?;
+    let positions = method.positions_with(&model.config, extension as f64, parameters)?;
     Ok((model, positions))
 }
 

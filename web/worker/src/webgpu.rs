@@ -1,4 +1,4 @@
-//! Choosing between WebGPU and the CPU, by trying both on a real prompt.
+//! WebGPU, after it was compared with the CPU on a real prompt.
 
 use burn::tensor::Device;
 use drope_core::language::Values;
@@ -6,9 +6,8 @@ use drope_core::loaded_model::LoadedModel;
 use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
-use drope_protocol::{BackendChoice, Reply};
 
-use super::models::{ModelCache, ModelFiles};
+use super::models::ModelFiles;
 use super::now;
 use super::run::Interruption;
 
@@ -17,20 +16,8 @@ const TOLERANCE: f32 = 1e-3;
 /// Tokens of the prompt that both backends read.
 const PROMPT: usize = 64;
 
-/// No models yet, on the chosen device, and the message that says which it is and why.
-pub async fn choose(choice: BackendChoice) -> Result<(ModelCache, Reply), Interruption> {
-    let (device, backend, note) = match choice {
-        BackendChoice::Cpu => (Device::flex(), "CPU", "as you asked".to_owned()),
-        BackendChoice::Auto | BackendChoice::Webgpu => match try_webgpu(choice == BackendChoice::Auto).await {
-            Ok((device, note)) => (device, "WebGPU", note),
-            Err(note) => (Device::flex(), "CPU", note),
-        },
-    };
-    Ok((ModelCache::new(device), Reply::Ready { backend: backend.to_owned(), note }))
-}
-
-/// A WebGPU device that gives the CPU's answer, or why there is none.
-async fn try_webgpu(must_be_fast: bool) -> Result<(Device, String), String> {
+/// A WebGPU device that gives the CPU's answer, and that is not slower if it must be fast, or why there is none.
+pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
     let gpu = Device::wgpu_options().init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
     let files =
