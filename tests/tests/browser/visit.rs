@@ -129,3 +129,33 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_heatmap_fills_cell_by_cell_until_it_is_stopped() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=cpu&columns=drope~rope", server.address)).await?;
+    // The committed results are there before any weights.
+    browser.wait(".depths tbody", 60, |text| text.contains("100")).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    let asked_here =
+        "return [...document.querySelectorAll('.depths button')].filter((cell) => cell.title.includes('of 10')).length";
+    browser.click("fill").await?;
+    let mut filled = 0;
+    for _ in 0..600 {
+        filled = browser.client.execute(asked_here, vec![]).await?.as_u64().unwrap_or_default();
+        if filled >= 4 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(filled >= 4, "{filled} cells");
+    browser.screenshot("heatmap.png", ".heatmap").await?;
+    browser.click("fill").await?;
+    browser.wait("#fill", 10, |text| text == "Fill every cell here").await?;
+    let stopped_at = browser.client.execute(asked_here, vec![]).await?;
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    assert_eq!(browser.client.execute(asked_here, vec![]).await?, stopped_at, "nothing goes on after Stop");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}

@@ -39,6 +39,7 @@ impl State {
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
             counted: RwSignal::default(),
+            queue: RwSignal::default(),
         };
         let columns = get("columns").and_then(|text| readings(&text));
         // Addresses from when there were two columns.

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::controls::Choice;
 use super::runs::stop;
-use super::state::{Answer, Asked, COLUMNS, Column, Running, State};
+use super::state::{Answer, Asked, COLUMNS, Column, Running, State, plain};
 
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
@@ -20,8 +20,7 @@ pub fn Answers(state: State) -> impl IntoView {
             .columns
             .with_untracked(|columns| columns.iter().map(|column| column.method.get_untracked()).collect::<Vec<_>>());
         let method = FURTHER.into_iter().find(|method| !known.contains(method)).unwrap_or(Method::Rope);
-        let reading = drope_protocol::Reading { method, parameters: Parameters::default() };
-        let new = state.new_columns(std::iter::once(reading));
+        let new = state.new_columns(std::iter::once(plain(method)));
         state.columns.update(|columns| columns.extend(new));
     };
     view! {

@@ -5,7 +5,7 @@ use drope_core::results::Cell;
 use leptos::prelude::*;
 
 use super::results::{find, interval, percent};
-use super::state::{CellKey, EXTENSIONS, State};
+use super::state::{CellKey, EXTENSIONS, State, plain};
 
 /// What is drawn, of the many that the table has: DroPE, its closest rivals and what all of them mend. The place in this list
 /// is the line's style.
@@ -24,7 +24,9 @@ pub fn Chart(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     let lines = move || {
         let (task, values) = (state.task.get(), state.values.get());
         results.with_value(|results| {
-            let point = |method, extension| find(results, CellKey { method, task, values, extension }).cloned();
+            let point = |method, extension| {
+                find(results, &CellKey { reading: plain(method), task, values, extension, depth: None }).cloned()
+            };
             METHODS
                 .map(|method| EXTENSIONS.iter().filter_map(|&extension| point(method, extension)).collect::<Vec<_>>())
         })

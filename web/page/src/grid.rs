@@ -6,8 +6,8 @@ use drope_core::stats::wilson;
 use leptos::prelude::*;
 
 use super::results::{UNEVEN, find, interval, leaders, papers_drope, percent};
-use super::runs::{TRIALS, measure, stop};
-use super::state::{CellKey, Counted, EXTENSIONS, Running, State};
+use super::runs::{TRIALS, measure_all, stop};
+use super::state::{CellKey, Counted, EXTENSIONS, Running, State, plain};
 
 /// The table of all methods and lengths for the chosen task and values.
 #[component]
@@ -51,12 +51,18 @@ pub fn Grid(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
 /// One cell: a button that runs it.
 #[component]
 fn GridCell(state: State, method: Method, extension: usize, results: StoredValue<Vec<Cell>>) -> impl IntoView {
-    let key = move || CellKey { method, task: state.task.get(), values: state.values.get(), extension };
-    let committed = move || results.with_value(|results| find(results, key()).cloned());
-    let counted = move || state.counted.with(|counted| counted.get(&key()).copied());
+    let key = move || CellKey {
+        reading: plain(method),
+        task: state.task.get(),
+        values: state.values.get(),
+        extension,
+        depth: None,
+    };
+    let committed = move || results.with_value(|results| find(results, &key()).cloned());
+    let counted = move || state.counted(&key());
     let is_running = move || state.running.get() == Some(Running::Cell(key()));
     let shade = move || format!("--share:{:.2}", committed().map_or(0.0, |result| result.accuracy));
-    let press = move |_| if is_running() { stop(state) } else { measure(state, key()) };
+    let press = move |_| if is_running() { stop(state) } else { measure_all(state, [key()]) };
     view! {
         <td style=shade>
             <button type="button" class:running=is_running on:click=press

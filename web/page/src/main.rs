@@ -4,8 +4,11 @@ mod address;
 mod answers;
 mod chart;
 mod controls;
+mod export;
+mod frequencies;
 mod grid;
 mod haystack;
+mod heatmap;
 mod inside;
 mod overview;
 mod replies;
@@ -40,6 +43,8 @@ fn App() -> impl IntoView {
             <Status state />
             <answers::Answers state />
             <haystack::Haystack state />
+            <heatmap::Heatmap state />
+            <frequencies::Frequencies state />
             <inside::Inside state />
             <grid::Grid state results />
         </main>

@@ -1,8 +1,11 @@
 //! What the worker's messages change on the page.
 
+use std::collections::VecDeque;
+
 use drope_protocol::Reply;
 use leptos::prelude::*;
 
+use super::runs::measure_next;
 use super::state::{Answer, Asked, Counted, Download, Engine, Finished, ProbedHeads, Running, State};
 use super::worker_link::confirm_end;
 
@@ -37,9 +40,7 @@ pub fn take(state: State, reply: Reply) {
         Reply::Trial { run, correct, done } if is_current(run) => {
             state.loading.set(None);
             if let Some(Running::Cell(cell)) = state.running.get_untracked() {
-                state.counted.update(|counted| {
-                    counted.insert(cell, Counted { correct, done });
-                });
+                state.count(cell, Counted { correct, done });
             }
         }
         Reply::Finished { run } => {
@@ -47,6 +48,7 @@ pub fn take(state: State, reply: Reply) {
             if is_current(run) {
                 state.running.set(None);
                 state.loading.set(None);
+                measure_next(state);
             }
         }
         Reply::Failed { run, message } => {
@@ -70,6 +72,7 @@ fn update(state: State, column: usize, change: impl FnOnce(&mut Answer)) {
 pub fn fail(state: State, message: String) {
     state.error.set(Some(message));
     state.running.set(None);
+    state.queue.update(VecDeque::clear);
     state.loading.set(None);
 }
 

@@ -5,7 +5,7 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::{Cell, ResultCell, current};
 
-use super::state::{CellKey, EXTENSIONS};
+use super::state::{CellKey, EXTENSIONS, plain};
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
 const FILES: [&str; 4] = [
@@ -14,6 +14,9 @@ const FILES: [&str; 4] = [
     include_str!("../../../docs/results/niah-most.json"),
     include_str!("../../../docs/results/niah-16x.json"),
 ];
+
+/// Questions at fixed depths.
+const DEPTHS: &str = include_str!("../../../docs/results/depths.json");
 
 /// DroPE as in the paper, whose model the page has not.
 const ABLATION: &str = include_str!("../../../docs/results/ablation.json");
@@ -41,11 +44,19 @@ fn shown(cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
     current(cells.into_iter().filter(is_shown), |_| None)
 }
 
-/// The result in a place of the grid.
-pub fn find(results: &[Cell], key: CellKey) -> Option<&Cell> {
+/// Cells of the heatmap: the standard questions at fixed depths.
+pub fn committed_at_depths() -> Vec<Cell> {
+    let is_shown = |cell: &Cell| Cell { depth: None, ..cell.clone() }.is_standard() && cell.depth.is_some();
+    cells(DEPTHS).into_iter().filter(is_shown).collect()
+}
+
+/// The result in a place of the tables.
+pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
     results.iter().find(|cell| {
-        let place = CellKey { method: cell.method, task: cell.task, values: cell.values, extension: cell.extension };
-        place == key
+        let depth = cell.depth.map(|depth| (100.0 * depth).round() as u32);
+        (cell.method, cell.task, cell.values, cell.extension, depth)
+            == (key.reading.method, key.task, key.values, key.extension, key.depth)
+            && cell.parameters == key.reading.parameters
     })
 }
 
@@ -82,7 +93,8 @@ pub fn papers_drope() -> String {
 /// What the results say of DroPE, of the best of what scales rotary positions, and of plain RoPE, at the greatest length at
 /// which all of them were asked.
 pub fn headline(results: &[Cell], task: Task, values: Values) -> String {
-    let at = |method, extension| find(results, CellKey { method, task, values, extension });
+    let at =
+        |method, extension| find(results, &CellKey { reading: plain(method), task, values, extension, depth: None });
     let scaled = [Method::Pi, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3, Method::LongRope];
     let found = EXTENSIONS.iter().rev().find_map(|&extension| {
         let rival = scaled.iter().filter_map(|&method| at(method, extension));

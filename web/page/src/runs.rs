@@ -1,5 +1,7 @@
 //! What the buttons begin and stop.
 
+use std::collections::VecDeque;
+
 use drope_protocol::{Comparison, Question, Request};
 use leptos::prelude::*;
 
@@ -8,9 +10,12 @@ use super::worker_link::{connect, send, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
 pub const TRIALS: usize = 50;
+/// Of a cell of the heatmap, of which there are many.
+pub const TRIALS_AT_DEPTH: usize = 10;
 
 /// Asks all columns.
 pub fn ask(state: State) {
+    state.queue.update(VecDeque::clear);
     let run = begin(state, Running::Answer);
     // On a phone they lie below the form.
     if let Ok(Some(answers)) = document().query_selector(".answers") {
@@ -27,6 +32,7 @@ pub fn ask(state: State) {
 
 /// Measures what attention does in the heads of all columns' models.
 pub fn probe(state: State) {
+    state.queue.update(VecDeque::clear);
     let run = begin(state, Running::Probe);
     for column in state.columns.get_untracked() {
         column.probe.set(None);
@@ -44,15 +50,22 @@ fn comparison(state: State, run: u32) -> Comparison {
     }
 }
 
-/// Measures a cell of the grid.
-pub fn measure(state: State, cell: CellKey) {
-    let run = begin(state, Running::Cell(cell));
-    state.counted.update(|counted| {
-        counted.insert(cell, Counted::default());
-    });
-    let CellKey { method, task, values, extension } = cell;
+/// Measures cells of the tables, one after another, in place of what runs now.
+pub fn measure_all(state: State, cells: impl IntoIterator<Item = CellKey>) {
+    state.queue.set(cells.into_iter().collect());
+    measure_next(state);
+}
+
+/// Measures the next cell, if one waits.
+pub fn measure_next(state: State) {
+    let Some(cell) = state.queue.try_update(VecDeque::pop_front).flatten() else { return };
+    let run = begin(state, Running::Cell(cell.clone()));
+    state.count(cell.clone(), Counted::default());
+    let CellKey { reading, task, values, extension, depth } = cell;
     let question = Question { task, values, extension, seed: state.seed.get_untracked() << 20 };
-    send(state, Request::Measure { run, question, method, trials: TRIALS });
+    let trials = if depth.is_some() { TRIALS_AT_DEPTH } else { TRIALS };
+    let depth = depth.map(|percent| f64::from(percent) / 100.0);
+    send(state, Request::Measure { run, question, depth, reading, trials });
 }
 
 /// Stops what runs; its late messages are ignored.
@@ -61,6 +74,7 @@ pub fn stop(state: State) {
     let was_running = state.running.get_untracked().is_some();
     state.run.update(|run| *run += 1);
     state.running.set(None);
+    state.queue.update(VecDeque::clear);
     state.loading.set(None);
     if was_running {
         stop_worker(state, stopped);

@@ -1,6 +1,6 @@
 //! What the page shows.
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use drope_core::language::Values;
@@ -47,8 +47,10 @@ pub struct State {
     pub running: RwSignal<Option<Running>>,
     /// The question that was asked last.
     pub asked: RwSignal<Option<Asked>>,
-    /// Cells of the grid that were run here.
-    pub counted: RwSignal<HashMap<CellKey, Counted>>,
+    /// Cells of the tables that were run here.
+    pub counted: RwSignal<Vec<(CellKey, Counted)>>,
+    /// Cells that are run after this one.
+    pub queue: RwSignal<VecDeque<CellKey>>,
 }
 
 /// Where models can compute.
@@ -101,27 +103,29 @@ pub struct Download {
 }
 
 /// What the worker is doing.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum Running {
     /// The columns answer.
     Answer,
     /// The columns show their heads.
     Probe,
-    /// A cell of the grid is measured.
+    /// A cell of a table is measured.
     Cell(CellKey),
 }
 
-/// A cell of the grid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A cell of the tables.
+#[derive(Clone, Debug, PartialEq)]
 pub struct CellKey {
-    /// Method of the row.
-    pub method: Method,
+    /// How it is read.
+    pub reading: Reading,
     /// Kind of retrieval.
     pub task: Task,
     /// Numbers or words.
     pub values: Values,
-    /// Factor of the column.
+    /// Multiple of the training context.
     pub extension: usize,
+    /// Depth of the needle in percent; none: a random one for each question.
+    pub depth: Option<u32>,
 }
 
 /// What was counted in this tab.
@@ -201,6 +205,11 @@ pub struct Finished {
     pub decode: f64,
 }
 
+/// A method with its own parameters.
+pub fn plain(method: Method) -> Reading {
+    Reading { method, parameters: Parameters::default() }
+}
+
 impl Column {
     /// Nothing has come of it yet.
     pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
@@ -217,8 +226,7 @@ impl Column {
 impl State {
     /// Puts these methods, as they are, side by side.
     pub fn compare(self, methods: &[Method]) {
-        let reading = |&method: &Method| Reading { method, parameters: Parameters::default() };
-        self.columns.set(self.new_columns(methods.iter().map(reading)));
+        self.columns.set(self.new_columns(methods.iter().map(|&method| plain(method))));
     }
 
     /// Columns that were never there before.
@@ -230,6 +238,19 @@ impl State {
     /// The column of a number.
     pub fn column(self, number: usize) -> Option<Column> {
         self.columns.with_untracked(|columns| columns.get(number).copied())
+    }
+
+    /// What was counted of a cell in this tab.
+    pub fn counted(self, key: &CellKey) -> Option<Counted> {
+        self.counted.with(|counted| counted.iter().find(|(known, _)| known == key).map(|&(_, counted)| counted))
+    }
+
+    /// Keeps what was counted of a cell.
+    pub fn count(self, key: CellKey, counted: Counted) {
+        self.counted.update(|all| {
+            all.retain(|(known, _)| *known != key);
+            all.push((key, counted));
+        });
     }
 
     /// The question as chosen.

@@ -19,13 +19,14 @@ mod tests {
     use drope_core::niah::Task;
     use drope_core::positions::Method;
 
-    use super::{Question, Request};
+    use super::{Question, Reading, Request};
 
     #[test]
     fn requests_survive_json_and_name_the_method() {
         let question = Question { task: Task::MultiKey, values: Values::Words, extension: 8, seed: u64::MAX };
         for method in Method::ALL {
-            let request = Request::Measure { run: 3, question, method, trials: 50 };
+            let reading = Reading { method, parameters: "temperature_coefficient=0.1".parse().unwrap() };
+            let request = Request::Measure { run: 3, question, depth: Some(0.5), reading, trials: 50 };
             let text = serde_json::to_string(&request).unwrap();
             assert!(text.contains(&format!("\"{}\"", method.name())), "{text}");
             assert_eq!(serde_json::from_str::<Request>(&text).unwrap(), request);

@@ -19,14 +19,16 @@ pub enum Request {
     Answer(Comparison),
     /// Measure what attention does in every head of every column's model while it reads the question.
     Probe(Comparison),
-    /// Measure one cell of the grid.
+    /// Measure one cell of a table.
     Measure {
         /// Number of the run.
         run: u32,
         /// What is asked; trial t has `seed + t`.
         question: Question,
-        /// Method of the cell, with its own parameters.
-        method: Method,
+        /// Depth of the needle, 0 to 1; left out, another one for each question.
+        depth: Option<f64>,
+        /// How it is read.
+        reading: Reading,
         /// Questions.
         trials: usize,
     },

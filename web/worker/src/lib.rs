@@ -98,8 +98,8 @@ async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Requ
     match request {
         Request::Answer(comparison) => questions::answer(models, comparison, &run).await,
         Request::Probe(comparison) => questions::probe(models, comparison, &run).await,
-        Request::Measure { question, method, trials, .. } => {
-            questions::measure(models, question, method, trials, &run).await
+        Request::Measure { question, depth, reading, trials, .. } => {
+            questions::measure(models, question, depth, &reading, trials, &run).await
         }
         Request::Start { .. } | Request::Stop => Ok(()),
     }

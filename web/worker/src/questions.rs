@@ -6,7 +6,7 @@ use drope_core::generate::{Event, Options, generate};
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
-use drope_core::positions::{Method, Parameters, Positions};
+use drope_core::positions::{Method, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
 use drope_protocol::{Comparison, Question, Reading, Reply};
 
@@ -84,20 +84,20 @@ pub async fn probe(
     Ok(())
 }
 
-/// Counts exact answers over questions with random depths.
+/// Counts exact answers over questions, with random depths where none is asked for.
 pub async fn measure(
     models: &mut ModelCache,
     question: Question,
-    method: Method,
+    depth: Option<f64>,
+    reading: &Reading,
     trials: usize,
     run: &Run,
 ) -> Result<(), Interruption> {
-    let reading = Reading { method, parameters: Parameters::default() };
-    let (model, positions) = load(models, &reading, question.extension, run).await?;
-    let options = options(&model, method, question);
+    let (model, positions) = load(models, reading, question.extension, run).await?;
+    let options = options(&model, reading.method, question);
     let mut correct = 0;
     for trial in 0..trials {
-        let sample = draw(&model, Question { seed: question.seed + trial as u64, ..question }, None)?;
+        let sample = draw(&model, Question { seed: question.seed + trial as u64, ..question }, depth)?;
         let prompt = model.tokenizer.prompt(&sample.prompt())?;
         let observe = async |_| run.yield_to_messages().await;
         let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;

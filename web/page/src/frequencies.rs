@@ -1,0 +1,170 @@
+//! How far each frequency turns over a text, and what a method's scaling makes of it.
+
+use std::f64::consts::TAU;
+
+use drope_core::config::Config;
+use drope_core::positions::{Encoding, Method};
+use drope_protocol::Reading;
+use leptos::prelude::*;
+
+use super::export::title;
+use super::state::{Column, EXTENSIONS, State, plain};
+
+/// Of the model whose frequencies are drawn; all of the page's models have them, or have had them.
+const CONFIG: &str = include_str!("../../../models/nano-rope/config.json");
+
+/// Size of a chart, and the fewest and most turns that it shows, as powers of ten.
+const SIZE: [f64; 2] = [300.0, 150.0];
+const POWERS: [f64; 2] = [-2.4, 3.0];
+
+/// A pair of dimensions that is rotated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pair {
+    /// Turns over the longest text of training.
+    trained: f64,
+    /// Turns over the text that is read.
+    read: f64,
+}
+
+impl Pair {
+    /// Whether it reaches angles that training never showed: it goes on from where training ended, within its first turn.
+    fn is_new(self) -> bool {
+        self.trained < 1.0 && self.read > 1.001 * self.trained
+    }
+}
+
+/// The rotated pairs of a model that is read at `factor` times its training context; none where nothing is rotated.
+fn pairs(config: &Config, reading: &Reading, factor: f64) -> drope_core::Result<Vec<Pair>> {
+    let context = config.max_position_embeddings as f64;
+    let length = (context * factor).round();
+    let rotary = |Reading { method, parameters }: &Reading, factor| -> drope_core::Result<Option<Vec<f64>>> {
+        let positions = method.positions_with(config, factor, parameters)?;
+        Ok(positions.layers.into_iter().find_map(|layer| match layer.encoding {
+            Encoding::Rotary { inv_freq, .. } => Some(inv_freq),
+            Encoding::LengthDependent(dependent) => Some(dependent.rotary(length as usize).0),
+            Encoding::PerHead(heads) => heads.into_iter().next().map(|head| head.inv_freq),
+            Encoding::None | Encoding::Alibi { .. } => None,
+        }))
+    };
+    let trained = rotary(&plain(Method::Rope), 1.0)?.unwrap_or_default();
+    let Some(read) = rotary(reading, factor)? else { return Ok(Vec::new()) };
+    let pair = |(trained, read): (f64, f64)| Pair { trained: trained * context / TAU, read: read * length / TAU };
+    Ok(trained.into_iter().zip(read).map(pair).collect())
+}
+
+/// The frequencies of all columns, side by side, at a length that is dragged.
+#[component]
+pub fn Frequencies(state: State) -> impl IntoView {
+    let factor = RwSignal::new(1.0);
+    Effect::new(move |_| factor.set(state.extension.get() as f64));
+    let longest = EXTENSIONS[EXTENSIONS.len() - 1];
+    view! {
+        <section class="frequencies" aria-label="Frequencies">
+            <h2>"Why it happens: angles that training never showed"</h2>
+            <p class="hint">
+                "RoPE rotates pair m of a query and a key at position i by the angle i·θ"<sub>"m"</sub>", θ"<sub>"m"</sub>" = 10000"
+                <sup>"−2m/d"</sup>". Fast pairs went round many times in training and know every angle; slow ones did not finish one \
+                 turn, and a longer text takes them to angles that no weight was trained for, unless a scaling slows them down, or \
+                 nothing rotates at all."
+            </p>
+            <label class="field">
+                <span>{move || format!("Length of the text: {}×", factor.get())}</span>
+                <input id="factor" type="range" min="1" max=longest step="0.5" prop:value=move || factor.get()
+                    on:input=move |event| if let Ok(value) = event_target_value(&event).parse() { factor.set(value) } />
+            </label>
+            <div class="answers">
+                <For each=move || state.columns.get() key=|column| column.key let:column>
+                    <ColumnFrequencies column factor />
+                </For>
+            </div>
+        </section>
+    }
+}
+
+#[component]
+fn ColumnFrequencies(column: Column, factor: RwSignal<f64>) -> impl IntoView {
+    let drawn = move || {
+        let reading = column.reading();
+        let factor = factor.get();
+        let pairs = Config::from_json(CONFIG).and_then(|config| pairs(&config, &reading, factor));
+        let name = title(&reading);
+        match pairs {
+            Err(error) => view! { <p class="hint">{format!("{name}: {error}.")}</p> }.into_any(),
+            Ok(pairs) if pairs.is_empty() => {
+                view! { <p>{format!("{name} rotates nothing: no angle is new at any length.")}</p> }.into_any()
+            }
+            Ok(pairs) => {
+                let new = pairs.iter().filter(|pair| pair.is_new()).count();
+                let sentence = format!(
+                    "{name} at {factor}×: {} of {} pairs reach angles that training never showed.",
+                    if new == 0 { "none".to_owned() } else { new.to_string() },
+                    pairs.len()
+                );
+                view! { <PairChart pairs sentence /> }.into_any()
+            }
+        }
+    };
+    view! { <div>{drawn}</div> }
+}
+
+/// A bar for what training showed of each pair, and a dot for where the text takes it.
+#[component]
+fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
+    let [fewest, most] = POWERS;
+    let height = move |turns: f64| SIZE[1] * ((turns.max(1e-9).log10() - fewest) / (most - fewest)).clamp(0.0, 1.0);
+    let step = SIZE[0] / pairs.len().max(1) as f64;
+    let bars = (0..).map(f64::from).zip(pairs).map(move |(number, pair)| {
+        let (bar, dot) = (height(pair.trained), height(pair.read));
+        let class = if pair.is_new() { "new" } else { "known" };
+        view! {
+            <rect class="trained" x={step * number + 2.0} y={SIZE[1] - bar} width={step - 4.0} height=bar />
+            <circle class=class cx={step * (number + 0.5)} cy={SIZE[1] - dot} r="4">
+                <title>{format!("pair {number}: {:.2} turns in training, {:.2} here", pair.trained, pair.read)}</title>
+            </circle>
+        }
+    });
+    let bars = bars.collect_view();
+    let turn = SIZE[1] - height(1.0);
+    view! {
+        <figure>
+            <svg viewBox=format!("0 -6 {} {}", SIZE[0], SIZE[1] + 10.0) role="img" aria-label=sentence.clone()>
+                <line class="turn" x1="0" x2=SIZE[0] y1=turn y2=turn />
+                {bars}
+            </svg>
+            <figcaption>
+                {sentence}
+                <span class="hint">" Bars: turns in training; dots: turns over this text; dashed: one whole turn; fast pairs left, on a \
+                                    logarithmic scale."</span>
+            </figcaption>
+        </figure>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::config::Config;
+    use drope_core::positions::Method;
+
+    use super::super::state::plain;
+    use super::{CONFIG, Pair, pairs};
+
+    fn new_pairs(method: Method, factor: f64) -> usize {
+        let config = Config::from_json(CONFIG).unwrap();
+        pairs(&config, &plain(method), factor).unwrap().into_iter().filter(|pair| pair.is_new()).count()
+    }
+
+    #[test]
+    fn scalings_keep_slow_pairs_within_the_angles_of_training() {
+        // 10000^(−2m/32)·256/2π is below 1 from m = 7 on.
+        assert_eq!((new_pairs(Method::Rope, 1.0), new_pairs(Method::Rope, 8.0)), (0, 9));
+        assert_eq!(
+            [Method::Pi, Method::Yarn, Method::PDrope, Method::Drope].map(|method| new_pairs(method, 8.0)),
+            [0; 4]
+        );
+        let config = Config::from_json(CONFIG).unwrap();
+        let first = pairs(&config, &plain(Method::Rope), 8.0).unwrap()[0];
+        let turns = 256.0 / std::f64::consts::TAU;
+        assert_eq!(first, Pair { trained: turns, read: 8.0 * turns });
+        assert!(pairs(&config, &plain(Method::Alibi), 8.0).unwrap().is_empty());
+    }
+}
