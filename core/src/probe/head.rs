@@ -18,6 +18,9 @@ pub struct HeadProbe {
     pub needle: f64,
     /// The same of the token of the question that attends to it most: models may fetch the value where the key stands.
     pub needle_of_question: f64,
+    /// Of that token, on each sentence of the haystack; empty in means over questions, whose haystacks differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sentences: Vec<f64>,
     /// On all other needles.
     pub distractors: f64,
     /// On the first token.
@@ -56,6 +59,7 @@ impl HeadProbe {
 pub fn mean(questions: &[Vec<HeadProbe>]) -> Vec<HeadProbe> {
     let Some((first, others)) = questions.split_first() else { return Vec::new() };
     let mut means = first.clone();
+    means.iter_mut().for_each(|head| head.sentences.clear());
     for probes in others {
         for (mean, mut head) in means.iter_mut().zip(probes.clone()) {
             for (sum, number) in mean.numbers().zip(head.numbers()) {
@@ -111,6 +115,8 @@ mod tests {
             vec![probe(0, 0.3, [3.0, 2.0]), probe(1, 0.5, [1.0, 4.0])],
         ];
         assert_eq!(mean(&questions), [probe(0, 0.2, [2.0, 2.0]), probe(1, 0.5, [0.5, 4.0])]);
+        let with_sentences = HeadProbe { sentences: vec![0.2, 0.1], ..probe(0, 0.1, [1.0, 2.0]) };
+        assert_eq!(mean(&[vec![with_sentences]]), [probe(0, 0.1, [1.0, 2.0])]);
         assert!(mean(&[]).is_empty());
     }
 }

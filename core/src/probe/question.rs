@@ -83,13 +83,15 @@ pub async fn probe_heads(
         let bounds: Vec<f64> = (1..=tokens).map(|keys| (keys.min(window) as f64).ln()).collect();
         for (head, weights) in heads.iter().enumerate() {
             let query = &weights[weights.len() - 1];
-            let of_question = weights.iter().map(|query| marked.on(SentenceKind::Needle, query));
+            let on_needle = |query: &Vec<f32>| marked.on(SentenceKind::Needle, query);
+            let of_question = weights.iter().max_by(|a, b| on_needle(a).total_cmp(&on_needle(b))).unwrap_or(query);
             let entropies: Vec<f64> = entropies[layer][head].iter().map(|&nats| f64::from(nats)).collect();
             probes.push(HeadProbe {
                 layer,
                 head,
                 needle: marked.on(SentenceKind::Needle, query),
-                needle_of_question: of_question.fold(0.0, f64::max),
+                needle_of_question: on_needle(of_question),
+                sentences: marked.sentences.iter().map(|(at, _)| mass(of_question, at, tokens)).collect(),
                 distractors: marked.on(SentenceKind::Distractor, query),
                 first: mass(query, &(0..1), tokens),
                 entropy: entropy(query),

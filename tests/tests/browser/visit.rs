@@ -46,11 +46,16 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
         assert_eq!(browser.text(&format!("answer-{column}")).await?.trim(), text.trim(), "column {column}");
         assert_eq!(verdict.starts_with("Found"), exact, "column {column}: {verdict}");
     }
-    browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
+    let needle = browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
     browser.click("probe").await?;
     for (column, best) in (1..).zip(&heads) {
         browser.wait(&format!(".inside .answers > div:nth-child({column}) p"), 120, |text| text.contains(best)).await?;
     }
+    // Of the text, DroPE's best head looks at the needle most.
+    let darkest = "return [...document.querySelectorAll('.inside .answers > div:nth-child(1) .seen')]
+        .find((sentence) => sentence.style.getPropertyValue('--share') == '1.00').textContent";
+    let darkest = browser.client.execute(darkest, vec![]).await?;
+    assert_eq!(darkest.as_str().map(str::trim), Some(needle.trim()));
     browser.screenshot("page.png", "header").await?;
     browser.screenshot("inside.png", ".inside").await?;
     let url = browser.client.current_url().await?.to_string();
@@ -156,6 +161,24 @@ async fn the_heatmap_fills_cell_by_cell_until_it_is_stopped() -> Result<()> {
     let stopped_at = browser.client.execute(asked_here, vec![]).await?;
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     assert_eq!(browser.client.execute(asked_here, vec![]).await?, stopped_at, "nothing goes on after Stop");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tour_is_in_the_address_and_can_be_left() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=cpu&tour=4", server.address)).await?;
+    browser.wait(".tour", 60, |text| text.contains("4 of 5")).await?;
+    browser.click("tour-next").await?;
+    browser.wait(".tour", 10, |text| text.contains("5 of 5") && text.contains("Done")).await?;
+    assert!(browser.client.find(Locator::Css(".heatmap.toured")).await.is_ok());
+    assert!(browser.client.current_url().await?.as_str().contains("tour=5"));
+    browser.screenshot("tour.png", ".heatmap").await?;
+    browser.click("tour-end").await?;
+    assert!(browser.client.find(Locator::Css(".tour")).await.is_err());
+    assert!(!browser.client.current_url().await?.as_str().contains("tour"));
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

@@ -11,6 +11,7 @@ use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
 use super::state::{BackendChoice, COLUMNS, EXTENSIONS, Engine, State, is_taught};
+use super::tour::step;
 
 impl State {
     /// What the address says, and defaults for the rest.
@@ -40,6 +41,7 @@ impl State {
             asked: RwSignal::new(None),
             counted: RwSignal::default(),
             queue: RwSignal::default(),
+            tour: RwSignal::new(step(read(get("tour")).unwrap_or_default())),
         };
         let columns = get("columns").and_then(|text| readings(&text));
         // Addresses from when there were two columns.
@@ -59,8 +61,12 @@ impl State {
                 BackendChoice::Webgpu => "&backend=webgpu",
                 BackendChoice::Cpu => "&backend=cpu",
             };
+            let tour = match self.tour.get() {
+                0 => String::new(),
+                step => format!("&tour={step}"),
+            };
             let address = format!(
-                "?task={}&values={}&extension={}&depth={}&seed={}&columns={}{backend}",
+                "?task={}&values={}&extension={}&depth={}&seed={}&columns={}{backend}{tour}",
                 self.task.get().name(),
                 self.values.get().name(),
                 self.extension.get(),

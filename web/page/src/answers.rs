@@ -24,7 +24,7 @@ pub fn Answers(state: State) -> impl IntoView {
         state.columns.update(|columns| columns.extend(new));
     };
     view! {
-        <section aria-label="Answers">
+        <section class="columns" aria-label="Answers">
             <div class="answers">
                 <For each=move || state.columns.get() key=|column| column.key let:column>
                     <AnswerColumn state column />

@@ -2,6 +2,7 @@
 
 use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 
 use super::runs::{probe, stop};
 use super::state::{ProbedHeads, Running, State};
@@ -12,6 +13,8 @@ const SIZE: [f64; 2] = [300.0, 120.0];
 /// The heads of all columns' models, side by side.
 #[component]
 pub fn Inside(state: State) -> impl IntoView {
+    // Layer and head whose attention is shown in every column; none: each column's own that gives the needle most.
+    let chosen = RwSignal::new(None::<[usize; 2]>);
     let is_running = move || state.running.get() == Some(Running::Probe);
     let press = move |_| if is_running() { stop(state) } else { probe(state) };
     view! {
@@ -19,26 +22,28 @@ pub fn Inside(state: State) -> impl IntoView {
             <h2>"Inside the models"</h2>
             <p class="hint">
                 "A model that finds the needle has a head that looks at it while reading the question. In other heads attention \
-                 spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same."
+                 spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same. Press a \
+                 head to see where it looks, in every column."
             </p>
             <button id="probe" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
             <div class="answers">
                 <For each=move || state.columns.get() key=|column| column.key let:column>
-                    <div>{move || column.probe.get().map(|probed| view! { <Heads probed /> })}</div>
+                    <div>{move || column.probe.get().map(|probed| view! { <Heads state probed chosen /> })}</div>
                 </For>
             </div>
         </section>
     }
 }
 
-/// A model's heads as a table, and their entropy along the text.
+/// A model's heads as a table, where one of them looks, and their entropy along the text.
 #[component]
-fn Heads(probed: ProbedHeads) -> impl IntoView {
+fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>) -> impl IntoView {
     let layers: Vec<Vec<HeadProbe>> =
         probed.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
     let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
     let best = probed.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
     let best = best.unwrap_or_default();
+    let own = [best.layer, best.head];
     // The sign stays on the number's line.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
     let caption = format!(
@@ -52,6 +57,23 @@ fn Heads(probed: ProbedHeads) -> impl IntoView {
         best.entropy,
         best.entropy_bound
     );
+    let shown = move || chosen.get().unwrap_or(own);
+    let head_cell = move |probe: &HeadProbe| {
+        let place = [probe.layer, probe.head];
+        let share = probe.needle_of_question;
+        view! {
+            <td style=format!("--share:{share:.3}")>
+                <button type="button" aria-pressed=move || (shown() == place).to_string()
+                    aria-label=format!("layer {}, head {}: {}", probe.layer, probe.head, percent(share))
+                    on:click=move |_| chosen.set(Some(place))>{percent(share)}</button>
+            </td>
+        }
+    };
+    let all = StoredValue::new(probed.heads.clone());
+    let looks_at = move || {
+        let probe = all.with_value(|heads| heads.iter().find(|probe| [probe.layer, probe.head] == shown()).cloned());
+        probe.map(|probe| view! { <Attention state probe /> })
+    };
     view! {
         <p>{caption}</p>
         <div class="scroll">
@@ -65,15 +87,50 @@ fn Heads(probed: ProbedHeads) -> impl IntoView {
                     {(0..).zip(layers).map(|(number, heads): (usize, Vec<HeadProbe>)| view! {
                         <tr>
                             <th scope="row">{format!("layer {number}")}</th>
-                            {heads.iter().map(|head| view! {
-                                <td style=format!("--share:{:.3}", head.needle_of_question)>{percent(head.needle_of_question)}</td>
-                            }).collect_view()}
+                            {heads.iter().map(head_cell).collect_view()}
                         </tr>
                     }).collect_view()}
                 </tbody>
             </table>
         </div>
+        {looks_at}
         <Entropy heads=probed.heads />
+    }
+}
+
+/// The text, each sentence the darker the more of a head's attention it gets.
+#[component]
+fn Attention(state: State, probe: HeadProbe) -> impl IntoView {
+    let most = probe.sentences.iter().copied().fold(0.0, f64::max).max(1e-9);
+    let caption = format!(
+        "Where layer {}, head {} looks; the sentence that gets most has {:.0} % of its attention.",
+        probe.layer,
+        probe.head,
+        100.0 * most
+    );
+    let text = move || {
+        state.asked.with(|asked| {
+            let sentences = asked.iter().flat_map(|asked| &asked.haystack);
+            let spans = sentences.zip(&probe.sentences).map(|((sentence, _), weight)| {
+                let shade = format!("--share:{:.2}", weight / most);
+                let class = if *weight >= most { "seen most" } else { "seen" };
+                view! { <span class=class style=shade title=format!("{:.1} %", 100.0 * weight)>{sentence.clone()}" "</span> }
+            });
+            spans.collect_view()
+        })
+    };
+    let shown = NodeRef::<leptos::html::Div>::new();
+    // A long text shows what matters first.
+    Effect::new(move |_| {
+        let Some(window) = shown.get() else { return };
+        let darkest = window.query_selector(".most").ok().flatten();
+        if let Some(darkest) = darkest.and_then(|darkest| darkest.dyn_into::<web_sys::HtmlElement>().ok()) {
+            window.set_scroll_top(darkest.offset_top() - window.client_height() / 2);
+        }
+    });
+    view! {
+        <p class="hint">{caption}</p>
+        <div class="text" node_ref=shown tabindex="0" role="region" aria-label="Attention on the text">{text}</div>
     }
 }
 

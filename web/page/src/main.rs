@@ -15,6 +15,7 @@ mod replies;
 mod results;
 mod runs;
 mod state;
+mod tour;
 mod worker_link;
 
 use leptos::prelude::*;
@@ -55,6 +56,7 @@ fn App() -> impl IntoView {
                 ". The models run in this tab; nothing you do here leaves it."
             </p>
         </footer>
+        <tour::Tour state />
     }
 }
 

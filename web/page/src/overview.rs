@@ -32,10 +32,11 @@ pub fn Overview(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView 
         <section class="overview" aria-label="What was found">
             <p class="headline">{sentence}</p>
             <Chart state results />
-            <p>
+            <p class="buttons">
                 <button id="show" type="button" class="primary" on:click=show>
                     {format!("Watch DroPE and RoPE read {TELLING} times their training length")}
                 </button>
+                <button id="tour" type="button" on:click=move |_| state.tour.set(1)>"Take the tour"</button>
             </p>
         </section>
     }

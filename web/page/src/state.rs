@@ -49,6 +49,8 @@ pub struct State {
     pub asked: RwSignal<Option<Asked>>,
     /// Cells of the tables that were run here.
     pub counted: RwSignal<Vec<(CellKey, Counted)>>,
+    /// Step of the tour, from 1; 0: there is none.
+    pub tour: RwSignal<usize>,
     /// Cells that are run after this one.
     pub queue: RwSignal<VecDeque<CellKey>>,
 }

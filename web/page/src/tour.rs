@@ -1,0 +1,84 @@
+//! A short tour of the page for readers who do not know rotary positions: five steps, in the address, left at any time.
+
+use leptos::prelude::*;
+
+use super::state::State;
+
+/// A part of the page, as a CSS selector, and what is to be seen there.
+struct TourStep {
+    part: &'static str,
+    text: &'static str,
+}
+
+const STEPS: [TourStep; 5] = [
+    TourStep {
+        part: ".overview",
+        text: "A language model is trained on texts up to some length, here 256 tokens. The lines show how many questions \
+               each method answers when the text is longer: 2, 4, 8, 16 times. Plain rotary positions (RoPE) fail at once.",
+    },
+    TourStep {
+        part: ".controls",
+        text: "A question hides a number under a key somewhere in a text, among other keys, and asks for it at the end. You choose \
+               the kind of question, how long the text is, and how deep the number is hidden. Press Run.",
+    },
+    TourStep {
+        part: ".columns",
+        text: "Each column is a method; all read the same text and answer token by token. Choose others, add up to four, and \
+               change their settings. Green is right, red is wrong.",
+    },
+    TourStep {
+        part: ".frequencies",
+        text: "Why RoPE fails: it tells positions by angles, and a longer text brings angles that training never showed (red). \
+               Scalings such as YaRN slow the rotation down; DroPE removes it. Drag the length and see.",
+    },
+    TourStep {
+        part: ".heatmap",
+        text: "All of it at once: where the number is hidden against how long the text is. These cells were measured beforehand; \
+               fill them again here, and the address of this page keeps what you chose, so that you can share it.",
+    },
+];
+
+/// The number of a step that there is; 0 is none.
+pub fn step(number: usize) -> usize {
+    if number <= STEPS.len() { number } else { 0 }
+}
+
+/// The card with the present step, at the foot of the window.
+#[component]
+pub fn Tour(state: State) -> impl IntoView {
+    Effect::new(move |_| show(STEPS.get(state.tour.get().wrapping_sub(1)).map(|step| step.part)));
+    let card = move || {
+        let number = state.tour.get();
+        let step = STEPS.get(number.wrapping_sub(1))?;
+        let (is_first, is_last) = (number == 1, number == STEPS.len());
+        Some(view! {
+            <aside class="tour" role="dialog" aria-label="Tour"
+                on:keydown=move |event| if event.key() == "Escape" { state.tour.set(0) }>
+                <p aria-live="polite">{step.text}</p>
+                <div class="buttons">
+                    <span class="hint">{format!("{number} of {}", STEPS.len())}</span>
+                    <button type="button" disabled=is_first on:click=move |_| state.tour.set(number - 1)>"Back"</button>
+                    <button id="tour-next" type="button" class="primary"
+                        on:click=move |_| state.tour.set(if is_last { 0 } else { number + 1 })>
+                        {if is_last { "Done" } else { "Next" }}
+                    </button>
+                    <button id="tour-end" type="button" class="quiet" on:click=move |_| state.tour.set(0)>"Leave the tour"</button>
+                </div>
+            </aside>
+        })
+    };
+    view! { {card} }
+}
+
+/// Outlines a part of the page and brings it into view; none: nothing is outlined.
+fn show(part: Option<&str>) {
+    let find = |selector: &str| document().query_selector(selector).ok().flatten();
+    if let Some(before) = find(".toured") {
+        let _ = before.class_list().remove_1("toured");
+    }
+    if let Some(element) = part.and_then(find) {
+        // Fails only for names that no class can have.
+        let _ = element.class_list().add_1("toured");
+        element.scroll_into_view();
+    }
+}
