@@ -80,13 +80,18 @@ async fn webgpu_that_cannot_be_compared_is_not_used() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     server.spoil("models/nano-rope/config.json", Fault::Missing);
-    browser.client.goto(&format!("{}?backend=webgpu", server.address)).await?;
+    browser.client.goto(&format!("{}?backend=webgpu&extension=1&columns=drope~p-drope", server.address)).await?;
+    // What is asked before the comparison fails is answered on the CPU.
+    browser.wait("#run", 60, |text| text == "Run").await?;
+    browser.click("run").await?;
     let note = browser.wait("#backend", 120, |text| text.starts_with("Computing on")).await?;
     ensure!(
         note.starts_with("Computing on CPU: WebGPU was not compared, because models/nano-rope/config.json"),
         "{note}"
     );
     ensure!(note.contains("the server answered 404"), "{note}");
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    assert_eq!(browser.text("error").await?, "");
     Ok(())
 }
 

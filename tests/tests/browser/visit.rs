@@ -111,7 +111,7 @@ async fn a_browser_without_webgpu_loads_no_program_for_it() -> Result<()> {
     let browser = Browser::open(1280, false).await?;
     browser.before_each_page("delete Navigator.prototype.gpu").await?;
     browser.client.goto(&server.address).await?;
-    browser.wait("#backend", 60, |text| text == "Computing on CPU: this browser has no WebGPU.").await?;
+    browser.wait("#backend", 60, |text| text == "Computing on CPU: WebGPU has no adapter in this browser.").await?;
     assert_eq!(server.requests("worker-webgpu_bg.wasm"), 0);
     Ok(())
 }

@@ -78,7 +78,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                     on_choose=move |name: String| if let Ok(chosen) = name.parse() {
                         // What another method answers or answered is not this one's.
                         stop_answers(state);
-                        answer.set(Answer::default());
+                        column.clear();
                         column.parameters.set(Parameters::default());
                         method.set(chosen);
                     } />
@@ -140,7 +140,8 @@ fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView 
         match amount {
             Ok(amount) => {
                 stop_answers(state);
-                column.answer.set(Answer::default());
+                state.error.set(None);
+                column.clear();
                 column.parameters.update(|parameters| *parameters = std::mem::take(parameters).with(parameter, amount));
             }
             Err(error) => state.error.set(Some(error.to_string())),

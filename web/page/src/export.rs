@@ -1,5 +1,7 @@
 //! The heatmap as a file: CSV, SVG, or PNG.
 
+use std::collections::BTreeSet;
+
 use drope_core::stats::wilson;
 use drope_protocol::Reading;
 use leptos::prelude::*;
@@ -17,24 +19,35 @@ const LEFT: usize = 60;
 const TOP: usize = 48;
 const PIXELS: usize = 2;
 
-/// A cell with its counts.
-pub struct HeatmapCell {
-    key: CellKey,
-    depth: u32,
-    correct: usize,
-    trials: usize,
+/// Right answers of a cell, and questions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DepthCounts {
+    /// Right answers.
+    pub correct: usize,
+    /// Questions.
+    pub trials: usize,
+    /// Whether they were asked in this tab; else they are committed results.
+    pub is_here: bool,
 }
 
-impl HeatmapCell {
-    /// Of a cell of the heatmap.
-    pub fn new(key: CellKey, correct: usize, trials: usize) -> Self {
-        let depth = key.depth.unwrap_or_default();
-        Self { key, depth, correct, trials }
-    }
-
-    fn share(&self) -> f64 {
+impl DepthCounts {
+    /// Share of right answers.
+    pub fn share(self) -> f64 {
         self.correct as f64 / self.trials.max(1) as f64
     }
+
+    /// Its 95 % interval.
+    pub fn interval(self) -> [f64; 2] {
+        wilson(self.correct, self.trials)
+    }
+}
+
+/// A cell of the heatmap with its counts.
+pub struct HeatmapCell {
+    /// Which.
+    pub key: CellKey,
+    /// What is known of it.
+    pub counts: DepthCounts,
 }
 
 /// `YaRN`, `YaRN, beta_fast=16`
@@ -44,20 +57,20 @@ pub fn title(Reading { method, parameters }: &Reading) -> String {
 
 /// A line a cell.
 fn csv_text(cells: &[HeatmapCell]) -> String {
-    let mut text = "method,parameters,task,values,extension,depth,correct,trials,accuracy,low,high\n".to_owned();
-    for cell in cells {
-        let CellKey { reading, task, values, extension, .. } = &cell.key;
-        let [low, high] = wilson(cell.correct, cell.trials);
+    let mut text = "method,parameters,task,values,extension,depth,correct,trials,accuracy,low,high,source\n".to_owned();
+    for HeatmapCell { key: CellKey { reading, task, values, extension, depth }, counts } in cells {
+        let [low, high] = counts.interval();
         text.push_str(&format!(
-            "{},\"{}\",{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4}\n",
+            "{},\"{}\",{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4},{}\n",
             reading.method.name(),
             reading.parameters,
             task.name(),
             values.name(),
-            f64::from(cell.depth) / 100.0,
-            cell.correct,
-            cell.trials,
-            cell.share()
+            depth.map(|percent| (f64::from(percent) / 100.0).to_string()).unwrap_or_default(),
+            counts.correct,
+            counts.trials,
+            counts.share(),
+            if counts.is_here { "this tab" } else { "docs/results/depths.json" }
         ));
     }
     text
@@ -65,17 +78,14 @@ fn csv_text(cells: &[HeatmapCell]) -> String {
 
 /// Width, height and text of the picture: a panel a method, side by side.
 fn svg_text(cells: &[HeatmapCell]) -> (usize, usize, String) {
-    fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-        all.fold(Vec::new(), |mut kept, item| {
-            if !kept.contains(&item) {
-                kept.push(item);
-            }
-            kept
-        })
+    let mut readings: Vec<&Reading> = Vec::new();
+    for cell in cells {
+        if !readings.contains(&&cell.key.reading) {
+            readings.push(&cell.key.reading);
+        }
     }
-    let readings = distinct(cells.iter().map(|cell| &cell.key.reading));
-    let extensions = distinct(cells.iter().map(|cell| cell.key.extension));
-    let depths = distinct(cells.iter().map(|cell| cell.depth));
+    let extensions: Vec<usize> = BTreeSet::from_iter(cells.iter().map(|cell| cell.key.extension)).into_iter().collect();
+    let depths: Vec<Option<u32>> = BTreeSet::from_iter(cells.iter().map(|cell| cell.key.depth)).into_iter().collect();
     let panel = LEFT + extensions.len() * CELL + 20;
     let (width, height) = (panel * readings.len().max(1), TOP + depths.len() * CELL + 16);
     let mut body = String::new();
@@ -88,7 +98,12 @@ fn svg_text(cells: &[HeatmapCell]) -> (usize, usize, String) {
             write(panel * number + LEFT + column * CELL + CELL / 2, 40, "middle", &format!("{extension}×"));
         }
         for (row, depth) in depths.iter().enumerate() {
-            write(panel * number + LEFT - 8, TOP + row * CELL + CELL / 2 + 5, "end", &format!("{depth} %"));
+            write(
+                panel * number + LEFT - 8,
+                TOP + row * CELL + CELL / 2 + 5,
+                "end",
+                &format!("{} %", depth.unwrap_or_default()),
+            );
         }
     }
     for cell in cells {
@@ -96,8 +111,8 @@ fn svg_text(cells: &[HeatmapCell]) -> (usize, usize, String) {
         let x = panel * place(readings.iter().position(|reading| **reading == cell.key.reading))
             + LEFT
             + CELL * place(extensions.iter().position(|&extension| extension == cell.key.extension));
-        let y = TOP + CELL * place(depths.iter().position(|&depth| depth == cell.depth));
-        let (side, share) = (CELL - 2, cell.share());
+        let y = TOP + CELL * place(depths.iter().position(|&depth| depth == cell.key.depth));
+        let (side, share) = (CELL - 2, cell.counts.share());
         body.push_str(&format!(
             "<rect x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\" fill=\"#0b6b3a\" fill-opacity=\"{:.2}\" stroke=\"#ccc\"/>\
              <text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{:.0}</text>",
@@ -179,7 +194,7 @@ mod tests {
     use drope_core::positions::Method;
 
     use super::super::state::{CellKey, plain};
-    use super::{HeatmapCell, csv_text, svg_text};
+    use super::{DepthCounts, HeatmapCell, csv_text, svg_text};
 
     fn cells() -> Vec<HeatmapCell> {
         let cell = |(method, extension, depth, correct)| {
@@ -190,7 +205,7 @@ mod tests {
                 extension,
                 depth: Some(depth),
             };
-            HeatmapCell::new(key, correct, 10)
+            HeatmapCell { key, counts: DepthCounts { correct, trials: 10, is_here: true } }
         };
         [(Method::Drope, 4, 25, 9), (Method::Drope, 8, 25, 10), (Method::Rope, 4, 25, 0)].map(cell).into()
     }
@@ -201,7 +216,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         // Wilson's interval of 9 of 10.
-        assert_eq!(lines[1], "drope,\"\",multi-key,numbers,4,0.25,9,10,0.9000,0.5958,0.9821");
+        assert_eq!(lines[1], "drope,\"\",multi-key,numbers,4,0.25,9,10,0.9000,0.5958,0.9821,this tab");
     }
 
     #[test]

@@ -8,10 +8,13 @@ use drope_protocol::Reading;
 use leptos::prelude::*;
 
 use super::export::title;
-use super::state::{Column, EXTENSIONS, State, plain};
+use super::state::{Column, EXTENSIONS, State};
 
 /// Of the model whose frequencies are drawn; all of the page's models have them, or have had them.
 const CONFIG: &str = include_str!("../../../models/nano-rope/config.json");
+
+/// LongRoPE's own model: what it makes of the frequencies stands in its config.
+const LONGROPE_CONFIG: &str = include_str!("../../../models/nano-longrope2/config.json");
 
 /// Size of a chart, and the fewest and most turns that it shows, as powers of ten.
 const SIZE: [f64; 2] = [300.0, 150.0];
@@ -33,23 +36,34 @@ impl Pair {
     }
 }
 
-/// The rotated pairs of a model that is read at `factor` times its training context; none where nothing is rotated.
-fn pairs(config: &Config, reading: &Reading, factor: f64) -> drope_core::Result<Vec<Pair>> {
-    let context = config.max_position_embeddings as f64;
-    let length = (context * factor).round();
-    let rotary = |Reading { method, parameters }: &Reading, factor| -> drope_core::Result<Option<Vec<f64>>> {
-        let positions = method.positions_with(config, factor, parameters)?;
-        Ok(positions.layers.into_iter().find_map(|layer| match layer.encoding {
-            Encoding::Rotary { inv_freq, .. } => Some(inv_freq),
-            Encoding::LengthDependent(dependent) => Some(dependent.rotary(length as usize).0),
-            Encoding::PerHead(heads) => heads.into_iter().next().map(|head| head.inv_freq),
-            Encoding::None | Encoding::Alibi { .. } => None,
-        }))
-    };
-    let trained = rotary(&plain(Method::Rope), 1.0)?.unwrap_or_default();
-    let Some(read) = rotary(reading, factor)? else { return Ok(Vec::new()) };
-    let pair = |(trained, read): (f64, f64)| Pair { trained: trained * context / TAU, read: read * length / TAU };
-    Ok(trained.into_iter().zip(read).map(pair).collect())
+/// The config of the model that a method is shown with, as far as frequencies go.
+fn config(method: Method) -> drope_core::Result<Config> {
+    Config::from_json(if method == Method::LongRope { LONGROPE_CONFIG } else { CONFIG })
+}
+
+/// The rotated pairs of a method's model that is read at `factor` times its training context; none where nothing is rotated.
+fn pairs(reading: &Reading, factor: f64) -> drope_core::Result<Vec<Pair>> {
+    let config = config(reading.method)?;
+    let context = config.max_position_embeddings;
+    let length = (context as f64 * factor).round() as usize;
+    let length = reading.method.crop_length(&config).map_or(length, |most| most.min(length));
+    let positions = reading.method.positions_with(&config, factor, &reading.parameters)?;
+    let rotary = positions.layers.into_iter().find_map(|layer| {
+        let inv_freq = match layer.encoding {
+            Encoding::Rotary { inv_freq, .. } => inv_freq,
+            Encoding::LengthDependent(dependent) => dependent.rotary(length).0,
+            Encoding::PerHead(heads) => heads.into_iter().next()?.inv_freq,
+            Encoding::None | Encoding::Alibi { .. } => return None,
+        };
+        Some((inv_freq, layer.window.unwrap_or(usize::MAX)))
+    });
+    let Some((read, window)) = rotary else { return Ok(Vec::new()) };
+    // Angles between a query and a key: none is further away than the window.
+    let turns = |frequency: f64, length: usize| frequency * length.min(window) as f64 / TAU;
+    let trained = |pair: usize| config.rope.rope_theta.powf(-2.0 * pair as f64 / config.head_dim as f64);
+    let pair =
+        |(pair, &read): (usize, &f64)| Pair { trained: turns(trained(pair), context), read: turns(read, length) };
+    Ok(read.iter().enumerate().map(pair).collect())
 }
 
 /// The frequencies of all columns, side by side, at a length that is dragged.
@@ -86,7 +100,7 @@ fn ColumnFrequencies(column: Column, factor: RwSignal<f64>) -> impl IntoView {
     let drawn = move || {
         let reading = column.reading();
         let factor = factor.get();
-        let pairs = Config::from_json(CONFIG).and_then(|config| pairs(&config, &reading, factor));
+        let pairs = pairs(&reading, factor);
         let name = title(&reading);
         match pairs {
             Err(error) => view! { <p class="hint">{format!("{name}: {error}.")}</p> }.into_any(),
@@ -133,7 +147,7 @@ fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
             </svg>
             <figcaption>
                 {sentence}
-                <span class="hint">" Bars: turns in training; dots: turns over this text; dashed: one whole turn; fast pairs left, on a \
+                <span class="hint">" Bars: turns in training; dots: turns over this text, hollow where training never showed the angle; dashed: one whole turn; fast pairs left, on a \
                                     logarithmic scale."</span>
             </figcaption>
         </figure>
@@ -142,29 +156,28 @@ fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
 
 #[cfg(test)]
 mod tests {
-    use drope_core::config::Config;
     use drope_core::positions::Method;
 
     use super::super::state::plain;
-    use super::{CONFIG, Pair, pairs};
+    use super::{Pair, pairs};
 
     fn new_pairs(method: Method, factor: f64) -> usize {
-        let config = Config::from_json(CONFIG).unwrap();
-        pairs(&config, &plain(method), factor).unwrap().into_iter().filter(|pair| pair.is_new()).count()
+        pairs(&plain(method), factor).unwrap().into_iter().filter(|pair| pair.is_new()).count()
     }
 
     #[test]
     fn scalings_keep_slow_pairs_within_the_angles_of_training() {
         // 10000^(−2m/32)·256/2π is below 1 from m = 7 on.
         assert_eq!((new_pairs(Method::Rope, 1.0), new_pairs(Method::Rope, 8.0)), (0, 9));
-        assert_eq!(
-            [Method::Pi, Method::Yarn, Method::PDrope, Method::Drope].map(|method| new_pairs(method, 8.0)),
-            [0; 4]
+        let kept = [Method::Pi, Method::Yarn, Method::PDrope, Method::Drope, Method::Crop, Method::RnopeSwa];
+        assert_eq!(kept.map(|method| new_pairs(method, 8.0)), [0; 6]);
+        assert!(
+            Method::ALL.into_iter().all(|method| new_pairs(method, 1.0) == 0),
+            "nothing is new at the training length"
         );
-        let config = Config::from_json(CONFIG).unwrap();
-        let first = pairs(&config, &plain(Method::Rope), 8.0).unwrap()[0];
+        let first = pairs(&plain(Method::Rope), 8.0).unwrap()[0];
         let turns = 256.0 / std::f64::consts::TAU;
         assert_eq!(first, Pair { trained: turns, read: 8.0 * turns });
-        assert!(pairs(&config, &plain(Method::Alibi), 8.0).unwrap().is_empty());
+        assert!(pairs(&plain(Method::Alibi), 8.0).unwrap().is_empty());
     }
 }

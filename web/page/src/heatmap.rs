@@ -4,11 +4,10 @@
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::results::Cell;
-use drope_core::stats::wilson;
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
-use super::export::{self, HeatmapCell};
+use super::export::{self, DepthCounts, HeatmapCell};
 use super::results::{committed_at_depths, find, interval, percent};
 use super::runs::{TRIALS_AT_DEPTH, measure_all, stop};
 use super::state::{CellKey, Column, EXTENSIONS, Running, State};
@@ -28,7 +27,7 @@ pub fn Heatmap(state: State) -> impl IntoView {
             <h2>"By depth and length"</h2>
             <p class="hint">
                 "Where in the text the needle stands, from its start (0 %) to its end (100 %), against how long the text is. Press the \
-                 button to ask "{TRIALS_AT_DEPTH}" fresh questions a cell here; a cell alone is asked when you press it."
+                 button to ask "{TRIALS_AT_DEPTH}" fresh questions a cell here; a cell alone is asked when you press it. What was asked here is underlined."
             </p>
             <div class="buttons">
                 <button id="fill" type="button" on:click=press>
@@ -53,7 +52,12 @@ fn is_at_depth(running: Option<&Running>) -> bool {
 
 /// Every cell of every column, the shortest texts first, so that something is seen soon.
 fn all_keys(state: State) -> Vec<CellKey> {
-    let readings: Vec<Reading> = state.columns.get().into_iter().map(Column::reading).collect();
+    let mut readings: Vec<Reading> = Vec::new();
+    for reading in state.columns.get().into_iter().map(Column::reading) {
+        if !readings.contains(&reading) {
+            readings.push(reading);
+        }
+    }
     let (task, values) = (state.task.get(), state.values.get());
     let mut keys = Vec::new();
     for extension in EXTENSIONS {
@@ -68,17 +72,19 @@ fn key(reading: Reading, task: Task, values: Values, extension: usize, depth: u3
     CellKey { reading, task, values, extension, depth: Some(depth) }
 }
 
-/// Right answers and questions of a cell: those of this tab, else the committed ones.
-fn counts(state: State, results: StoredValue<Vec<Cell>>, key: &CellKey) -> Option<(usize, usize)> {
-    let here = state.counted(key).filter(|counted| counted.done > 0).map(|counted| (counted.correct, counted.done));
-    here.or_else(|| results.with_value(|results| find(results, key).map(|cell| (cell.correct, cell.trials))))
+/// What is known of a cell: what was counted in this tab, once all was asked, else the committed result.
+fn counts(state: State, results: StoredValue<Vec<Cell>>, key: &CellKey) -> Option<DepthCounts> {
+    let here = state.counted(key).filter(|counted| counted.done == TRIALS_AT_DEPTH);
+    let here = here.map(|counted| DepthCounts { correct: counted.correct, trials: counted.done, is_here: true });
+    let committed = |cell: &Cell| DepthCounts { correct: cell.correct, trials: cell.trials, is_here: false };
+    here.or_else(|| results.with_value(|results| find(results, key).map(committed)))
 }
 
 /// What there is of all cells, for files.
 fn all_cells(state: State, results: StoredValue<Vec<Cell>>) -> Vec<HeatmapCell> {
     let cell = |key: CellKey| {
-        let (correct, trials) = counts(state, results, &key)?;
-        Some(HeatmapCell::new(key, correct, trials))
+        let counts = counts(state, results, &key)?;
+        Some(HeatmapCell { key, counts })
     };
     all_keys(state).into_iter().filter_map(cell).collect()
 }
@@ -120,20 +126,23 @@ fn DepthCell(
     let key = move || key(column.reading(), state.task.get(), state.values.get(), extension, depth);
     let counts = Memo::new(move |_| counts(state, results, &key()));
     let is_running = move || state.running.get() == Some(Running::Cell(key()));
-    let share = move || counts.get().map(|(correct, trials)| correct as f64 / trials as f64);
     let said = move || match counts.get() {
-        Some((correct, trials)) => {
-            let share = correct as f64 / trials as f64;
-            format!("{} [{}], {correct} of {trials}", percent(share), interval(share, wilson(correct, trials)))
+        Some(counts @ DepthCounts { correct, trials, is_here }) => {
+            let (share, place) = (counts.share(), if is_here { ", asked here" } else { "" });
+            format!("{} [{}], {correct} of {trials}{place}", percent(share), interval(share, counts.interval()))
         }
         None => "not measured".to_owned(),
     };
+    let label = move || {
+        let press = if is_running() { "stop" } else { "run here" };
+        format!("{}, {extension} times, depth {depth} %: {}; {press}", export::title(&column.reading()), said())
+    };
     let press = move |_| if is_running() { stop(state) } else { measure_all(state, [untrack(key)]) };
     view! {
-        <td style=move || format!("--share:{:.2}", share().unwrap_or_default())>
-            <button type="button" class:running=is_running title=said on:click=press
-                aria-label=move || format!("{extension} times, depth {depth} %: {}", said())>
-                {move || share().map_or_else(|| "–".to_owned(), |share| format!("{:.0}", 100.0 * share))}
+        <td style=move || format!("--share:{:.2}", counts.get().map_or(0.0, DepthCounts::share))>
+            <button type="button" class:running=is_running class:here=move || counts.get().is_some_and(|counts| counts.is_here)
+                title=said aria-label=label on:click=press>
+                {move || counts.get().map_or_else(|| "–".to_owned(), |counts| format!("{:.0}", 100.0 * counts.share()))}
             </button>
         </td>
     }

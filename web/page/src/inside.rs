@@ -4,6 +4,7 @@ use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
+use super::export::title;
 use super::runs::{probe, stop};
 use super::state::{ProbedHeads, Running, State};
 
@@ -49,7 +50,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let caption = format!(
         "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
          {:.1} of at most {:.1} nats.",
-        probed.method.title(),
+        title(&probed.reading),
         probed.extension,
         best.layer,
         best.head,

@@ -6,14 +6,13 @@ use drope_protocol::Reply;
 use leptos::prelude::*;
 
 use super::runs::measure_next;
-use super::state::{Answer, Asked, Counted, Download, Engine, Finished, ProbedHeads, Running, State};
+use super::state::{Answer, Asked, Counted, Download, Finished, ProbedHeads, Running, State};
 use super::worker_link::confirm_end;
 
 /// Takes in a message of the worker; those of a run that was stopped change nothing.
 pub fn take(state: State, reply: Reply) {
     let is_current = |run| run == state.run.get_untracked();
     match reply {
-        Reply::Awake => state.engine.set(Engine::Opening),
         Reply::Loading { run, model, received, total } if run.is_none_or(is_current) => {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Download { model, received, total }));
@@ -32,9 +31,10 @@ pub fn take(state: State, reply: Reply) {
         Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
             update(state, column, |answer| answer.finished = Some(Finished { exact, prefill, decode }));
         }
-        Reply::Probed { run, column, method, extension, heads } if is_current(run) => {
+        Reply::Probed { run, column, extension, heads } if is_current(run) => {
             if let Some(column) = state.column(column) {
-                column.probe.set(Some(ProbedHeads { method, extension, heads }));
+                let reading = untrack(|| column.reading());
+                column.probe.set(Some(ProbedHeads { reading, extension, heads }));
             }
         }
         Reply::Trial { run, correct, done } if is_current(run) => {
@@ -52,8 +52,8 @@ pub fn take(state: State, reply: Reply) {
             }
         }
         Reply::Failed { run, message } => {
-            run.inspect(|&run| confirm_end(run));
-            if run.is_none_or(is_current) {
+            confirm_end(run);
+            if is_current(run) {
                 fail(state, message);
             }
         }
@@ -80,8 +80,7 @@ pub fn fail(state: State, message: String) {
 fn set_question(state: State, asked: Asked) {
     if state.asked.get_untracked().as_ref() != Some(&asked) {
         for column in state.columns.get_untracked() {
-            column.answer.set(Answer::default());
-            column.probe.set(None);
+            column.clear();
         }
         state.asked.set(Some(asked));
     }

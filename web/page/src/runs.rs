@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use drope_protocol::{Comparison, Question, Request};
 use leptos::prelude::*;
 
-use super::state::{Answer, CellKey, Column, Counted, Engine, Running, State};
+use super::state::{CellKey, Column, Counted, Engine, Running, State};
 use super::worker_link::{connect, send, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
@@ -15,6 +15,7 @@ pub const TRIALS_AT_DEPTH: usize = 10;
 
 /// Asks all columns.
 pub fn ask(state: State) {
+    state.error.set(None);
     state.queue.update(VecDeque::clear);
     let run = begin(state, Running::Answer);
     // On a phone they lie below the form.
@@ -25,13 +26,14 @@ pub fn ask(state: State) {
     }
     state.asked.set(None);
     for column in state.columns.get_untracked() {
-        column.answer.set(Answer::default());
+        column.clear();
     }
     send(state, Request::Answer(comparison(state, run)));
 }
 
 /// Measures what attention does in the heads of all columns' models.
 pub fn probe(state: State) {
+    state.error.set(None);
     state.queue.update(VecDeque::clear);
     let run = begin(state, Running::Probe);
     for column in state.columns.get_untracked() {
@@ -52,13 +54,14 @@ fn comparison(state: State, run: u32) -> Comparison {
 
 /// Measures cells of the tables, one after another, in place of what runs now.
 pub fn measure_all(state: State, cells: impl IntoIterator<Item = CellKey>) {
+    state.error.set(None);
     state.queue.set(cells.into_iter().collect());
     measure_next(state);
 }
 
 /// Measures the next cell, if one waits.
 pub fn measure_next(state: State) {
-    let Some(cell) = state.queue.try_update(VecDeque::pop_front).flatten() else { return };
+    let Some(cell) = state.queue.try_update(|queue| next_shown(state, queue)).flatten() else { return };
     let run = begin(state, Running::Cell(cell.clone()));
     state.count(cell.clone(), Counted::default());
     let CellKey { reading, task, values, extension, depth } = cell;
@@ -66,6 +69,20 @@ pub fn measure_next(state: State) {
     let trials = if depth.is_some() { TRIALS_AT_DEPTH } else { TRIALS };
     let depth = depth.map(|percent| f64::from(percent) / 100.0);
     send(state, Request::Measure { run, question, depth, reading, trials });
+}
+
+/// The next of the waiting cells that the page still shows.
+fn next_shown(state: State, queue: &mut VecDeque<CellKey>) -> Option<CellKey> {
+    let readings = untrack(|| state.columns.get().into_iter().map(Column::reading).collect::<Vec<_>>());
+    let shown = (state.task.get_untracked(), state.values.get_untracked());
+    let is_shown = |cell: &CellKey| (cell.task, cell.values) == shown && readings.contains(&cell.reading);
+    while let Some(cell) = queue.pop_front() {
+        // The table of all methods has no columns that could go.
+        if cell.depth.is_none() || is_shown(&cell) {
+            return Some(cell);
+        }
+    }
+    None
 }
 
 /// Stops what runs; its late messages are ignored.
@@ -85,7 +102,6 @@ fn begin(state: State, what: Running) -> u32 {
     state.run.update(|run| *run += 1);
     state.running.set(Some(what));
     state.loading.set(None);
-    state.error.set(None);
     if state.engine.get_untracked() == Engine::Stopped {
         connect(state);
     }

@@ -188,8 +188,8 @@ pub struct Answer {
 /// What the heads of a column did.
 #[derive(Clone, PartialEq)]
 pub struct ProbedHeads {
-    /// Method that read.
-    pub method: Method,
+    /// How it read.
+    pub reading: Reading,
     /// Multiple of the training context.
     pub extension: usize,
     /// Layer after layer.
@@ -213,6 +213,12 @@ pub fn plain(method: Method) -> Reading {
 }
 
 impl Column {
+    /// Forgets what came of another reading.
+    pub fn clear(self) {
+        self.answer.set(Answer::default());
+        self.probe.set(None);
+    }
+
     /// Nothing has come of it yet.
     pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
         let (answer, probe) = (RwSignal::default(), RwSignal::default());
@@ -231,7 +237,7 @@ impl State {
         self.columns.set(self.new_columns(methods.iter().map(|&method| plain(method))));
     }
 
-    /// Columns that were never there before.
+    /// Columns beside those that are there.
     pub fn new_columns(self, readings: impl Iterator<Item = Reading>) -> Vec<Column> {
         let next = self.columns.with_untracked(|columns| columns.iter().map(|column| column.key + 1).max());
         (next.unwrap_or_default()..).zip(readings).map(|(key, reading)| Column::new(key, reading)).collect()

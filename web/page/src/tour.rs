@@ -1,6 +1,7 @@
 //! A short tour of the page for readers who do not know rotary positions: five steps, in the address, left at any time.
 
 use leptos::prelude::*;
+use wasm_bindgen::JsCast;
 
 use super::state::State;
 
@@ -33,8 +34,8 @@ const STEPS: [TourStep; 5] = [
     },
     TourStep {
         part: ".heatmap",
-        text: "All of it at once: where the number is hidden against how long the text is. These cells were measured beforehand; \
-               fill them again here, and the address of this page keeps what you chose, so that you can share it.",
+        text: "All of it at once: where the number is hidden against how long the text is. Some cells were measured beforehand; \
+               fill all of them here, and the address of this page keeps what you chose, so that you can share it.",
     },
 ];
 
@@ -46,7 +47,17 @@ pub fn step(number: usize) -> usize {
 /// The card with the present step, at the foot of the window.
 #[component]
 pub fn Tour(state: State) -> impl IntoView {
-    Effect::new(move |_| show(STEPS.get(state.tour.get().wrapping_sub(1)).map(|step| step.part)));
+    Effect::new(move |before: Option<usize>| {
+        let number = state.tour.get();
+        show(STEPS.get(number.wrapping_sub(1)).map(|step| step.part));
+        match (before.unwrap_or_default(), number) {
+            (0, 0) => {}
+            (_, 0) => focus("tour"),
+            (0, _) => focus("tour-next"),
+            _ => {}
+        }
+        number
+    });
     let card = move || {
         let number = state.tour.get();
         let step = STEPS.get(number.wrapping_sub(1))?;
@@ -57,7 +68,7 @@ pub fn Tour(state: State) -> impl IntoView {
                 <p aria-live="polite">{step.text}</p>
                 <div class="buttons">
                     <span class="hint">{format!("{number} of {}", STEPS.len())}</span>
-                    <button type="button" disabled=is_first on:click=move |_| state.tour.set(number - 1)>"Back"</button>
+                    <button type="button" hidden=is_first on:click=move |_| state.tour.set(number - 1)>"Back"</button>
                     <button id="tour-next" type="button" class="primary"
                         on:click=move |_| state.tour.set(if is_last { 0 } else { number + 1 })>
                         {if is_last { "Done" } else { "Next" }}
@@ -68,6 +79,17 @@ pub fn Tour(state: State) -> impl IntoView {
         })
     };
     view! { {card} }
+}
+
+/// Moves the keyboard to a button, once it is there.
+fn focus(id: &'static str) {
+    request_animation_frame(move || {
+        let button = document().get_element_by_id(id).and_then(|button| button.dyn_into::<web_sys::HtmlElement>().ok());
+        if let Some(button) = button {
+            // Buttons can always be focused.
+            let _ = button.focus();
+        }
+    });
 }
 
 /// Outlines a part of the page and brings it into view; none: nothing is outlined.

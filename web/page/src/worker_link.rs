@@ -67,10 +67,12 @@ fn activate(state: State, backend: Backend) {
 /// Starts WebGPU's worker beside the CPU's, if the browser has an adapter for it.
 async fn try_webgpu(state: State) {
     if !has_adapter().await {
-        note_on_cpu(state, "this browser has no WebGPU");
+        note_on_cpu(state, "WebGPU has no adapter in this browser");
         return;
     }
-    let is_alone = LINK.with_borrow(|link| link.candidate.is_none() && link.active.is_some());
+    // Much may have happened meanwhile.
+    let is_auto = state.backend_choice.get_untracked() == BackendChoice::Auto;
+    let is_alone = is_auto && computes(Backend::Cpu) && LINK.with_borrow(|link| link.candidate.is_none());
     if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
         post(&worker, &start(true));
         LINK.with_borrow_mut(|link| link.candidate = Some((worker, None)));
@@ -120,7 +122,11 @@ pub fn send(state: State, request: Request) {
 fn take_over(state: State) {
     let candidate = LINK.with_borrow_mut(|link| link.candidate.take_if(|(_, fit)| fit.is_some()));
     let Some((worker, Some(note))) = candidate else { return };
-    let cpu = LINK.with_borrow_mut(|link| link.active.replace((Backend::Webgpu, worker)));
+    let cpu = LINK.with_borrow_mut(|link| {
+        // What the CPU's worker was to stop ends with it.
+        link.stopping = None;
+        link.active.replace((Backend::Webgpu, worker))
+    });
     if let Some((_, cpu)) = cpu {
         end(&cpu);
     }
@@ -176,17 +182,28 @@ fn restart(state: State) {
     };
     terminate();
     if !on_the_cpu.is_empty() {
-        state.backend_choice.set(BackendChoice::Cpu);
+        give_up_webgpu(state, "WebGPU did not stop");
     }
     state.loading.set(None);
     let grace = GRACE.as_secs();
     state.error.set(Some(format!("The worker did not stop within {grace} seconds and was started anew{on_the_cpu}.")));
     connect(state);
-    let current = state.running.get_untracked().map(|_| state.run.get_untracked());
+    send_again(state);
+}
+
+/// Sends what is being waited for to a worker that was started anew.
+fn send_again(state: State) {
+    let current = state.running.with_untracked(Option::is_some).then(|| state.run.get_untracked());
     let last = LINK.with_borrow(|link| link.last.clone());
     if let Some(request) = last.filter(|request| current.is_some() && request.run() == current) {
         send(state, request);
     }
+}
+
+/// Computes on the CPU from now on, and says why.
+fn give_up_webgpu(state: State, why: &str) {
+    state.backend_choice.set(BackendChoice::Cpu);
+    note_on_cpu(state, why);
 }
 
 fn post(worker: &Worker, request: &Request) {
@@ -212,9 +229,12 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
         if computes(backend) {
             // What is left of it answers nothing more; the next run starts another.
             terminate();
-            state.backend_choice.set(BackendChoice::Cpu);
             state.engine.set(Engine::Stopped);
-            fail(state, format!("The worker stopped ({}). Press Run to start it anew, on the CPU.", event.message()));
+            let on_the_cpu = if backend == Backend::Webgpu { ", on the CPU" } else { "" };
+            if backend == Backend::Webgpu {
+                give_up_webgpu(state, "WebGPU's program stopped");
+            }
+            fail(state, format!("The worker stopped ({}). Press Run to start it anew{on_the_cpu}.", event.message()));
         } else {
             dismiss(state, &format!("WebGPU's program stopped ({})", event.message()));
         }
@@ -248,7 +268,10 @@ fn hear(state: State, backend: Backend, reply: Reply) {
             state.loading.set(None);
             note_on_cpu(state, &note);
             activate(state, Backend::Cpu);
+            send_again(state);
         }
+        (Reply::Awake, Backend::Webgpu) => state.engine.set(Engine::Opening),
+        (Reply::Awake, Backend::Cpu) => {}
         (reply, _) => take(state, reply),
     }
 }

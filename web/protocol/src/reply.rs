@@ -1,7 +1,6 @@
 //! From the worker to the page.
 
 use drope_core::niah::SentenceKind;
-use drope_core::positions::Method;
 use drope_core::probe::HeadProbe;
 use serde::{Deserialize, Serialize};
 
@@ -85,8 +84,6 @@ pub enum Reply {
         run: u32,
         /// Number of the column.
         column: usize,
-        /// Method that read.
-        method: Method,
         /// Multiple of the training context.
         extension: usize,
         /// Layer after layer.
@@ -108,8 +105,8 @@ pub enum Reply {
     },
     /// Something went wrong.
     Failed {
-        /// Number of the run; none while the device was opened.
-        run: Option<u32>,
+        /// Number of the run.
+        run: u32,
         /// What, and what to do, in a sentence.
         message: String,
     },

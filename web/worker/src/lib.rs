@@ -71,10 +71,11 @@ async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>
         let mut held = models.take();
         let outcome = carry_out(&queue, &mut held, request).await;
         models.replace(held);
-        match (outcome, run) {
-            (Err(Interruption::Failed(message)), _) => reply(&Reply::Failed { run, message }),
-            (Ok(()) | Err(Interruption::Stopped), Some(run)) => reply(&Reply::Finished { run }),
-            (Ok(()) | Err(Interruption::Stopped), None) => {}
+        // What is no run, the opening of the device and Stop, does not fail.
+        let Some(run) = run else { continue };
+        match outcome {
+            Err(Interruption::Failed(message)) => reply(&Reply::Failed { run, message }),
+            Ok(()) | Err(Interruption::Stopped) => reply(&Reply::Finished { run }),
         }
     }
     queue.is_busy.set(false);

@@ -79,7 +79,7 @@ pub async fn probe(
         };
         let heads = probe_heads(&model.model, &model.config, &positions, &tokenized, observe).await?;
         let heads = heads.ok_or(Interruption::Stopped)?;
-        reply(&Reply::Probed { run: run.number, column, method: reading.method, extension: question.extension, heads });
+        reply(&Reply::Probed { run: run.number, column, extension: question.extension, heads });
     }
     Ok(())
 }
