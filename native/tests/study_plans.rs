@@ -96,6 +96,16 @@ fn the_plan_of_the_project_can_be_run() {
     assert!(output.status.success(), "{}", said(&output));
     let listed = String::from_utf8(output.stdout).unwrap();
     // Five trunks, eight runs from each, and six with SSMax from the first.
-    assert_eq!(listed.lines().count(), 5 + 5 * 8 + 6, "{listed}");
+    let trainings =
+        listed.lines().filter(|line| line.contains(" core pretrain ") || line.contains(" core recalibrate "));
+    assert_eq!(trainings.count(), 5 + 5 * 8 + 6, "{listed}");
+    // The evaluation's questions are asked with its seed, and settings are chosen with another.
+    let asks = |line: &&str| line.contains(" core eval niah ");
+    let is_selection = |line: &&str| line.contains("--split selection");
+    let has_seed = |line: &str, seed: &str| line.contains(&format!("--seed {seed} "));
+    let (selection, evaluation): (Vec<&str>, Vec<&str>) = listed.lines().filter(asks).partition(is_selection);
+    assert!(selection.len() > 50 && selection.iter().all(|line| has_seed(line, "32000")), "{listed}");
+    assert!(evaluation.len() > 100 && evaluation.iter().all(|line| has_seed(line, "31000")), "{listed}");
+    assert!(listed.lines().filter(|line| line.contains(" core tune ")).all(|line| has_seed(line, "32000")), "{listed}");
     assert!(listed.starts_with("rope-1 "), "{listed}");
 }
