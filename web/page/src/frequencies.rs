@@ -3,7 +3,7 @@
 use std::f64::consts::TAU;
 
 use drope_core::config::Config;
-use drope_core::positions::{Encoding, Method};
+use drope_core::positions::{Encoding, Method, rope_frequencies};
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
@@ -60,10 +60,9 @@ fn pairs(reading: &Reading, factor: f64) -> drope_core::Result<Vec<Pair>> {
     let Some((read, window)) = rotary else { return Ok(Vec::new()) };
     // Angles between a query and a key: none is further away than the window.
     let turns = |frequency: f64, length: usize| frequency * length.min(window) as f64 / TAU;
-    let trained = |pair: usize| config.rope.rope_theta.powf(-2.0 * pair as f64 / config.head_dim as f64);
-    let pair =
-        |(pair, &read): (usize, &f64)| Pair { trained: turns(trained(pair), context), read: turns(read, length) };
-    Ok(read.iter().enumerate().map(pair).collect())
+    let pair = |(trained, read): (f64, f64)| Pair { trained: turns(trained, context), read: turns(read, length) };
+    let trained = rope_frequencies(config.rope.rope_theta, config.head_dim);
+    Ok(trained.into_iter().zip(read).map(pair).collect())
 }
 
 /// The frequencies of all columns, side by side, at a length that is dragged.
