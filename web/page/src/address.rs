@@ -10,7 +10,9 @@ use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
-use super::state::{BackendChoice, COLUMNS, EXTENSIONS, Engine, State, is_taught};
+use super::column::COLUMNS;
+use super::engine::{BackendChoice, Engine};
+use super::state::{EXTENSIONS, State, is_taught};
 use super::tour::step;
 
 impl State {

@@ -3,9 +3,10 @@
 use drope_core::positions::{Method, Parameter, Parameters};
 use leptos::prelude::*;
 
+use super::column::{Answer, COLUMNS, Column, plain};
 use super::controls::Choice;
 use super::runs::stop;
-use super::state::{Answer, Asked, COLUMNS, Column, Running, State, plain};
+use super::state::{Asked, Running, State};
 
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];

@@ -4,8 +4,9 @@ use drope_core::positions::Method;
 use drope_core::results::Cell;
 use leptos::prelude::*;
 
+use super::column::plain;
 use super::results::{find, interval, percent};
-use super::state::{CellKey, EXTENSIONS, State, plain};
+use super::state::{CellKey, EXTENSIONS, State};
 
 /// What is drawn, of the many that the table has: DroPE, its closest rivals and what all of them mend. The place in this list
 /// is the line's style.

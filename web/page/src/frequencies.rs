@@ -7,8 +7,9 @@ use drope_core::positions::{Encoding, Method, rope_frequencies};
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
-use super::export::title;
-use super::state::{Column, EXTENSIONS, State};
+use super::column::Column;
+use super::heatmap_text::title;
+use super::state::{EXTENSIONS, State};
 
 /// Of the model whose frequencies are drawn; all of the page's models have them, or have had them.
 const CONFIG: &str = include_str!("../../../models/nano-rope/config.json");
@@ -157,7 +158,7 @@ fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
 mod tests {
     use drope_core::positions::Method;
 
-    use super::super::state::plain;
+    use super::super::column::plain;
     use super::{Pair, pairs};
 
     fn new_pairs(method: Method, factor: f64) -> usize {

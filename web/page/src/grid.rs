@@ -5,9 +5,10 @@ use drope_core::results::Cell;
 use drope_core::stats::wilson;
 use leptos::prelude::*;
 
+use super::column::plain;
 use super::results::{UNEVEN, find, interval, leaders, papers_drope, percent};
 use super::runs::{TRIALS, measure_all, stop};
-use super::state::{CellKey, Counted, EXTENSIONS, Running, State, plain};
+use super::state::{CellKey, Counted, EXTENSIONS, Running, State};
 
 /// The table of all methods and lengths for the chosen task and values.
 #[component]

@@ -7,10 +7,12 @@ use drope_core::results::Cell;
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
-use super::export::{self, DepthCounts, HeatmapCell};
+use super::column::Column;
+use super::export;
+use super::heatmap_text::{DepthCounts, HeatmapCell, title};
 use super::results::{committed_at_depths, find, interval, percent};
 use super::runs::{TRIALS_AT_DEPTH, measure_all, stop};
-use super::state::{CellKey, Column, EXTENSIONS, Running, State};
+use super::state::{CellKey, EXTENSIONS, Running, State};
 
 /// Depths of the needle, in percent of the text.
 const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
@@ -93,7 +95,7 @@ fn all_cells(state: State, results: StoredValue<Vec<Cell>>) -> Vec<HeatmapCell> 
 fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     view! {
         <table class="depths">
-            <caption>{move || export::title(&column.reading())}</caption>
+            <caption>{move || title(&column.reading())}</caption>
             <thead>
                 <tr>
                     <th scope="col">"Depth"</th>
@@ -135,7 +137,7 @@ fn DepthCell(
     };
     let label = move || {
         let press = if is_running() { "stop" } else { "run here" };
-        format!("{}, {extension} times, depth {depth} %: {}; {press}", export::title(&column.reading()), said())
+        format!("{}, {extension} times, depth {depth} %: {}; {press}", title(&column.reading()), said())
     };
     let press = move |_| if is_running() { stop(state) } else { measure_all(state, [untrack(key)]) };
     view! {

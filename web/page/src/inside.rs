@@ -4,9 +4,10 @@ use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::export::title;
+use super::column::ProbedHeads;
+use super::heatmap_text::title;
 use super::runs::{probe, stop};
-use super::state::{ProbedHeads, Running, State};
+use super::state::{Running, State};
 
 /// Size of a chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];

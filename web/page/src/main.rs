@@ -3,12 +3,15 @@
 mod address;
 mod answers;
 mod chart;
+mod column;
 mod controls;
+mod engine;
 mod export;
 mod frequencies;
 mod grid;
 mod haystack;
 mod heatmap;
+mod heatmap_text;
 mod inside;
 mod overview;
 mod replies;
@@ -17,10 +20,12 @@ mod runs;
 mod state;
 mod tour;
 mod worker_link;
+mod worker_script;
 
 use leptos::prelude::*;
 
-use self::state::{Backend, Engine, State};
+use self::engine::{Backend, Engine};
+use self::state::State;
 
 fn main() {
     console_error_panic_hook::set_once();

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use drope_protocol::Reply;
 use leptos::prelude::*;
 
+use super::column::{Answer, Finished, ProbedHeads};
 use super::runs::measure_next;
-use super::state::{Answer, Asked, Counted, Download, Finished, ProbedHeads, Running, State};
+use super::state::{Asked, Counted, Download, Running, State};
 use super::worker_link::confirm_end;
 
 /// Takes in a message of the worker; those of a run that was stopped change nothing.

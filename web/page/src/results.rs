@@ -5,7 +5,8 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::{Cell, ResultCell, current};
 
-use super::state::{CellKey, EXTENSIONS, plain};
+use super::column::plain;
+use super::state::{CellKey, EXTENSIONS};
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
 const FILES: [&str; 4] = [

@@ -5,7 +5,9 @@ use std::collections::VecDeque;
 use drope_protocol::{Comparison, Question, Request};
 use leptos::prelude::*;
 
-use super::state::{CellKey, Column, Counted, Engine, Running, State};
+use super::column::Column;
+use super::engine::Engine;
+use super::state::{CellKey, Counted, Running, State};
 use super::worker_link::{connect, send, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.

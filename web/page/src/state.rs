@@ -1,14 +1,15 @@
 //! What the page shows.
 
 use std::collections::VecDeque;
-use std::ops::RangeInclusive;
 
 use drope_core::language::Values;
 use drope_core::niah::{SentenceKind, Task};
-use drope_core::positions::{Method, Parameters};
-use drope_core::probe::HeadProbe;
+use drope_core::positions::Method;
 use drope_protocol::{Question, Reading};
 use leptos::prelude::*;
+
+use super::column::{Column, plain};
+use super::engine::{BackendChoice, Engine};
 
 /// Factors of the training context that can be chosen.
 pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
@@ -53,44 +54,6 @@ pub struct State {
     pub tour: RwSignal<usize>,
     /// Cells that are run after this one.
     pub queue: RwSignal<VecDeque<CellKey>>,
-}
-
-/// Where models can compute.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backend {
-    /// The CPU.
-    Cpu,
-    /// WebGPU.
-    Webgpu,
-}
-
-/// Which backend the reader wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackendChoice {
-    /// The CPU, and WebGPU once it gave the CPU's answer and was not slower.
-    Auto,
-    /// WebGPU if it gives the CPU's answer, however slow.
-    Webgpu,
-    /// The CPU.
-    Cpu,
-}
-
-/// The worker, from the page's first moment on.
-#[derive(Clone, PartialEq)]
-pub enum Engine {
-    /// Its wasm is on its way.
-    Loading,
-    /// It opens its device: it compares WebGPU with the CPU.
-    Opening,
-    /// It computes.
-    Open {
-        /// Where.
-        backend: Backend,
-        /// Why, as the end of a sentence.
-        note: String,
-    },
-    /// It failed, and is started anew by the next run.
-    Stopped,
 }
 
 /// Bytes of a model so far and in all.
@@ -139,24 +102,6 @@ pub struct Counted {
     pub done: usize,
 }
 
-/// A method that reads the text, and what came of it.
-#[derive(Clone, Copy)]
-pub struct Column {
-    /// Its name for as long as it is there.
-    pub key: usize,
-    /// The method.
-    pub method: RwSignal<Method>,
-    /// What was chosen in place of the method's own values.
-    pub parameters: RwSignal<Parameters>,
-    /// Its answer.
-    pub answer: RwSignal<Answer>,
-    /// What its heads did.
-    pub probe: RwSignal<Option<ProbedHeads>>,
-}
-
-/// Fewest and most columns.
-pub const COLUMNS: RangeInclusive<usize> = 2..=4;
-
 /// The question that all columns answer.
 #[derive(Clone, PartialEq)]
 pub struct Asked {
@@ -172,63 +117,6 @@ pub struct Asked {
     pub tokens: usize,
     /// Training context.
     pub context: usize,
-}
-
-/// One column's answer.
-#[derive(Clone, Default, PartialEq)]
-pub struct Answer {
-    /// Tokens of the prompt that were read.
-    pub read: usize,
-    /// Text so far.
-    pub text: String,
-    /// Exactness and speeds, once done.
-    pub finished: Option<Finished>,
-}
-
-/// What the heads of a column did.
-#[derive(Clone, PartialEq)]
-pub struct ProbedHeads {
-    /// How it read.
-    pub reading: Reading,
-    /// Multiple of the training context.
-    pub extension: usize,
-    /// Layer after layer.
-    pub heads: Vec<HeadProbe>,
-}
-
-/// How an answer ended.
-#[derive(Clone, Copy, PartialEq)]
-pub struct Finished {
-    /// Whether it is exact.
-    pub exact: bool,
-    /// Tokens of the prompt a second.
-    pub prefill: f64,
-    /// Generated tokens a second.
-    pub decode: f64,
-}
-
-/// A method with its own parameters.
-pub fn plain(method: Method) -> Reading {
-    Reading { method, parameters: Parameters::default() }
-}
-
-impl Column {
-    /// Forgets what came of another reading.
-    pub fn clear(self) {
-        self.answer.set(Answer::default());
-        self.probe.set(None);
-    }
-
-    /// Nothing has come of it yet.
-    pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
-        let (answer, probe) = (RwSignal::default(), RwSignal::default());
-        Self { key, method: RwSignal::new(method), parameters: RwSignal::new(parameters), answer, probe }
-    }
-
-    /// How it reads.
-    pub fn reading(self) -> Reading {
-        Reading { method: self.method.get(), parameters: self.parameters.get() }
-    }
 }
 
 impl State {

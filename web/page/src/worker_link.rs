@@ -6,16 +6,17 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use drope_protocol::{BUILD, Reply, Request};
+use drope_protocol::{Reply, Request};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
 use web_sys::{ErrorEvent, MessageEvent, Worker};
 
+use super::engine::{Backend, BackendChoice, Engine};
 use super::replies::{fail, take};
-use super::state::{Backend, BackendChoice, Engine, State};
+use super::state::State;
+use super::worker_script::{has_adapter, script_address};
 
 /// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
 const GRACE: Duration = Duration::from_secs(2);
@@ -76,20 +77,6 @@ async fn try_webgpu(state: State) {
     if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
         post(&worker, &start(true));
         LINK.with_borrow_mut(|link| link.candidate = Some((worker, None)));
-    }
-}
-
-/// Whether WebGPU has an adapter, which browsers on machines without a graphics card may not.
-async fn has_adapter() -> bool {
-    let get = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into());
-    let request = || -> Result<js_sys::Promise, JsValue> {
-        let gpu = get(&get(&window(), "navigator")?, "gpu")?;
-        let request: js_sys::Function = get(&gpu, "requestAdapter")?.dyn_into()?;
-        request.call0(&gpu)?.dyn_into()
-    };
-    match request() {
-        Ok(adapter) => JsFuture::from(adapter).await.is_ok_and(|adapter| adapter.is_truthy()),
-        Err(_) => false,
     }
 }
 
@@ -301,32 +288,4 @@ fn dismiss(state: State, note: &str) {
         end(&worker);
     }
     note_on_cpu(state, note);
-}
-
-/// Address of a worker's own script. It is made here, since the files that it loads need the build's name against stale
-/// caches.
-fn script_address(backend: Backend) -> Result<String, JsValue> {
-    let program = match backend {
-        Backend::Cpu => "worker",
-        Backend::Webgpu => "worker-webgpu",
-    };
-    let base = document().base_uri()?.unwrap_or_default();
-    let at =
-        |file: &str| web_sys::Url::new_with_base(&format!("{program}{file}?v={BUILD}"), &base).map(|url| url.href());
-    // Messages that arrive before the wasm does wait; a failure to load it must reach `onerror`, which rejections do not.
-    let script = format!(
-        "const held = [], hold = (event) => held.push(event.data);\
-         self.addEventListener('message', hold);\
-         importScripts('{}');\
-         wasm_bindgen({{ module_or_path: '{}' }}).then(() => {{\
-           self.removeEventListener('message', hold);\
-           held.forEach((data) => self.onmessage({{ data }}));\
-         }}).catch((error) => setTimeout(() => {{ throw error; }}));",
-        at(".js")?,
-        at("_bg.wasm")?
-    );
-    let options = web_sys::BlobPropertyBag::new();
-    options.set_type("text/javascript");
-    let parts = js_sys::Array::of1(&script.into());
-    web_sys::Url::create_object_url_with_blob(&web_sys::Blob::new_with_str_sequence_and_options(&parts, &options)?)
 }

@@ -1,0 +1,83 @@
+//! A column: a method that reads the text, and what came of it.
+
+use std::ops::RangeInclusive;
+
+use drope_core::positions::{Method, Parameters};
+use drope_core::probe::HeadProbe;
+use drope_protocol::Reading;
+use leptos::prelude::*;
+
+/// A method that reads the text, and what came of it.
+#[derive(Clone, Copy)]
+pub struct Column {
+    /// Its name for as long as it is there.
+    pub key: usize,
+    /// The method.
+    pub method: RwSignal<Method>,
+    /// What was chosen in place of the method's own values.
+    pub parameters: RwSignal<Parameters>,
+    /// Its answer.
+    pub answer: RwSignal<Answer>,
+    /// What its heads did.
+    pub probe: RwSignal<Option<ProbedHeads>>,
+}
+
+/// Fewest and most columns.
+pub const COLUMNS: RangeInclusive<usize> = 2..=4;
+
+/// One column's answer.
+#[derive(Clone, Default, PartialEq)]
+pub struct Answer {
+    /// Tokens of the prompt that were read.
+    pub read: usize,
+    /// Text so far.
+    pub text: String,
+    /// Exactness and speeds, once done.
+    pub finished: Option<Finished>,
+}
+
+/// What the heads of a column did.
+#[derive(Clone, PartialEq)]
+pub struct ProbedHeads {
+    /// How it read.
+    pub reading: Reading,
+    /// Multiple of the training context.
+    pub extension: usize,
+    /// Layer after layer.
+    pub heads: Vec<HeadProbe>,
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Finished {
+    /// Whether it is exact.
+    pub exact: bool,
+    /// Tokens of the prompt a second.
+    pub prefill: f64,
+    /// Generated tokens a second.
+    pub decode: f64,
+}
+
+/// A method with its own parameters.
+pub fn plain(method: Method) -> Reading {
+    Reading { method, parameters: Parameters::default() }
+}
+
+impl Column {
+    /// Forgets what came of another reading.
+    pub fn clear(self) {
+        self.answer.set(Answer::default());
+        self.probe.set(None);
+    }
+
+    /// Nothing has come of it yet.
+    pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
+        let (answer, probe) = (RwSignal::default(), RwSignal::default());
+        Self { key, method: RwSignal::new(method), parameters: RwSignal::new(parameters), answer, probe }
+    }
+
+    /// How it reads.
+    pub fn reading(self) -> Reading {
+        Reading { method: self.method.get(), parameters: self.parameters.get() }
+    }
+}
