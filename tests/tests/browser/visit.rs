@@ -24,11 +24,14 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     let first = browser.milliseconds_to_answer().await?;
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
     let mut heads = Vec::new();
-    // A third column, with a setting of its own.
+    // A third column, with a setting of its own; while answers arrive, what is to be clicked moves.
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     browser.click("add").await?;
-    browser.client.find(Locator::Id("method-3")).await?.select_by_value("yarn").await?;
-    browser.client.find(Locator::Css("#column-3 summary")).await?.click().await?;
-    let field = browser.client.find(Locator::Css("#column-3 .settings input")).await?;
+    // The page renders after the click has returned.
+    let appeared = async |selector| browser.client.wait().for_element(Locator::Css(selector)).await;
+    appeared("#method-3").await?.select_by_value("yarn").await?;
+    appeared("#column-3 summary").await?.click().await?;
+    let field = appeared("#column-3 input[name=beta_fast]").await?;
     field.send_keys("8\u{e007}").await?;
     let chosen: Parameters = "beta_fast=8".parse()?;
     let columns = [
@@ -173,11 +176,11 @@ async fn the_tour_is_in_the_address_and_can_be_left() -> Result<()> {
     browser.wait(".tour", 60, |text| text.contains("4 of 5")).await?;
     browser.click("tour-next").await?;
     browser.wait(".tour", 10, |text| text.contains("5 of 5") && text.contains("Done")).await?;
-    assert!(browser.client.find(Locator::Css(".heatmap.toured")).await.is_ok());
+    browser.client.wait().for_element(Locator::Css(".heatmap.toured")).await?;
     assert!(browser.client.current_url().await?.as_str().contains("tour=5"));
     browser.screenshot("tour.png", ".heatmap").await?;
     browser.click("tour-end").await?;
-    assert!(browser.client.find(Locator::Css(".tour")).await.is_err());
+    browser.client.wait().for_element(Locator::Css("body:not(:has(.tour))")).await?;
     assert!(!browser.client.current_url().await?.as_str().contains("tour"));
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())

@@ -151,7 +151,7 @@ fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView 
     view! {
         <label class="field">
             <span>{parameter.name().replace('_', " ")}</span>
-            <input type="text" inputmode="decimal" size="6" placeholder="own" aria-invalid=move || is_wrong.get().to_string()
+            <input type="text" name=parameter.name() inputmode="decimal" size="6" placeholder="own" aria-invalid=move || is_wrong.get().to_string()
                 prop:value=value on:change=change />
         </label>
     }
