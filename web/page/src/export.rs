@@ -3,10 +3,9 @@
 use leptos::prelude::*;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{
-    Blob, BlobPropertyBag, CanvasRenderingContext2d, HtmlAnchorElement, HtmlCanvasElement, HtmlImageElement, Url,
-};
+use web_sys::{CanvasRenderingContext2d, HtmlAnchorElement, HtmlCanvasElement, HtmlImageElement};
 
+use super::blob::text_address;
 use super::heatmap_text::{HeatmapCell, csv_text, svg_text};
 
 /// How many pixels of the PNG a unit of the drawing is.
@@ -27,7 +26,7 @@ pub fn png(cells: &[HeatmapCell]) {
     let (width, height, text) = svg_text(cells);
     let drawn = move || -> Result<(), JsValue> {
         let image = HtmlImageElement::new()?;
-        let source = object_url("image/svg+xml", &text)?;
+        let source = text_address("image/svg+xml", &text)?;
         let drawn_image = image.clone();
         let on_load = Closure::once_into_js(move || {
             // A browser that cannot draw saves nothing.
@@ -51,14 +50,7 @@ fn draw(image: &HtmlImageElement, width: u32, height: u32) -> Result<(), JsValue
 
 fn save_text(name: &str, kind: &str, text: &str) {
     // A browser that refuses saves nothing; the page has the numbers.
-    let _ = object_url(kind, text).and_then(|address| save(name, &address));
-}
-
-fn object_url(kind: &str, text: &str) -> Result<String, JsValue> {
-    let options = BlobPropertyBag::new();
-    options.set_type(kind);
-    let parts = js_sys::Array::of1(&text.into());
-    Url::create_object_url_with_blob(&Blob::new_with_str_sequence_and_options(&parts, &options)?)
+    let _ = text_address(kind, text).and_then(|address| save(name, &address));
 }
 
 fn save(name: &str, address: &str) -> Result<(), JsValue> {

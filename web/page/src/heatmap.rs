@@ -55,7 +55,7 @@ fn is_at_depth(running: Option<&Running>) -> bool {
 /// Every cell of every column, the shortest texts first, so that something is seen soon.
 fn all_keys(state: State) -> Vec<CellKey> {
     let mut readings: Vec<Reading> = Vec::new();
-    for reading in state.columns.get().into_iter().map(Column::reading) {
+    for reading in state.readings() {
         if !readings.contains(&reading) {
             readings.push(reading);
         }

@@ -2,6 +2,7 @@
 
 mod address;
 mod answers;
+mod blob;
 mod chart;
 mod column;
 mod controls;

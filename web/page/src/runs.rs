@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use drope_protocol::{Comparison, Question, Request};
 use leptos::prelude::*;
 
-use super::column::Column;
 use super::engine::Engine;
 use super::state::{CellKey, Counted, Running, State};
 use super::worker_link::{connect, send, stop as stop_worker};
@@ -17,9 +16,7 @@ pub const TRIALS_AT_DEPTH: usize = 10;
 
 /// Asks all columns.
 pub fn ask(state: State) {
-    state.error.set(None);
-    state.queue.update(VecDeque::clear);
-    let run = begin(state, Running::Answer);
+    let run = begin_alone(state, Running::Answer);
     // On a phone they lie below the form.
     if let Ok(Some(answers)) = document().query_selector(".answers") {
         let options = web_sys::ScrollIntoViewOptions::new();
@@ -35,9 +32,7 @@ pub fn ask(state: State) {
 
 /// Measures what attention does in the heads of all columns' models.
 pub fn probe(state: State) {
-    state.error.set(None);
-    state.queue.update(VecDeque::clear);
-    let run = begin(state, Running::Probe);
+    let run = begin_alone(state, Running::Probe);
     for column in state.columns.get_untracked() {
         column.probe.set(None);
         column.answer.update(|answer| answer.read = 0);
@@ -50,7 +45,7 @@ fn comparison(state: State, run: u32) -> Comparison {
         run,
         question: state.question(),
         depth: f64::from(state.depth.get_untracked()) / 100.0,
-        readings: untrack(|| state.columns.get().into_iter().map(Column::reading).collect()),
+        readings: untrack(|| state.readings()),
     }
 }
 
@@ -75,7 +70,7 @@ pub fn measure_next(state: State) {
 
 /// The next of the waiting cells that the page still shows.
 fn next_shown(state: State, queue: &mut VecDeque<CellKey>) -> Option<CellKey> {
-    let readings = untrack(|| state.columns.get().into_iter().map(Column::reading).collect::<Vec<_>>());
+    let readings = untrack(|| state.readings());
     let shown = (state.task.get_untracked(), state.values.get_untracked());
     let is_shown = |cell: &CellKey| (cell.task, cell.values) == shown && readings.contains(&cell.reading);
     while let Some(cell) = queue.pop_front() {
@@ -98,6 +93,13 @@ pub fn stop(state: State) {
     if was_running {
         stop_worker(state, stopped);
     }
+}
+
+/// Begins what no waiting cell is to follow.
+fn begin_alone(state: State, what: Running) -> u32 {
+    state.error.set(None);
+    state.queue.update(VecDeque::clear);
+    begin(state, what)
 }
 
 fn begin(state: State, what: Running) -> u32 {

@@ -131,6 +131,11 @@ impl State {
         (next.unwrap_or_default()..).zip(readings).map(|(key, reading)| Column::new(key, reading)).collect()
     }
 
+    /// How the columns read, from left to right.
+    pub fn readings(self) -> Vec<Reading> {
+        self.columns.get().into_iter().map(Column::reading).collect()
+    }
+
     /// The column of a number.
     pub fn column(self, number: usize) -> Option<Column> {
         self.columns.with_untracked(|columns| columns.get(number).copied())

@@ -4,8 +4,9 @@ use drope_protocol::BUILD;
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Blob, BlobPropertyBag, Url};
+use web_sys::Url;
 
+use super::blob::text_address;
 use super::engine::Backend;
 
 /// Address of a worker's own script. It is made here, since the files that it loads need the build's name against stale
@@ -29,10 +30,7 @@ pub fn script_address(backend: Backend) -> Result<String, JsValue> {
         at(".js")?,
         at("_bg.wasm")?
     );
-    let options = BlobPropertyBag::new();
-    options.set_type("text/javascript");
-    let parts = js_sys::Array::of1(&script.into());
-    Url::create_object_url_with_blob(&Blob::new_with_str_sequence_and_options(&parts, &options)?)
+    text_address("text/javascript", &script)
 }
 
 /// Whether WebGPU has an adapter, which browsers on machines without a graphics card may not.
