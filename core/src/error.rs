@@ -144,6 +144,9 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// A recipe with a value that no run can have, or for another model.
+    #[error("{0}")]
+    Recipe(String),
     /// A parameter that a method does not have, or a value that it cannot have.
     #[error("{0}")]
     Parameter(String),

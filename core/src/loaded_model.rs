@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::error::Result;
-use crate::model::{Model, SafetensorsBytes};
+use crate::model::{Model, WeightSource};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -16,6 +16,8 @@ pub const CONFIG_FILE: &str = "config.json";
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
 /// The weights' file in a model folder.
 pub const WEIGHTS_FILE: &str = "model.safetensors";
+/// The file that names the weights' files, where there are several.
+pub const INDEX_FILE: &str = "model.safetensors.index.json";
 
 /// A model with what is needed to use it. Evaluation, fitting, probes, the page and training all hold one of these.
 pub struct LoadedModel {
@@ -34,15 +36,21 @@ pub struct LoadedModel {
 impl LoadedModel {
     /// Checks that tokenizer and weights belong to the config, and puts the weights on `device`.
     ///
-    /// `tokenizer` and `weights` are the bytes of `tokenizer.json` and `model.safetensors`.
+    /// `tokenizer` is the bytes of `tokenizer.json`, `weights_hash` a hash of the weights' files ([`ShortHash`]).
     ///
     /// # Errors
     /// If one of them is damaged or does not belong to the config.
-    pub fn new(config: Config, tokenizer: &[u8], weights: &[u8], device: &Device) -> Result<Self> {
+    pub fn new(
+        config: Config,
+        tokenizer: &[u8],
+        weights: &impl WeightSource,
+        weights_hash: String,
+        device: &Device,
+    ) -> Result<Self> {
         let tokenizer = Tokenizer::from_json(tokenizer)?;
         tokenizer.check(config.vocab_size)?;
-        let (model, unused_tensors) = Model::load(&config, &SafetensorsBytes::new(weights)?, device)?;
-        Ok(Self { config, tokenizer, model, weights_hash: short_hash(&[weights]), unused_tensors })
+        let (model, unused_tensors) = Model::load(&config, weights, device)?;
+        Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })
     }
 
     /// What tells results of this model, read with `method`, from those of another of the same name.
@@ -54,11 +62,27 @@ impl LoadedModel {
     }
 }
 
-/// The first 48 bits of SHA-256 over `parts` in order, in hexadecimal: enough to tell contents apart.
-pub fn short_hash(parts: &[&[u8]]) -> String {
-    let mut hasher = Sha256::new();
-    for part in parts {
-        hasher.update(part);
+/// The first 48 bits of SHA-256 over bytes that come piece by piece: enough to tell contents apart.
+#[derive(Default)]
+pub struct ShortHash(Sha256);
+
+impl ShortHash {
+    /// Takes in the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
     }
-    hasher.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+
+    /// The hash, in hexadecimal.
+    pub fn finish(self) -> String {
+        self.0.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// The [`ShortHash`] of `parts` in order.
+pub fn short_hash(parts: &[&[u8]]) -> String {
+    let mut hash = ShortHash::default();
+    for part in parts {
+        hash.update(part);
+    }
+    hash.finish()
 }

@@ -6,7 +6,7 @@ mod parity;
 use burn::tensor::{DType, Device, TensorData};
 use drope_core::config::{AttentionType, Config, Llama3Parameters, RopeScaling, YarnParameters};
 use drope_core::error::Error;
-use drope_core::model::{Model, SafetensorsBytes};
+use drope_core::model::{Model, SafetensorsFiles, ShardIndex};
 use drope_core::positions::Method;
 use parity::case;
 use pollster::block_on;
@@ -187,7 +187,7 @@ fn tensors_that_the_config_does_not_call_for_are_refused_where_they_matter() {
     };
     let load = |name: &str| {
         let bytes = with(name);
-        let source = SafetensorsBytes::new(&bytes).unwrap();
+        let source = SafetensorsFiles::from_bytes(&bytes).unwrap();
         Model::load(&case("rope").config(), &source, &Device::flex()).map(|(_, unused)| unused)
     };
     assert!(matches!(load("model.layers.0.self_attn.q_proj.bias"), Err(Error::SurplusTensor(_))));
@@ -233,5 +233,64 @@ fn parameters_that_make_no_sense_are_named() {
         let error =
             config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, {field}")).unwrap_err().to_string();
         assert!(error.contains(culprit), "{error}");
+    }
+}
+
+/// A folder in several files, and what may be wrong with it.
+#[test]
+fn weights_in_several_files_are_one_model() {
+    let (case, device) = (case("rope"), Device::flex());
+    let whole = fixture("model.safetensors");
+    let file = SafeTensors::deserialize(&whole).unwrap();
+    let mut tensors = file.tensors();
+    tensors.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let shards: Vec<Vec<u8>> =
+        tensors.chunks(7).map(|part| safetensors::serialize(part.to_vec(), None).unwrap()).collect();
+    let named = |order: &[usize]| -> Vec<(String, &[u8])> {
+        order.iter().map(|&shard| (format!("{shard}.safetensors"), &shards[shard][..])).collect()
+    };
+    let map =
+        tensors.iter().enumerate().map(|(at, (name, _))| (name.clone(), format!("{}.safetensors", at / 7).into()));
+    let map: serde_json::Map<String, serde_json::Value> = map.collect();
+    let index = |map: &serde_json::Map<_, _>| {
+        ShardIndex::from_json(serde_json::json!({ "weight_map": map }).to_string().as_bytes())
+    };
+    let order: Vec<usize> = (0..shards.len()).rev().collect();
+    assert!(order.len() > 2);
+    let files = SafetensorsFiles::new(named(&order)).unwrap();
+    index(&map).unwrap().check(&files).unwrap();
+    let (model, unused) = Model::load(&case.config(), &files, &device).unwrap();
+    assert!(unused.is_empty());
+    let bytes = |model: &Model| block_on(model.to_safetensors()).unwrap();
+    assert_eq!(bytes(&model), bytes(&case.model(&device)));
+
+    let refused = |files: Vec<(String, &[u8])>| SafetensorsFiles::new(files).err().unwrap().to_string();
+    assert!(refused(named(&[0, 1, 0])).contains("both hold"));
+    let cut = |end: usize| vec![("cut".to_owned(), &shards[0][..end])];
+    for end in [0, 7, 20, shards[0].len() - 1] {
+        assert!(refused(cut(end)).contains("cut: "), "{end}");
+    }
+    let missing = Model::load(&case.config(), &SafetensorsFiles::new(named(&order[1..])).unwrap(), &device);
+    assert!(matches!(missing, Err(Error::MissingTensor(_))));
+    let elsewhere = |to: &str| {
+        let mut map = map.clone();
+        map.insert(tensors[0].0.clone(), to.into());
+        index(&map)
+    };
+    assert!(elsewhere("2.safetensors").unwrap().check(&files).unwrap_err().to_string().contains("which it does not"));
+    for outside in ["../0.safetensors", "/etc/passwd", "", ".hidden"] {
+        assert!(elsewhere(outside).unwrap_err().to_string().contains("no file beside it"), "{outside}");
+    }
+    assert!(ShardIndex::from_json(b"{}").is_err() && ShardIndex::from_json(b"{\"weight_map\": {}}").is_err());
+}
+
+#[test]
+fn parameters_are_counted_as_they_are_stored() {
+    for name in ["rope", "rope-mha-tied"] {
+        let case = case(name);
+        let bytes = block_on(case.model(&Device::flex()).to_safetensors()).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let stored: usize = file.tensors().iter().map(|(_, view)| view.data().len() / 4).sum();
+        assert_eq!(case.config().num_parameters(), stored as u64, "{name}");
     }
 }

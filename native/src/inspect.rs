@@ -2,20 +2,16 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use drope_core::config::Config;
-use drope_core::loaded_model::{TOKENIZER_FILE, WEIGHTS_FILE};
+use drope_core::loaded_model::TOKENIZER_FILE;
 use drope_core::positions::{Encoding, Method, Positions};
-use safetensors::SafeTensors;
 
-use crate::model_folder;
+use crate::{model_folder, weights_files};
 
 /// Prints the config, the number of parameters and the effective frequencies.
 pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positions, factor: f64) -> Result<()> {
-    let bytes = model_folder::weights(folder)?;
-    let weights = SafeTensors::deserialize(&bytes)
-        .with_context(|| format!("{} is damaged; copy it again", folder.join(WEIGHTS_FILE).display()))?;
-    let parameters: usize = weights.iter().map(|(_, tensor)| tensor.shape().iter().product::<usize>()).sum();
+    let parameters = weights_files::open(folder)?.num_parameters();
     print!("{}", config.to_json());
     if folder.join(TOKENIZER_FILE).exists() {
         println!("fingerprint in results: {}", model_folder::fingerprint(folder, method, None)?);

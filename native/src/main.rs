@@ -27,6 +27,7 @@ mod threads;
 mod train;
 mod tune;
 mod tuned;
+mod weights_files;
 
 use clap::Parser;
 

@@ -1,4 +1,4 @@
-//! Hugging Face model folders: `config.json`, `model.safetensors`, `tokenizer.json`.
+//! Hugging Face model folders: `config.json`, `tokenizer.json` and the weights.
 
 use std::path::Path;
 
@@ -6,18 +6,20 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
-use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE, short_hash};
-use drope_core::model::{Model, SafetensorsBytes};
+use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
+use drope_core::model::Model;
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
 
-use crate::files;
+use crate::{files, weights_files};
 
 /// Reads all three files and checks that they belong together.
 pub fn load(folder: &Path, device: &Device) -> Result<LoadedModel> {
-    let (tokenizer, weights) = (files::read(&folder.join(TOKENIZER_FILE))?, weights(folder)?);
-    let loaded = LoadedModel::new(config(folder)?, &tokenizer, &weights, device).with_context(|| cannot_use(folder))?;
+    let (tokenizer, weights) = (files::read(&folder.join(TOKENIZER_FILE))?, weights_files::open(folder)?);
+    let hash = weights_files::hash(folder)?.finish();
+    let loaded = LoadedModel::new(config(folder)?, &tokenizer, &weights, hash, device);
+    let loaded = loaded.with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &loaded.unused_tensors);
     Ok(loaded)
 }
@@ -28,16 +30,10 @@ pub fn config(folder: &Path) -> Result<Config> {
     Config::from_json(&text).with_context(|| cannot_use(folder))
 }
 
-/// Reads `model.safetensors`, as bytes.
-pub fn weights(folder: &Path) -> Result<Vec<u8>> {
-    files::read(&folder.join(WEIGHTS_FILE))
-}
-
-/// Reads `model.safetensors`.
+/// Reads the weights.
 pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
-    let bytes = weights(folder)?;
-    let load = || Model::load(config, &SafetensorsBytes::new(&bytes)?, device);
-    let (model, unused) = load().with_context(|| cannot_use(folder))?;
+    let weights = weights_files::open(folder)?;
+    let (model, unused) = Model::load(config, &weights, device).with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &unused);
     Ok(model)
 }
@@ -66,7 +62,7 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
 pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
     let mut config = config(folder)?;
     config.dope_heads = heads.cloned().or(config.dope_heads);
-    let hash = short_hash(&[&weights(folder)?]);
+    let hash = weights_files::hash(folder)?.finish();
     Ok(results::fingerprint(&config, &tokenizer(folder, &config)?, &hash, method)?)
 }
 

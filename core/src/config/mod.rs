@@ -169,6 +169,16 @@ impl Config {
         if self.trained_factor() > 1.0 { 1.0 } else { self.rope.scaling.factor().unwrap_or(1.0) }
     }
 
+    /// Numbers in the weights, but for norms of queries and keys.
+    pub fn num_parameters(&self) -> u64 {
+        let [hidden, intermediate] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
+        let [queries, keys] =
+            [self.num_attention_heads, self.num_key_value_heads].map(|heads| (heads * self.head_dim) as u64);
+        let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + 2);
+        let embeddings = self.vocab_size as u64 * hidden * if self.tie_word_embeddings { 1 } else { 2 };
+        self.num_hidden_layers as u64 * block + embeddings + hidden
+    }
+
     /// Whether the sizes fit together and the parameters make sense.
     ///
     /// # Errors

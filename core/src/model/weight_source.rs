@@ -1,7 +1,6 @@
 //! Where weights come from: tensors by name, whatever the files are.
 
-use burn::tensor::{DType, TensorData};
-use safetensors::{Dtype, SafeTensors};
+use burn::tensor::TensorData;
 
 use crate::error::{Error, Result};
 
@@ -19,44 +18,10 @@ pub trait WeightSource {
     fn names(&self) -> Vec<String>;
 }
 
-/// One safetensors file in memory.
-pub struct SafetensorsBytes<'a>(SafeTensors<'a>);
-
-impl<'a> SafetensorsBytes<'a> {
-    /// Reads the header.
-    ///
-    /// # Errors
-    /// If it is damaged, or the file ends before its tensors do.
-    pub fn new(bytes: &'a [u8]) -> Result<Self> {
-        SafeTensors::deserialize(bytes).map(Self).map_err(|error| Error::Safetensors(error.to_string()))
-    }
-}
-
-impl WeightSource for SafetensorsBytes<'_> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
-        let view = self.0.tensor(name).map_err(|_| Error::MissingTensor(name.to_owned()))?;
-        if view.shape() != shape {
-            return Err(Error::Shape { name: name.to_owned(), found: view.shape().to_vec(), expected: shape.to_vec() });
-        }
-        let dtype = match view.dtype() {
-            Dtype::F32 => DType::F32,
-            Dtype::F16 => DType::F16,
-            Dtype::BF16 => DType::BF16,
-            other => return Err(Error::Dtype { name: name.to_owned(), dtype: format!("{other:?}") }),
-        };
-        TensorData::try_from_bytes_vec(view.data().to_vec(), shape.to_vec(), dtype)
-            .map_err(|error| Error::Safetensors(error.to_string()))
-    }
-
-    fn names(&self) -> Vec<String> {
-        self.0.names().into_iter().map(str::to_owned).collect()
-    }
-}
-
 /// A source whose missing norms of queries and keys are 1: a model that gets them on recalibration was trained without.
-pub(super) struct WithNewNorms<S>(pub(super) S);
+pub(super) struct WithNewNorms<'a, S>(pub(super) &'a S);
 
-impl<S: WeightSource> WeightSource for WithNewNorms<S> {
+impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
     fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
         match self.0.tensor(name, shape) {
             Err(Error::MissingTensor(_)) if name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight") => {

@@ -10,7 +10,8 @@ use rand_distr::{Distribution, Normal};
 use safetensors::{Dtype, tensor::TensorView};
 
 use super::Model;
-use super::weight_source::{SafetensorsBytes, WeightSource, WithNewNorms, harmless_surplus};
+use super::safetensors_files::SafetensorsFiles;
+use super::weight_source::{WeightSource, WithNewNorms, harmless_surplus};
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -60,16 +61,16 @@ impl Model {
     /// # Errors
     /// If the file is damaged, or as [`Model::load`].
     pub fn from_safetensors(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
-        Ok(Self::load(config, &SafetensorsBytes::new(bytes)?, device)?.0)
+        Ok(Self::load(config, &SafetensorsFiles::from_bytes(bytes)?, device)?.0)
     }
 
-    /// As [`Model::from_safetensors`], but norms of queries and keys that the file lacks start at 1: a model
-    /// that gets them on recalibration was trained without.
+    /// As [`Model::load`], but norms of queries and keys that the source lacks start at 1: a model that gets them on
+    /// recalibration was trained without.
     ///
     /// # Errors
-    /// As [`Model::from_safetensors`].
-    pub fn from_safetensors_with_new_norms(config: &Config, bytes: &[u8], device: &Device) -> Result<Self> {
-        Ok(Self::load(config, &WithNewNorms(SafetensorsBytes::new(bytes)?), device)?.0)
+    /// As [`Model::load`].
+    pub fn load_with_new_norms(config: &Config, source: &impl WeightSource, device: &Device) -> Result<Self> {
+        Ok(Self::load(config, &WithNewNorms(source), device)?.0)
     }
 
     /// The bytes of `model.safetensors`, in F32.

@@ -3,6 +3,7 @@
 
 #[cfg(feature = "model")]
 mod draw;
+mod own_text;
 #[cfg(feature = "model")]
 mod problem;
 mod shape;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "model")]
 pub use self::draw::sample;
+pub use self::own_text::OwnText;
 pub use self::spec::{Difficulty, Distractors, QuestionSplit, Sinks, Spec};
 use crate::language::{list, passkey};
 use crate::names::named;

@@ -6,6 +6,7 @@ mod gradients;
 mod head_scale;
 mod loss;
 mod optimizer;
+pub mod recipe;
 mod schedule;
 mod source;
 mod trainer;

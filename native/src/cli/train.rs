@@ -7,13 +7,14 @@ use clap::Args;
 
 use super::at_least_one;
 use crate::device::DeviceChoice;
-use crate::recipe::{PositionEmbedding, Recipe};
+use crate::recipe;
 use crate::{threads, train};
+use drope_core::train::recipe::PositionEmbedding;
 
 #[derive(Args)]
 pub struct PretrainArgs {
     /// Position embedding instead of the recipe's.
-    #[arg(long, value_enum)]
+    #[arg(long)]
     pe: Option<PositionEmbedding>,
     #[command(flatten)]
     train: TrainArgs,
@@ -71,7 +72,7 @@ struct TrainArgs {
 impl TrainArgs {
     /// Reads the recipe and trains.
     fn with_recipe(&self, train: impl FnOnce(&train::TrainOptions) -> Result<()>) -> Result<()> {
-        let mut recipe = Recipe::read(&self.recipe)?;
+        let mut recipe = recipe::read(&self.recipe)?;
         recipe.seed = self.seed.unwrap_or(recipe.seed);
         train(&train::TrainOptions {
             recipe: &recipe,

@@ -14,7 +14,7 @@ use super::perplexities::PerplexityRow;
 use super::report::{Section, SectionText};
 use super::score::{self, ScoreRow};
 use super::verdict::Verdict;
-use crate::recipe::{DropSettings, Dropped, Recipe};
+use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
 
 /// Of nano-rope's 16 frequencies the first nine are above.
 const CUT: f64 = 0.0075;

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{ReproduceArgs, report};
-use crate::recipe::Recipe;
+use crate::recipe;
 use crate::{device, files, model_folder};
+use drope_core::train::recipe::Recipe;
 
 /// Seed of all questions and texts that are measured with.
 pub const SEED: u64 = 20_000;
@@ -84,7 +85,7 @@ impl<'a> ReportContext<'a> {
 
     /// A recipe, with no more steps than the user asks for.
     pub fn recipe(&self, name: &str) -> Result<Recipe> {
-        let recipe = Recipe::read(&self.args.recipes.join(name))?;
+        let recipe = recipe::read(&self.args.recipes.join(name))?;
         Ok(Recipe { steps: self.args.steps.map_or(recipe.steps, |steps| steps.min(recipe.steps)), ..recipe })
     }
 
@@ -101,7 +102,7 @@ impl<'a> ReportContext<'a> {
 
     /// The recipe that a model was trained with.
     pub fn recipe_of(&self, model: &str) -> Result<Recipe> {
-        Recipe::read(&self.folder(model)?.join("recipe.toml"))
+        recipe::read(&self.folder(model)?.join("recipe.toml"))
     }
 
     /// Tokens that a model was trained on in its own run.

@@ -14,7 +14,7 @@ use super::perplexities::{Excess, PerplexityRow};
 use super::report::{Section, SectionText};
 use super::score::{self, ScoreRow};
 use super::verdict::Verdict;
-use crate::recipe::{PositionEmbedding, Recipe};
+use drope_core::train::recipe::{PositionEmbedding, Recipe};
 
 /// The paper's perplexities at the end, by the step of the drop.
 const PRINTED: [PrintedRow<1>; 4] =

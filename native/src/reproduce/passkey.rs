@@ -16,7 +16,7 @@ use super::report::{Section, SectionText};
 use super::score::{self, Score, ScoreRow};
 use super::verdict::Verdict;
 use crate::fit_scale::Kind;
-use crate::recipe::PositionEmbedding;
+use drope_core::train::recipe::PositionEmbedding;
 
 const DEPTHS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 /// Questions a depth.

@@ -11,7 +11,7 @@ use super::markdown::{cells, picture, table};
 use super::paper::{PrintedRow, printed};
 use super::report::{Section, SectionText};
 use super::verdict::Verdict;
-use crate::recipe::Recipe;
+use drope_core::train::recipe::Recipe;
 
 const RATES: [(&str, f64); 3] = [("2e-3", 2e-3), ("1e-2", 1e-2), ("5e-2", 5e-2)];
 const NORMS: [(&str, AttentionType); 2] = [("none", AttentionType::Nope), ("qk", AttentionType::QkNormNope)];

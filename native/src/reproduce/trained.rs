@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{ReportContext, is_model};
 use crate::fit_scale::{self, Kind};
-use crate::recipe::{Dropped, PositionEmbedding, Recipe};
 use crate::{files, model_folder, results_file, train};
+use drope_core::train::recipe::{Dropped, PositionEmbedding, Recipe};
 
 /// Results file that says what the models of other results files were trained with.
 const FILE: &str = "trained.json";

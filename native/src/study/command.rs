@@ -8,7 +8,7 @@ use clap::{ArgMatches, CommandFactory};
 use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE, short_hash};
 
 use crate::cli::Cli;
-use crate::recipe::Recipe;
+use crate::recipe;
 use crate::{files, train};
 
 /// A command of this program and what the queue needs to know of it.
@@ -60,7 +60,7 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>) -> Result<JobComma
         words_anywhere,
     };
     if let Some(recipe) = &parsed.recipe {
-        Recipe::read(recipe)?;
+        recipe::read(recipe)?;
     }
     Ok(parsed)
 }

@@ -1,17 +1,14 @@
 //! `core pretrain` and `core recalibrate`: what is trained, and from which weights.
 
 mod checkpoint;
-mod drop_positions;
 mod gradients;
 mod progress;
 mod run;
-mod scaling;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
-use drope_core::loaded_model::short_hash;
 use drope_core::model::Model;
 use drope_core::positions::rnope_swa_window;
 use drope_core::tokenizer::Tokenizer;
@@ -20,8 +17,8 @@ use self::checkpoint::Checkpoint;
 pub use self::gradients::gradients_in_threads;
 use self::run::Job;
 use crate::device::DeviceChoice;
-use crate::model_folder;
-use crate::recipe::{ModelShape, PositionEmbedding, Recipe};
+use crate::{model_folder, weights_files};
+use drope_core::train::recipe::{ModelShape, PositionEmbedding, Recipe};
 
 /// Options of both commands.
 pub struct TrainOptions<'a> {
@@ -54,7 +51,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, &recipe.documents))?;
     let config = new_config(&shape, &recipe, &tokenizer);
     config.check()?;
-    check_copies(&config, &recipe)?;
+    recipe.check_copies(&config)?;
     let seed = recipe.seed;
     let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None };
     run::train_to_end(options, &job, |device| Ok(Model::random(&config, seed, device)))
@@ -63,42 +60,20 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
 pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     let recipe = options.recipe;
-    let Some(drop) = &recipe.drop else {
-        bail!("the recipe has no [drop] table; recalibration needs to know what to drop");
-    };
     let base = model_folder::config(from)?;
-    if recipe.context > base.max_position_embeddings {
-        bail!(
-            "the recipe's context of {} exceeds the model's training context of {}; recalibration stays within it",
-            recipe.context,
-            base.max_position_embeddings
-        );
-    }
     let tokenizer = model_folder::tokenizer(from, &base)?;
-    // A word of its own, where the recipe asks for the latest value.
-    let words = if recipe.documents.latest > 0.0 { "latest special magic number" } else { "special magic number" };
-    if let Some(word) = tokenizer.unknown_word(words)? {
-        bail!("the tokenizer in {} does not know {word:?}, which the documents of recalibration hold", from.display());
-    }
-    let config = drop_positions::drop_positions(&base, drop)
-        .and_then(|config| scaling::with_scaling(config, recipe.scaling.as_ref()))
-        .with_context(|| format!("cannot recalibrate the model in {}", from.display()))?;
-    check_copies(&config, recipe)?;
-    let weights = model_folder::weights(from)?;
-    let base = short_hash(&[&weights, tokenizer.to_json()?.as_bytes(), config.to_json().as_bytes()]);
-    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base: Some(base) };
+    let cannot = || format!("cannot recalibrate the model in {}", from.display());
+    recipe.check_words(&tokenizer).with_context(cannot)?;
+    let config = recipe.recalibrated(&base).with_context(cannot)?;
+    let weights = weights_files::open(from)?;
+    let mut base_hash = weights_files::hash(from)?;
+    base_hash.update(tokenizer.to_json()?.as_bytes());
+    base_hash.update(config.to_json().as_bytes());
+    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base: Some(base_hash.finish()) };
     run::train_to_end(options, &job, |device| {
-        Model::from_safetensors_with_new_norms(&config, &weights, device)
+        Model::load_with_new_norms(&config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })
-}
-
-/// A token that counts m times stands at one position, which a bias by distance or a window would count as one.
-fn check_copies(config: &Config, recipe: &Recipe) -> Result<()> {
-    if recipe.documents.max_copies > 1.0 && (config.alibi || config.sliding_window.is_some()) {
-        bail!("documents.max_copies is above 1, but copies have no distance for alibi and rnope-swa; set it to 1");
-    }
-    Ok(())
 }
 
 fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
 use crate::files;
-use crate::recipe::Recipe;
+use drope_core::train::recipe::Recipe;
 
 /// Updates that a line of the curve averages over.
 const EVERY: usize = 20;

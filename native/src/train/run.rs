@@ -15,8 +15,8 @@ use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::progress::Progress;
 use super::{TrainOptions, gradients_in_threads};
 use crate::device::{self, Chosen};
-use crate::recipe::Recipe;
 use crate::{files, interrupt, model_folder};
+use drope_core::train::recipe::Recipe;
 
 /// Batches made ahead of the update that needs them.
 const BATCHES_AHEAD: usize = 4;

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::loaded_model::LoadedModel;
+use drope_core::model::SafetensorsFiles;
 use drope_core::niah::{Spec, sample};
 use drope_core::positions::{Method, Parameters};
 use drope_core::probe::{TokenizedSample, probe_heads};
@@ -30,7 +31,14 @@ pub fn answer(
     let folder = root().join("models").join(model);
     let read = |name: &str| std::fs::read(folder.join(name));
     let config = Config::from_json(&String::from_utf8(read("config.json")?)?)?;
-    let loaded = LoadedModel::new(config, &read("tokenizer.json")?, &read("model.safetensors")?, &Device::flex())?;
+    let weights = read("model.safetensors")?;
+    let loaded = LoadedModel::new(
+        config,
+        &read("tokenizer.json")?,
+        &SafetensorsFiles::from_bytes(&weights)?,
+        String::new(),
+        &Device::flex(),
+    )?;
     let LoadedModel { config, tokenizer, model, .. } = &loaded;
     let spec = Spec { context: extension * config.max_position_embeddings, ..*spec };
     let sample = sample(&spec, tokenizer)?;

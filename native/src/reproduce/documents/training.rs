@@ -13,7 +13,7 @@ use super::super::long::LONGEST;
 use super::super::markdown::{DASH, list};
 use super::super::perplexities::PerplexityRow;
 use super::super::score;
-use crate::recipe::Dropped;
+use drope_core::train::recipe::Dropped;
 
 /// Models trained from random weights.
 const PRETRAINED: [&str; 4] = ["nano-rope", "nano-nope", "nano-alibi", "nano-rnope-swa"];

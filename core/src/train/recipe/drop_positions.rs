@@ -1,10 +1,10 @@
 //! The config of a model whose positions are dropped.
 
-use anyhow::{Result, bail};
-use drope_core::config::{AttentionType, Config};
-use drope_core::positions::{Encoding, Method, partial_drop_cutoff};
+use crate::config::{AttentionType, Config};
+use crate::error::{Error, Result};
+use crate::positions::{Encoding, Method, partial_drop_cutoff};
 
-use crate::recipe::{DropSettings, Dropped};
+use crate::train::recipe::{DropSettings, Dropped};
 
 /// `config` without the positions that the recipe drops.
 ///
@@ -16,7 +16,9 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
         Dropped::All => {
             let has_positions = config.alibi || !config.attention.drops_positions();
             if !has_positions {
-                bail!("drop.positions is \"all\" but the model has no positions; use \"none\" to train it on as it is");
+                return refuse(
+                    "drop.positions is \"all\" but the model has no positions; use \"none\" to train it on as it is",
+                );
             }
             dropped.attention = drop.attention_type.unwrap_or_else(|| without_positions(config.attention));
             dropped.alibi = false;
@@ -26,24 +28,28 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
         Dropped::Low => {
             let method = Method::of(config);
             if matches!(method, Method::Alibi | Method::Drope | Method::RnopeSwa) {
-                bail!(
+                return refuse(format!(
                     "drop.positions is \"low\" but the model is read with {}, not with RoPE in every layer; use \"all\" or \"none\"",
                     method.name()
-                );
+                ));
             }
             let cut = drop.cut.unwrap_or_else(|| partial_drop_cutoff(config.max_position_embeddings));
             dropped.rope.rope_min_frequency = cut;
             if rotating_pairs(&dropped)? >= rotating_pairs(config)? {
-                bail!(
+                return refuse(format!(
                     "drop.positions is \"low\" but the model has no frequency below {cut} that is not dropped yet; raise drop.cut, or \
                      use \"none\""
-                );
+                ));
             }
         }
         Dropped::None => {}
     }
     dropped.scalable_softmax = drop.scalable_softmax.unwrap_or(config.scalable_softmax);
     Ok(dropped)
+}
+
+fn refuse(reason: impl Into<String>) -> Result<Config> {
+    Err(Error::Recipe(reason.into()))
 }
 
 /// The same norms, no positions.
@@ -66,15 +72,15 @@ fn rotating_pairs(config: &Config) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use drope_core::config::{AttentionType, Config};
-    use drope_core::positions::{Method, partial_drop_cutoff};
+    use crate::config::{AttentionType, Config};
+    use crate::positions::{Method, partial_drop_cutoff};
 
     use super::drop_positions;
-    use crate::recipe::{DropSettings, Dropped};
+    use crate::train::recipe::{DropSettings, Dropped};
 
     /// C = 16 and 8 frequencies from 1 down to 3e-4.
     fn rope() -> Config {
-        Config::from_json(include_str!("../../../tests/fixtures/rope/config.json")).unwrap()
+        Config::from_json(include_str!("../../../../tests/fixtures/rope/config.json")).unwrap()
     }
 
     fn settings(positions: Dropped) -> DropSettings {

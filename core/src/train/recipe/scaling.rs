@@ -1,11 +1,10 @@
 //! The config of a model that is trained on with a scaling of RoPE: position interpolation and its kin as their papers use
 //! them, fine-tuned and not only read (Chen et al. 2023, arXiv 2306.15595; Peng et al. 2023, arXiv 2309.00071).
 
-use anyhow::{Result, bail};
-use drope_core::config::{Config, Llama3Parameters, RopeScaling, YarnParameters};
-use drope_core::positions::Method;
-
-use crate::recipe::{ScalingMethod, ScalingSettings};
+use crate::config::{Config, Llama3Parameters, RopeScaling, YarnParameters};
+use crate::error::{Error, Result};
+use crate::positions::Method;
+use crate::train::recipe::{ScalingMethod, ScalingSettings};
 
 /// `config` with a scaling that training and every later reading use at its own factor.
 ///
@@ -15,10 +14,10 @@ pub fn with_scaling(mut config: Config, settings: Option<&ScalingSettings>) -> R
     let Some(&ScalingSettings { method, factor }) = settings else { return Ok(config) };
     let read_with = Method::of(&config);
     if read_with != Method::Rope {
-        bail!(
+        return Err(Error::Recipe(format!(
             "scaling is for a model with RoPE as trained in every layer, but this one would be read with {}",
             read_with.name()
-        );
+        )));
     }
     config.rope.scaling = match method {
         ScalingMethod::Pi => RopeScaling::Linear { factor },
@@ -31,15 +30,15 @@ pub fn with_scaling(mut config: Config, settings: Option<&ScalingSettings>) -> R
 
 #[cfg(test)]
 mod tests {
-    use drope_core::config::{AttentionType, Config};
-    use drope_core::positions::Method;
+    use crate::config::{AttentionType, Config};
+    use crate::positions::Method;
 
     use super::with_scaling;
-    use crate::recipe::{ScalingMethod, ScalingSettings};
+    use crate::train::recipe::{ScalingMethod, ScalingSettings};
 
     /// C = 16.
     fn rope() -> Config {
-        Config::from_json(include_str!("../../../tests/fixtures/rope/config.json")).unwrap()
+        Config::from_json(include_str!("../../../../tests/fixtures/rope/config.json")).unwrap()
     }
 
     #[test]

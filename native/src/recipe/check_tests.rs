@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::recipe::Recipe;
+use super::from_toml;
 
 /// Every table and field that a recipe can have.
 const WHOLE: &str = r#"
@@ -126,10 +126,10 @@ const ROWS: &[Row] = &[
 fn every_field_is_checked_and_its_sentence_names_it() {
     for (field, wrong, right) in ROWS {
         for value in *right {
-            assert!(Recipe::from_toml(&with(field, value)).is_ok(), "{field} = {value} is refused");
+            assert!(from_toml(&with(field, value)).is_ok(), "{field} = {value} is refused");
         }
         for value in *wrong {
-            let sentence = Recipe::from_toml(&with(field, value)).expect_err(&format!("{field} = {value}"));
+            let sentence = from_toml(&with(field, value)).expect_err(&format!("{field} = {value}"));
             let name = field.rsplit('.').next().unwrap();
             // A wrong context shows in the lengths within it, and wrong positions in what belongs to others.
             let names = match *field {
@@ -154,7 +154,7 @@ fn the_table_above_has_every_field() {
             }
         }
     }
-    let written = toml::to_string(&Recipe::from_toml(WHOLE).unwrap()).unwrap();
+    let written = toml::to_string(&from_toml(WHOLE).unwrap()).unwrap();
     let mut fields = BTreeSet::new();
     leaves("", &toml::from_str(&written).unwrap(), &mut fields);
     let rows: BTreeSet<String> = ROWS.iter().map(|(field, ..)| (*field).to_owned()).collect();

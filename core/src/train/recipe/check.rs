@@ -2,11 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use drope_core::config::{AttentionType, MAX_FACTOR};
-use drope_core::language::DocumentMix;
-use drope_core::train::Curriculum;
-
-use super::{DropSettings, Dropped, ModelShape, Recipe};
+use crate::config::{AttentionType, MAX_FACTOR};
+use crate::language::DocumentMix;
+use crate::train::Curriculum;
+use crate::train::recipe::{DropSettings, Dropped, ModelShape, Recipe};
 
 /// Far fewer than there are keys, so that different ones are drawn at once.
 const MOST_NEEDLES: usize = 1000;
@@ -183,6 +182,3 @@ fn at_least_zero(name: &str, value: f64) -> Check {
         Err(format!("{name} is {value} but must be a number of at least 0"))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,105 @@
+//! The weights of a model folder: one safetensors file, or several with an index. Tensors are read one at a time.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use drope_core::loaded_model::{INDEX_FILE, ShortHash, WEIGHTS_FILE};
+use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex};
+
+use crate::files;
+
+/// Bytes that are hashed at once.
+const PIECE: usize = 1 << 20;
+
+/// A file on disk.
+pub struct DiskFile {
+    file: File,
+    size: u64,
+}
+
+impl ReadAt for DiskFile {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> std::io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        #[cfg(unix)]
+        std::os::unix::fs::FileExt::read_exact_at(&self.file, &mut bytes, offset)?;
+        #[cfg(windows)]
+        {
+            let mut done = 0;
+            while done < length {
+                let read =
+                    std::os::windows::fs::FileExt::seek_read(&self.file, &mut bytes[done..], offset + done as u64)?;
+                if read == 0 {
+                    return Err(std::io::ErrorKind::UnexpectedEof.into());
+                }
+                done += read;
+            }
+        }
+        Ok(bytes)
+    }
+}
+
+/// Opens the weights of a model folder.
+///
+/// # Errors
+/// If a file is missing or damaged, or the index does not describe the files.
+pub fn open(folder: &Path) -> Result<SafetensorsFiles<DiskFile>> {
+    let open = |path: &PathBuf| -> Result<(String, DiskFile)> {
+        let file = File::open(path).with_context(|| cannot_read(path))?;
+        let size = file.metadata().with_context(|| cannot_read(path))?.len();
+        Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), DiskFile { file, size }))
+    };
+    let files = paths(folder)?.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let weights = SafetensorsFiles::new(files).with_context(|| cannot_use(folder))?;
+    if let Some(index) = index(folder)? {
+        index.check(&weights).with_context(|| cannot_use(folder))?;
+    }
+    Ok(weights)
+}
+
+/// The hash of the weights' files, in the order of their names.
+pub fn hash(folder: &Path) -> Result<ShortHash> {
+    let mut hash = ShortHash::default();
+    let mut piece = vec![0; PIECE];
+    for path in paths(folder)? {
+        let mut file = File::open(&path).with_context(|| cannot_read(&path))?;
+        loop {
+            match file.read(&mut piece).with_context(|| cannot_read(&path))? {
+                0 => break,
+                read => hash.update(&piece[..read]),
+            }
+        }
+    }
+    Ok(hash)
+}
+
+/// The weights' files: the one that models have, or those that the index names.
+fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
+    Ok(match index(folder)? {
+        Some(index) => index.files().into_iter().map(|file| folder.join(file)).collect(),
+        None => vec![folder.join(WEIGHTS_FILE)],
+    })
+}
+
+/// The index of a model in several files; as in transformers, one file goes before it.
+fn index(folder: &Path) -> Result<Option<ShardIndex>> {
+    let path = folder.join(INDEX_FILE);
+    if folder.join(WEIGHTS_FILE).exists() || !path.exists() {
+        return Ok(None);
+    }
+    let index = ShardIndex::from_json(&files::read(&path)?).with_context(|| cannot_use(folder))?;
+    Ok(Some(index))
+}
+
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}; check that the path is right", path.display())
+}
+
+fn cannot_use(folder: &Path) -> String {
+    format!("cannot use the model in {}", folder.display())
+}
