@@ -12,8 +12,10 @@ use web_sys::UrlSearchParams;
 
 use super::column::COLUMNS;
 use super::engine::{BackendChoice, Engine};
-use super::state::{EXTENSIONS, State, is_taught};
+use super::own_text;
+use super::state::{EXTENSIONS, State, TOKENS, is_taught};
 use super::tour::step;
+use super::training::Training;
 
 impl State {
     /// What the address says, and defaults for the rest.
@@ -31,6 +33,9 @@ impl State {
             task: RwSignal::new(read(get("task")).filter(|&task| is_taught(task)).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
             extension: RwSignal::new(extension.unwrap_or(4)),
+            tokens: RwSignal::new(read(get("tokens")).filter(|tokens| TOKENS.contains(tokens))),
+            is_own: RwSignal::new(false),
+            own_text: RwSignal::new(own_text::example()),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
             seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
             columns: RwSignal::new(Vec::new()),
@@ -42,6 +47,8 @@ impl State {
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
             counted: RwSignal::default(),
+            stored: RwSignal::new(Some(Vec::new())),
+            training: Training::new(),
             queue: RwSignal::default(),
             tour: RwSignal::new(step(read(get("tour")).unwrap_or_default())),
         };
@@ -67,8 +74,9 @@ impl State {
                 0 => String::new(),
                 step => format!("&tour={step}"),
             };
+            let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
             let address = format!(
-                "?task={}&values={}&extension={}&depth={}&seed={}&columns={}{backend}{tour}",
+                "?task={}&values={}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}",
                 self.task.get().name(),
                 self.values.get().name(),
                 self.extension.get(),
@@ -88,8 +96,8 @@ impl State {
     }
 }
 
-/// `yarn:beta_fast=16,beta_slow=2`, or the method's name alone.
-fn written(Reading { method, parameters }: &Reading) -> String {
+/// `yarn:beta_fast=16,beta_slow=2`, or the method's name alone. Models of the reader's are in no other browser.
+fn written(Reading { method, parameters, .. }: &Reading) -> String {
     if parameters.is_empty() { method.name().to_owned() } else { format!("{}:{parameters}", method.name()) }
 }
 
@@ -97,7 +105,7 @@ fn written(Reading { method, parameters }: &Reading) -> String {
 fn readings(text: &str) -> Option<Vec<Reading>> {
     let reading = |text: &str| {
         let (method, parameters) = text.split_once(':').unwrap_or((text, ""));
-        Some(Reading { method: method.parse().ok()?, parameters: parameters.parse().ok()? })
+        Some(Reading { model: None, method: method.parse().ok()?, parameters: parameters.parse().ok()? })
     };
     let readings: Vec<Reading> = text.split('~').map(reading).collect::<Option<_>>()?;
     COLUMNS.contains(&readings.len()).then_some(readings)

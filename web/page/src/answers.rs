@@ -3,7 +3,7 @@
 use drope_core::positions::{Method, Parameter, Parameters};
 use leptos::prelude::*;
 
-use super::column::{Answer, COLUMNS, Column, plain};
+use super::column::{Answer, COLUMNS, Column, Finished, plain};
 use super::controls::Choice;
 use super::runs::stop;
 use super::state::{Asked, Running, State};
@@ -40,7 +40,7 @@ pub fn Answers(state: State) -> impl IntoView {
 
 /// What is being answered is no longer what the columns ask.
 fn stop_answers(state: State) {
-    if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe)) {
+    if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe | Running::Predict)) {
         stop(state);
     }
 }
@@ -56,15 +56,15 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     let id = move |name: &'static str| move || format!("{name}-{}", number.get());
     let methods = Method::ALL.map(|method| (method.name(), method.title())).to_vec();
     let share = move || {
-        let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.tokens));
+        let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.ends.len()));
         // Cropping reads less than there is.
         answer.with(|answer| if answer.finished.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
     };
     let verdict = move || {
         answer.with(|answer| match answer.finished {
-            Some(finished) if finished.exact => "right",
-            Some(_) => "wrong",
-            None => "",
+            Some(Finished { is_right: Some(true), .. }) => "right",
+            Some(Finished { is_right: Some(false), .. }) => "wrong",
+            _ => "",
         })
     };
     let remove = move |_| {
@@ -86,6 +86,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                 <button type="button" class="quiet" hidden=move || state.columns.with(Vec::len) == *COLUMNS.start()
                     aria-label=move || format!("Remove {}", method.get().title()) on:click=remove>"Remove"</button>
             </div>
+            <ModelChoice state column id=Signal::derive(id("model")) />
             <p class="explain">{move || method.get().info().explanation}</p>
             <Settings state column />
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
@@ -97,6 +98,35 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             </p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
+    }
+}
+
+/// Which model the method reads with, where the browser keeps any.
+#[component]
+fn ModelChoice(state: State, column: Column, id: Signal<String>) -> impl IntoView {
+    let models = move || state.stored.get().unwrap_or_default();
+    let choose = move |event| {
+        let name = event_target_value(&event);
+        stop_answers(state);
+        column.clear();
+        if let Some(model) = untrack(|| state.stored_model(&name)) {
+            column.parameters.set(Parameters::default());
+            column.method.set(model.method);
+        }
+        column.model.set((!name.is_empty()).then_some(name));
+    };
+    let chosen = move || column.model.get().unwrap_or_default();
+    view! {
+        <label class="field" hidden=move || models().is_empty()>
+            <span>"Model"</span>
+            <select id=move || id.get() on:change=choose>
+                <option value="" selected=move || chosen().is_empty()>"the page's own"</option>
+                {move || models().into_iter().map(|model| {
+                    let is_chosen = { let name = model.name.clone(); move || chosen() == name };
+                    view! { <option value=model.name.clone() selected=is_chosen>{model.name.clone()}</option> }
+                }).collect_view()}
+            </select>
+        </label>
     }
 }
 
@@ -159,6 +189,9 @@ fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView 
 
 /// The answer with right, wrong and missing characters marked against the references, value by value.
 fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
+    if asked.is_some_and(|asked| asked.is_own) {
+        return vec![view! { <span class="own">{answer.text.clone()}</span> }.into_any()];
+    }
     let mut references: Vec<&str> =
         asked.map_or(Vec::new(), |asked| asked.references.iter().map(String::as_str).collect());
     let ordered = asked.is_none_or(|asked| asked.ordered);
@@ -195,8 +228,11 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
 fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
     let finished = answer.finished?;
     let outcome = match asked {
-        Some(asked) if !finished.exact => format!("Wrong; the text says {}.", asked.references.join(", ")),
-        _ => "Found.".to_owned(),
+        Some(asked) if finished.is_right == Some(false) => {
+            format!("Wrong; the text says {}. ", asked.references.join(", "))
+        }
+        _ if finished.is_right.is_some() => "Found. ".to_owned(),
+        _ => String::new(),
     };
-    Some(format!("{outcome} Read {:.0} tokens/s, wrote {:.0} tokens/s.", finished.prefill, finished.decode))
+    Some(format!("{outcome}Read {:.0} tokens/s, wrote {:.0} tokens/s.", finished.prefill, finished.decode))
 }

@@ -1,7 +1,8 @@
-//! Text that the browser can load from an address of its own.
+//! Text and files that the browser can load from an address of their own, and saving them.
 
-use wasm_bindgen::JsValue;
-use web_sys::{Blob, BlobPropertyBag, Url};
+use leptos::prelude::document;
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
 /// The address of a text of this media type, as long as the page lives.
 pub fn text_address(media_type: &str, text: &str) -> Result<String, JsValue> {
@@ -9,4 +10,19 @@ pub fn text_address(media_type: &str, text: &str) -> Result<String, JsValue> {
     options.set_type(media_type);
     let parts = js_sys::Array::of1(&text.into());
     Url::create_object_url_with_blob(&Blob::new_with_str_sequence_and_options(&parts, &options)?)
+}
+
+/// Saves what is at an address as a file.
+pub fn save(name: &str, address: &str) -> Result<(), JsValue> {
+    let link: HtmlAnchorElement = document().create_element("a")?.dyn_into()?;
+    link.set_href(address);
+    link.set_download(name);
+    link.click();
+    Ok(())
+}
+
+/// Saves a file.
+pub fn save_blob(name: &str, blob: &Blob) {
+    // A browser that refuses saves nothing.
+    let _ = Url::create_object_url_with_blob(blob).and_then(|address| save(name, &address));
 }

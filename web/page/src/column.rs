@@ -12,6 +12,8 @@ use leptos::prelude::*;
 pub struct Column {
     /// Its name for as long as it is there.
     pub key: usize,
+    /// A model of the reader's, in place of the one that the page shows the method with.
+    pub model: RwSignal<Option<String>>,
     /// The method.
     pub method: RwSignal<Method>,
     /// What was chosen in place of the method's own values.
@@ -20,6 +22,8 @@ pub struct Column {
     pub answer: RwSignal<Answer>,
     /// What its heads did.
     pub probe: RwSignal<Option<ProbedHeads>>,
+    /// How well it predicts the text.
+    pub predicted: RwSignal<Option<Predicted>>,
 }
 
 /// Fewest and most columns.
@@ -41,17 +45,28 @@ pub struct Answer {
 pub struct ProbedHeads {
     /// How it read.
     pub reading: Reading,
-    /// Multiple of the training context.
-    pub extension: usize,
+    /// Extension factor.
+    pub extension: f64,
     /// Layer after layer.
     pub heads: Vec<HeadProbe>,
+}
+
+/// How well a column predicts the text.
+#[derive(Clone, PartialEq)]
+pub struct Predicted {
+    /// How it read.
+    pub reading: Reading,
+    /// Mean cross entropy of equal parts of the text, in nats.
+    pub losses: Vec<f32>,
+    /// The same of the model in windows of its training context.
+    pub cropped: Vec<f32>,
 }
 
 /// How an answer ended.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Finished {
-    /// Whether it is exact.
-    pub exact: bool,
+    /// Whether the answer is right; none: nothing says what would be.
+    pub is_right: Option<bool>,
     /// Tokens of the prompt a second.
     pub prefill: f64,
     /// Generated tokens a second.
@@ -60,7 +75,7 @@ pub struct Finished {
 
 /// A method with its own parameters.
 pub fn plain(method: Method) -> Reading {
-    Reading { method, parameters: Parameters::default() }
+    Reading { model: None, method, parameters: Parameters::default() }
 }
 
 impl Column {
@@ -68,16 +83,24 @@ impl Column {
     pub fn clear(self) {
         self.answer.set(Answer::default());
         self.probe.set(None);
+        self.predicted.set(None);
     }
 
     /// Nothing has come of it yet.
-    pub fn new(key: usize, Reading { method, parameters }: Reading) -> Self {
-        let (answer, probe) = (RwSignal::default(), RwSignal::default());
-        Self { key, method: RwSignal::new(method), parameters: RwSignal::new(parameters), answer, probe }
+    pub fn new(key: usize, Reading { model, method, parameters }: Reading) -> Self {
+        Self {
+            key,
+            model: RwSignal::new(model),
+            method: RwSignal::new(method),
+            parameters: RwSignal::new(parameters),
+            answer: RwSignal::default(),
+            probe: RwSignal::default(),
+            predicted: RwSignal::default(),
+        }
     }
 
     /// How it reads.
     pub fn reading(self) -> Reading {
-        Reading { method: self.method.get(), parameters: self.parameters.get() }
+        Reading { model: self.model.get(), method: self.method.get(), parameters: self.parameters.get() }
     }
 }

@@ -5,8 +5,17 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use leptos::prelude::*;
 
+use super::own_text::OwnTextFields;
 use super::runs::{ask, stop};
-use super::state::{EXTENSIONS, State, is_taught};
+use super::state::{EXTENSIONS, State, TOKENS, is_taught};
+
+/// The choice of a text of the reader's, among the tasks.
+const OWN: &str = "own";
+
+/// Whether a column reads with a model of the reader's, whose context may be long.
+fn has_own_model(state: State) -> bool {
+    state.columns.get().into_iter().any(|column| column.model.get().is_some())
+}
 
 /// Form of the question.
 #[component]
@@ -26,15 +35,24 @@ pub fn Controls(state: State) -> impl IntoView {
         Task::Passkey => "a pass key",
     };
     let tasks = Task::ALL.into_iter().filter(|&task| is_taught(task));
-    let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).collect();
+    let own = std::iter::once((OWN, "your own text"));
+    let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).chain(own).collect();
     let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
     view! {
         <form class="controls" on:submit=submit aria-label="Question">
-            <Choice id="task".to_owned() label="Task" value=Signal::derive(move || state.task.get().name()) options=tasks
-                on_choose=move |name: String| if let Ok(task) = name.parse() { state.task.set(task) } />
-            <Choice id="values".to_owned() label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
-                on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
-            <fieldset class="segments">
+            <Choice id="task".to_owned() label="Task" value=Signal::derive(move || if state.is_own.get() { OWN } else { state.task.get().name() }) options=tasks
+                on_choose=move |name: String| {
+                    state.is_own.set(name == OWN);
+                    if let Ok(task) = name.parse() {
+                        state.task.set(task);
+                    }
+                } />
+            <div class="field" hidden=move || state.is_own.get()>
+                <Choice id="values".to_owned() label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
+                    on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
+            </div>
+            <OwnTextFields state />
+            <fieldset class="segments" hidden=move || state.is_own.get()>
                 <legend>"Length, in training contexts"</legend>
                 {EXTENSIONS.map(|factor| view! {
                     <label>
@@ -50,14 +68,20 @@ pub fn Controls(state: State) -> impl IntoView {
                 <input id="depth" type="range" min="0" max="100" step="5" prop:value=move || state.depth.get()
                     on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) } />
             </label>
-            <label class="field seed">
+            <label class="field seed" hidden=move || !has_own_model(state) || state.is_own.get()>
+                <span>"Tokens instead"</span>
+                <input id="tokens" type="number" min=*TOKENS.start() max=*TOKENS.end() step="1" placeholder="none"
+                    prop:value=move || state.tokens.get().map(|tokens| tokens.to_string()).unwrap_or_default()
+                    on:input=move |event| state.tokens.set(event_target_value(&event).parse().ok().filter(|tokens| TOKENS.contains(tokens))) />
+            </label>
+            <label class="field seed" hidden=move || state.is_own.get()>
                 <span>"Seed"</span>
                 <input id="seed" type="number" min="0" step="1" prop:value=move || state.seed.get()
                     on:input=move |event| if let Ok(seed) = event_target_value(&event).parse() { state.seed.set(seed) } />
             </label>
             <div class="buttons">
                 <button id="run" type="submit" class="primary">"Run"</button>
-                <button id="next" type="button" title="The same question over another haystack"
+                <button id="next" type="button" hidden=move || state.is_own.get() title="The same question over another haystack"
                     on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); ask(state); }>"Another"</button>
                 <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
             </div>
@@ -66,6 +90,7 @@ pub fn Controls(state: State) -> impl IntoView {
             "For example: "
             {EXAMPLES.map(|(name, task, extension, methods)| view! {
                 <button type="button" on:click=move |_| {
+                    state.is_own.set(false);
                     state.task.set(task);
                     state.values.set(Values::Numbers);
                     state.extension.set(extension);

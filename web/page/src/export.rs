@@ -3,9 +3,9 @@
 use leptos::prelude::*;
 use wasm_bindgen::closure::Closure;
 use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{CanvasRenderingContext2d, HtmlAnchorElement, HtmlCanvasElement, HtmlImageElement};
+use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement, HtmlImageElement};
 
-use super::blob::text_address;
+use super::blob::{save, text_address};
 use super::heatmap_text::{HeatmapCell, csv_text, svg_text};
 
 /// How many pixels of the PNG a unit of the drawing is.
@@ -51,12 +51,4 @@ fn draw(image: &HtmlImageElement, width: u32, height: u32) -> Result<(), JsValue
 fn save_text(name: &str, kind: &str, text: &str) {
     // A browser that refuses saves nothing; the page has the numbers.
     let _ = text_address(kind, text).and_then(|address| save(name, &address));
-}
-
-fn save(name: &str, address: &str) -> Result<(), JsValue> {
-    let link: HtmlAnchorElement = document().create_element("a")?.dyn_into()?;
-    link.set_href(address);
-    link.set_download(name);
-    link.click();
-    Ok(())
 }

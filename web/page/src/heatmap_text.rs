@@ -44,8 +44,10 @@ pub struct HeatmapCell {
 }
 
 /// `YaRN`, `YaRN, beta_fast=16`
-pub fn title(Reading { method, parameters }: &Reading) -> String {
-    if parameters.is_empty() { method.title().to_owned() } else { format!("{}, {parameters}", method.title()) }
+pub fn title(Reading { model, method, parameters }: &Reading) -> String {
+    let model = model.as_ref().map(|model| format!("{model}: ")).unwrap_or_default();
+    let parameters = if parameters.is_empty() { String::new() } else { format!(", {parameters}") };
+    format!("{model}{}{parameters}", method.title())
 }
 
 /// A line a cell.

@@ -15,11 +15,17 @@ mod heatmap;
 mod heatmap_text;
 mod inside;
 mod overview;
+mod own_models;
+mod own_text;
+mod predicted;
+mod recalibrate;
 mod replies;
 mod results;
 mod runs;
 mod state;
 mod tour;
+mod trainer_link;
+mod training;
 mod worker_link;
 mod worker_script;
 
@@ -53,7 +59,10 @@ fn App() -> impl IntoView {
             <heatmap::Heatmap state />
             <frequencies::Frequencies state />
             <inside::Inside state />
+            <predicted::PredictedText state />
             <grid::Grid state results />
+            <recalibrate::Recalibrate state />
+            <own_models::OwnModels state />
         </main>
         <footer>
             <p>

@@ -22,6 +22,7 @@ pub fn Overview(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView 
         results.with_value(|results| headline(results, task, values))
     };
     let show = move |_| {
+        state.is_own.set(false);
         state.task.set(Task::MultiKey);
         state.values.set(Values::Numbers);
         state.extension.set(TELLING);

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use drope_protocol::Reply;
+use drope_protocol::{Reply, StoredModel};
 use leptos::prelude::*;
 
-use super::column::{Answer, Finished, ProbedHeads};
+use super::column::{Answer, Finished, Predicted, ProbedHeads};
 use super::runs::measure_next;
 use super::state::{Asked, Counted, Download, Running, State};
 use super::worker_link::confirm_end;
@@ -18,9 +18,10 @@ pub fn take(state: State, reply: Reply) {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Download { model, received, total }));
         }
-        Reply::Asked { run, haystack, question, references, ordered, tokens, context } if is_current(run) => {
+        Reply::Asked { run, haystack, question, references, ordered, ends, context } if is_current(run) => {
             state.loading.set(None);
-            set_question(state, Asked { haystack, question, references, ordered, tokens, context });
+            let is_own = state.is_own.get_untracked();
+            set_question(state, Asked { haystack, question, references, ordered, is_own, ends, context });
         }
         Reply::Read { run, column, tokens } if is_current(run) => {
             state.loading.set(None);
@@ -29,8 +30,8 @@ pub fn take(state: State, reply: Reply) {
         Reply::Generated { run, column, text } if is_current(run) => {
             update(state, column, |answer| answer.text = text);
         }
-        Reply::Answered { run, column, exact, prefill, decode } if is_current(run) => {
-            update(state, column, |answer| answer.finished = Some(Finished { exact, prefill, decode }));
+        Reply::Answered { run, column, is_right, prefill, decode } if is_current(run) => {
+            update(state, column, |answer| answer.finished = Some(Finished { is_right, prefill, decode }));
         }
         Reply::Probed { run, column, extension, heads } if is_current(run) => {
             if let Some(column) = state.column(column) {
@@ -38,6 +39,13 @@ pub fn take(state: State, reply: Reply) {
                 column.probe.set(Some(ProbedHeads { reading, extension, heads }));
             }
         }
+        Reply::Predicted { run, column, losses, cropped } if is_current(run) => {
+            if let Some(column) = state.column(column) {
+                let reading = untrack(|| column.reading());
+                column.predicted.set(Some(Predicted { reading, losses, cropped }));
+            }
+        }
+        Reply::Stored { models } => take_stored(state, models),
         Reply::Trial { run, correct, done } if is_current(run) => {
             state.loading.set(None);
             if let Some(Running::Cell(cell)) = state.running.get_untracked() {
@@ -60,6 +68,18 @@ pub fn take(state: State, reply: Reply) {
         }
         // Of a run that was stopped.
         _ => {}
+    }
+}
+
+/// Takes in which models the browser keeps. A column whose model is gone reads with the page's.
+pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
+    state.stored.set(models);
+    for column in state.columns.get_untracked() {
+        let is_gone = |name: &String| untrack(|| state.stored_model(name)).is_none();
+        if column.model.with_untracked(|name| name.as_ref().is_some_and(is_gone)) {
+            column.model.set(None);
+            column.clear();
+        }
     }
 }
 

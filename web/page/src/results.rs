@@ -58,6 +58,7 @@ pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
         (cell.method, cell.task, cell.values, cell.extension, depth)
             == (key.reading.method, key.task, key.values, key.extension, key.depth)
             && cell.parameters == key.reading.parameters
+            && key.reading.model.is_none()
     })
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use drope_protocol::{Comparison, Question, Request};
+use drope_protocol::{Comparison, Length, Origin, Question, Request};
 use leptos::prelude::*;
 
 use super::engine::Engine;
 use super::state::{CellKey, Counted, Running, State};
-use super::worker_link::{connect, send, stop as stop_worker};
+use super::worker_link::{connect, send, send_with_files, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
 pub const TRIALS: usize = 50;
@@ -40,10 +40,38 @@ pub fn probe(state: State) {
     send(state, Request::Probe(comparison(state, run)));
 }
 
+/// Measures how well all columns predict the text.
+pub fn predict(state: State) {
+    let run = begin_alone(state, Running::Predict);
+    for column in state.columns.get_untracked() {
+        column.predicted.set(None);
+        column.answer.update(|answer| answer.read = 0);
+    }
+    send(state, Request::Predict(comparison(state, run)));
+}
+
+/// Keeps a model of the reader's; `files` are those of a folder, or a zip.
+pub fn import(state: State, name: String, origin: Origin, files: &js_sys::Array) {
+    let run = begin_alone(state, Running::Model);
+    send_with_files(state, &Request::Import { run, name, origin }, files);
+}
+
+/// Deletes a model that the browser keeps.
+pub fn remove_model(state: State, name: String) {
+    let run = begin_alone(state, Running::Model);
+    send(state, Request::Remove { run, name });
+}
+
+/// Saves a model that the browser keeps as a zip.
+pub fn export_model(state: State, name: String) {
+    let run = begin_alone(state, Running::Model);
+    send(state, Request::Export { run, name });
+}
+
 fn comparison(state: State, run: u32) -> Comparison {
     Comparison {
         run,
-        question: state.question(),
+        prompt: state.prompt(),
         depth: f64::from(state.depth.get_untracked()) / 100.0,
         readings: untrack(|| state.readings()),
     }
@@ -62,7 +90,8 @@ pub fn measure_next(state: State) {
     let run = begin(state, Running::Cell(cell.clone()));
     state.count(cell.clone(), Counted::default());
     let CellKey { reading, task, values, extension, depth } = cell;
-    let question = Question { task, values, extension, seed: state.seed.get_untracked() << 20 };
+    let question =
+        Question { task, values, length: Length::Contexts(extension), seed: state.seed.get_untracked() << 20 };
     let trials = if depth.is_some() { TRIALS_AT_DEPTH } else { TRIALS };
     let depth = depth.map(|percent| f64::from(percent) / 100.0);
     send(state, Request::Measure { run, question, depth, reading, trials });

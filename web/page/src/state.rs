@@ -1,18 +1,23 @@
 //! What the page shows.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 use drope_core::language::Values;
-use drope_core::niah::{SentenceKind, Task};
+use drope_core::niah::{OwnText, SentenceKind, Task};
 use drope_core::positions::Method;
-use drope_protocol::{Question, Reading};
+use drope_protocol::{Length, Prompt, Question, Reading, StoredModel};
 use leptos::prelude::*;
 
 use super::column::{Column, plain};
 use super::engine::{BackendChoice, Engine};
+use super::training::Training;
 
 /// Factors of the training context that can be chosen.
 pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
+
+/// Tokens that a text can have, for models with long contexts.
+pub const TOKENS: RangeInclusive<usize> = 64..=65_536;
 
 /// Tasks that the page's models were taught: not the words of pass keys and of the latest value, and no chains.
 pub fn is_taught(task: Task) -> bool {
@@ -28,6 +33,12 @@ pub struct State {
     pub values: RwSignal<Values>,
     /// Multiple of the training context.
     pub extension: RwSignal<usize>,
+    /// Tokens of the text, in place of the multiple.
+    pub tokens: RwSignal<Option<usize>>,
+    /// Whether a text of the reader's is read in place of one that is drawn.
+    pub is_own: RwSignal<bool>,
+    /// The reader's text.
+    pub own_text: RwSignal<OwnText>,
     /// Depth of the needle, in percent.
     pub depth: RwSignal<u32>,
     /// Seed of the haystack.
@@ -52,6 +63,10 @@ pub struct State {
     pub counted: RwSignal<Vec<(CellKey, Counted)>>,
     /// Step of the tour, from 1; 0: there is none.
     pub tour: RwSignal<usize>,
+    /// Models that the browser keeps; none where it keeps nothing.
+    pub stored: RwSignal<Option<Vec<StoredModel>>>,
+    /// Recalibration in this tab.
+    pub training: Training,
     /// Cells that are run after this one.
     pub queue: RwSignal<VecDeque<CellKey>>,
 }
@@ -74,6 +89,10 @@ pub enum Running {
     Answer,
     /// The columns show their heads.
     Probe,
+    /// The columns predict the text.
+    Predict,
+    /// A model of the reader's is taken in, removed, or saved.
+    Model,
     /// A cell of a table is measured.
     Cell(CellKey),
 }
@@ -113,8 +132,10 @@ pub struct Asked {
     pub references: Vec<String>,
     /// Whether their order counts.
     pub ordered: bool,
-    /// Tokens of the prompt.
-    pub tokens: usize,
+    /// Whether the text is the reader's.
+    pub is_own: bool,
+    /// Where each token of the prompt ends in its text, in bytes.
+    pub ends: Vec<u32>,
     /// Training context.
     pub context: usize,
 }
@@ -155,12 +176,21 @@ impl State {
     }
 
     /// The question as chosen.
-    pub fn question(self) -> Question {
-        Question {
+    pub fn prompt(self) -> Prompt {
+        if self.is_own.get_untracked() {
+            return Prompt::Own(self.own_text.get_untracked());
+        }
+        let contexts = Length::Contexts(self.extension.get_untracked());
+        Prompt::Drawn(Question {
             task: self.task.get_untracked(),
             values: self.values.get_untracked(),
-            extension: self.extension.get_untracked(),
+            length: self.tokens.get_untracked().map_or(contexts, Length::Tokens),
             seed: self.seed.get_untracked(),
-        }
+        })
+    }
+
+    /// What is known of a model that the browser keeps.
+    pub fn stored_model(self, name: &str) -> Option<StoredModel> {
+        self.stored.with(|models| models.as_ref()?.iter().find(|model| model.name == name).cloned())
     }
 }

@@ -7,16 +7,17 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use drope_protocol::{Reply, Request};
+use js_sys::Array;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use wasm_bindgen::prelude::Closure;
-use wasm_bindgen::{JsCast, JsValue};
-use web_sys::{ErrorEvent, MessageEvent, Worker};
+use wasm_bindgen::JsValue;
+use web_sys::{Blob, Worker};
 
+use super::blob::save_blob;
 use super::engine::{Backend, BackendChoice, Engine};
 use super::replies::{fail, take};
 use super::state::State;
-use super::worker_script::{has_adapter, script_address};
+use super::worker_script::{end, has_adapter, post, post_with_files, start_request, start_worker};
 
 /// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
 const GRACE: Duration = Duration::from_secs(2);
@@ -54,7 +55,7 @@ fn activate(state: State, backend: Backend) {
     state.engine.set(Engine::Loading);
     match spawn(state, backend) {
         Ok(worker) => {
-            post(&worker, &start(false));
+            post(&worker, &start_request(false));
             LINK.with_borrow_mut(|link| link.active = Some((backend, worker)));
         }
         Err(_) => {
@@ -75,7 +76,7 @@ async fn try_webgpu(state: State) {
     let is_auto = state.backend_choice.get_untracked() == BackendChoice::Auto;
     let is_alone = is_auto && computes(Backend::Cpu) && LINK.with_borrow(|link| link.candidate.is_none());
     if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
-        post(&worker, &start(true));
+        post(&worker, &start_request(true));
         LINK.with_borrow_mut(|link| link.candidate = Some((worker, None)));
     }
 }
@@ -90,10 +91,6 @@ fn note_on_cpu(state: State, note: &str) {
     });
 }
 
-fn start(must_be_fast: bool) -> Request {
-    Request::Start { must_be_fast, base: document().base_uri().ok().flatten().unwrap_or_default() }
-}
-
 /// Sends a request that begins a run. WebGPU takes over if it was found fit meanwhile.
 pub fn send(state: State, request: Request) {
     take_over(state);
@@ -102,6 +99,17 @@ pub fn send(state: State, request: Request) {
             post(worker, &request);
         }
         link.last = Some(request);
+    });
+}
+
+/// Sends a request with files. A worker that is started anew is not sent them again.
+pub fn send_with_files(state: State, request: &Request, files: &Array) {
+    take_over(state);
+    LINK.with_borrow_mut(|link| {
+        if let Some((_, worker)) = &link.active {
+            post_with_files(worker, request, files);
+        }
+        link.last = None;
     });
 }
 
@@ -153,12 +161,6 @@ fn terminate() {
     });
 }
 
-fn end(worker: &Worker) {
-    worker.set_onmessage(None);
-    worker.set_onerror(None);
-    worker.terminate();
-}
-
 /// Replaces a worker that does not stop. What was asked since then is asked again.
 fn restart(state: State) {
     let on_the_cpu = match state.engine.get_untracked() {
@@ -193,26 +195,13 @@ fn give_up_webgpu(state: State, why: &str) {
     note_on_cpu(state, why);
 }
 
-fn post(worker: &Worker, request: &Request) {
-    if let Ok(text) = serde_json::to_string(request) {
-        // Fails only for values that cannot be copied, which text can.
-        let _ = worker.post_message(&text.into());
-    }
-}
-
 fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
-    let worker = Worker::new(&script_address(backend)?)?;
-    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-        let reply = event.data().as_string().and_then(|text| serde_json::from_str(&text).ok());
-        match reply {
-            Some(reply) if computes(backend) => hear(state, backend, reply),
-            Some(reply) => hear_candidate(state, reply),
-            None => {}
-        }
-    });
-    worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
-    on_message.forget();
-    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+    let on_reply = move |reply, blob: Option<Blob>| match reply {
+        Reply::Exported { name, .. } => blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob)),
+        reply if computes(backend) => hear(state, backend, reply),
+        reply => hear_candidate(state, reply),
+    };
+    let on_error = move |message: String| {
         if computes(backend) {
             // What is left of it answers nothing more; the next run starts another.
             terminate();
@@ -221,14 +210,12 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
             if backend == Backend::Webgpu {
                 give_up_webgpu(state, "WebGPU's program stopped");
             }
-            fail(state, format!("The worker stopped ({}). Press Run to start it anew{on_the_cpu}.", event.message()));
+            fail(state, format!("The worker stopped ({message}). Press Run to start it anew{on_the_cpu}."));
         } else {
-            dismiss(state, &format!("WebGPU's program stopped ({})", event.message()));
+            dismiss(state, &format!("WebGPU's program stopped ({message})"));
         }
-    });
-    worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
-    on_error.forget();
-    Ok(worker)
+    };
+    start_worker(backend, on_reply, on_error)
 }
 
 /// Whether this backend's worker is the one that computes.

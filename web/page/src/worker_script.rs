@@ -1,17 +1,71 @@
-//! What a worker is started with: its script, and whether the browser has what WebGPU's needs.
+//! Starting a worker, speaking to it and ending it; and whether the browser has what WebGPU's needs.
 
-use drope_protocol::BUILD;
+use drope_protocol::{BUILD, Reply, Request};
+use js_sys::Array;
 use leptos::prelude::*;
+use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::Url;
+use web_sys::{Blob, ErrorEvent, MessageEvent, Url, Worker};
 
 use super::blob::text_address;
 use super::engine::Backend;
 
+/// Starts a worker, whose replies, with what came with them, and whose end by a failure are told.
+pub fn start_worker(
+    backend: Backend,
+    on_reply: impl Fn(Reply, Option<Blob>) + 'static,
+    on_error: impl Fn(String) + 'static,
+) -> Result<Worker, JsValue> {
+    let worker = Worker::new(&script_address(backend)?)?;
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        // Text, or a list of a text and a blob.
+        let list = event.data().dyn_into::<Array>().ok();
+        let text = list.as_ref().map_or_else(|| event.data(), |list| list.get(0)).as_string();
+        let blob = list.and_then(|list| list.get(1).dyn_into().ok());
+        if let Some(reply) = text.and_then(|text| serde_json::from_str(&text).ok()) {
+            on_reply(reply, blob);
+        }
+    });
+    worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
+    on_message.forget();
+    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| on_error(event.message()));
+    worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
+    on_error.forget();
+    Ok(worker)
+}
+
+/// The first message.
+pub fn start_request(must_be_fast: bool) -> Request {
+    Request::Start { must_be_fast, base: document().base_uri().ok().flatten().unwrap_or_default() }
+}
+
+/// Sends a request.
+pub fn post(worker: &Worker, request: &Request) {
+    if let Ok(text) = serde_json::to_string(request) {
+        // Fails only for values that cannot be copied, which text can.
+        let _ = worker.post_message(&text.into());
+    }
+}
+
+/// Sends a request with files.
+pub fn post_with_files(worker: &Worker, request: &Request, files: &Array) {
+    if let Ok(text) = serde_json::to_string(request) {
+        // Files can be copied too.
+        let _ = worker.post_message(&Array::of1(&text.into()).concat(files));
+    }
+}
+
+/// Ends a worker; nothing that it sent arrives any more.
+pub fn end(worker: &Worker) {
+    worker.set_onmessage(None);
+    worker.set_onerror(None);
+    worker.terminate();
+}
+
 /// Address of a worker's own script. It is made here, since the files that it loads need the build's name against stale
 /// caches.
-pub fn script_address(backend: Backend) -> Result<String, JsValue> {
+fn script_address(backend: Backend) -> Result<String, JsValue> {
     let program = match backend {
         Backend::Cpu => "worker",
         Backend::Webgpu => "worker-webgpu",

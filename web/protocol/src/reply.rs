@@ -4,6 +4,9 @@ use drope_core::niah::SentenceKind;
 use drope_core::probe::HeadProbe;
 use serde::{Deserialize, Serialize};
 
+use super::recalibration::RecalibrationScore;
+use super::stored_model::StoredModel;
+
 /// What the worker reports. `run` is the number of the run that a message belongs to, `column` is the number of the column, from 0.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Reply {
@@ -42,8 +45,8 @@ pub enum Reply {
         references: Vec<String>,
         /// Whether their order counts.
         ordered: bool,
-        /// Tokens of the prompt.
-        tokens: usize,
+        /// Where each token of the prompt ends in its text, in bytes.
+        ends: Vec<u32>,
         /// Training context.
         context: usize,
     },
@@ -71,8 +74,8 @@ pub enum Reply {
         run: u32,
         /// Number of the column.
         column: usize,
-        /// Whether the answer is exact.
-        exact: bool,
+        /// Whether the answer is right; none: nothing says what would be.
+        is_right: Option<bool>,
         /// Tokens of the prompt a second.
         prefill: f64,
         /// Generated tokens a second.
@@ -84,10 +87,21 @@ pub enum Reply {
         run: u32,
         /// Number of the column.
         column: usize,
-        /// Multiple of the training context.
-        extension: usize,
+        /// Extension factor.
+        extension: f64,
         /// Layer after layer.
         heads: Vec<HeadProbe>,
+    },
+    /// How well a column predicts the text.
+    Predicted {
+        /// Number of the run.
+        run: u32,
+        /// Number of the column.
+        column: usize,
+        /// Mean cross entropy of equal parts of the text, in nats.
+        losses: Vec<f32>,
+        /// The same with windows of the training context.
+        cropped: Vec<f32>,
     },
     /// A trial of a cell is done.
     Trial {
@@ -97,6 +111,47 @@ pub enum Reply {
         correct: usize,
         /// Trials so far.
         done: usize,
+    },
+    /// The models that are kept in the browser, whenever they have changed; none where it keeps nothing.
+    Stored {
+        /// By name.
+        models: Option<Vec<StoredModel>>,
+    },
+    /// The zip of a model comes with this message.
+    Exported {
+        /// Number of the run.
+        run: u32,
+        /// Name of the model.
+        name: String,
+    },
+    /// What dropping the positions costs.
+    Dropped {
+        /// Number of the run.
+        run: u32,
+        /// Mean cross entropy of a batch with positions, in nats.
+        before: f32,
+        /// The same without them.
+        after: f32,
+        /// Seconds that an update takes here.
+        seconds: f64,
+    },
+    /// An update of recalibration is done.
+    Updated {
+        /// Number of the run.
+        run: u32,
+        /// Updates so far.
+        step: usize,
+        /// Mean cross entropy of its batch, in nats.
+        loss: f32,
+        /// Seconds that it took.
+        seconds: f64,
+    },
+    /// The model that is being recalibrated was asked.
+    Scored {
+        /// Number of the run.
+        run: u32,
+        /// What came of it.
+        score: RecalibrationScore,
     },
     /// The run is over, or was stopped.
     Finished {

@@ -9,7 +9,9 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{Cache, ReadableStreamDefaultReader, Response, Url};
 
-use super::{content, run::Interruption, scope};
+use super::run::Interruption;
+use super::store::reason;
+use super::{content, scope};
 
 thread_local! {
     static BASE: RefCell<String> = const { RefCell::new(String::new()) };
@@ -30,13 +32,28 @@ pub async fn file(path: &str, progress: Progress<'_>) -> Result<Vec<u8>, Interru
     match cached_or_fetched(path, progress).await {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => Err(Interruption::Stopped),
-        Err(error) => Err(failed(message(&error)).into()),
+        Err(error) => Err(failed(reason(&error)).into()),
     }
 }
 
-fn message(error: &JsValue) -> String {
-    let thrown = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-    thrown.or_else(|| error.as_string()).unwrap_or_else(|| "no reason given".to_owned())
+/// What is done with a piece of a file, of which so many bytes have come, of so many in all (0 if unknown).
+pub type Take<'a> = &'a mut dyn FnMut(&[u8], f64, f64) -> Result<Flow, Interruption>;
+
+/// Reads a file of any server piece by piece, without keeping it.
+pub async fn stream(address: &str, take: Take<'_>) -> Result<(), Interruption> {
+    let failed = |error: &JsValue| {
+        Interruption::Failed(format!(
+            "{address} could not be loaded ({}); check the address, and that its server lets other pages read it (CORS).",
+            reason(error)
+        ))
+    };
+    let response = fetch(address).await.map_err(|error| failed(&error))?;
+    read_pieces(&response, failed, take).await
+}
+
+async fn fetch(address: &str) -> Result<Response, JsValue> {
+    let response: Response = JsFuture::from(scope().fetch_with_str(address)).await?.dyn_into()?;
+    if response.ok() { Ok(response) } else { Err(JsValue::from(format!("the server answered {}", response.status()))) }
 }
 
 /// `None` if it was stopped.
@@ -53,10 +70,7 @@ async fn cached_or_fetched(path: &str, progress: Progress<'_>) -> Result<Option<
             whole_or_stopped => return Ok(whole_or_stopped),
         }
     }
-    let response: Response = JsFuture::from(scope().fetch_with_str(&address)).await?.dyn_into()?;
-    if !response.ok() {
-        return Err(JsValue::from(format!("the server answered {}", response.status())));
-    }
+    let response = fetch(&address).await?;
     let copy = response.clone()?;
     let Some(bytes) = read(&response, progress).await? else { return Ok(None) };
     content::check(path, &bytes)?;
@@ -83,23 +97,48 @@ async fn open_cache() -> Result<Cache, JsValue> {
     JsFuture::from(caches.open(&name)).await?.dyn_into()
 }
 
-/// Reads a body piece by piece; `None` if it was stopped.
+/// Reads a body; `None` if it was stopped.
 async fn read(response: &Response, progress: Progress<'_>) -> Result<Option<Vec<u8>>, JsValue> {
-    let total = response.headers().get("content-length")?.and_then(|text| text.parse().ok()).unwrap_or(0.0);
-    let body = response.body().ok_or_else(|| JsValue::from("the answer is empty"))?;
-    let reader: ReadableStreamDefaultReader = body.get_reader().dyn_into()?;
     let mut bytes = Vec::new();
+    let mut flow = Flow::Continue;
+    let mut take = |piece: &[u8], received, total| {
+        bytes.extend_from_slice(piece);
+        flow = progress(received, total);
+        Ok(flow)
+    };
+    match read_pieces(response, |error| Interruption::Failed(reason(error)), &mut take).await {
+        Ok(()) => Ok((flow == Flow::Continue).then_some(bytes)),
+        Err(Interruption::Failed(reason)) => Err(reason.into()),
+        Err(Interruption::Stopped) => Ok(None),
+    }
+}
+
+/// Reads a body piece by piece, until `take` stops it.
+async fn read_pieces(
+    response: &Response,
+    failed: impl Fn(&JsValue) -> Interruption,
+    take: Take<'_>,
+) -> Result<(), Interruption> {
+    let header = response.headers().get("content-length").ok().flatten();
+    let total = header.and_then(|text| text.parse().ok()).unwrap_or(0.0);
+    let body = response.body().ok_or_else(|| failed(&"the answer is empty".into()))?;
+    let reader: ReadableStreamDefaultReader = body.get_reader().dyn_into().map_err(|error| failed(&error.into()))?;
+    let mut received = 0.0;
     loop {
-        let piece = JsFuture::from(reader.read()).await?;
-        if Reflect::get(&piece, &"done".into())?.is_truthy() {
-            return Ok(Some(bytes));
-        }
-        let piece: Uint8Array = Reflect::get(&piece, &"value".into())?.dyn_into()?;
-        bytes.extend(piece.to_vec());
-        if progress(bytes.len() as f64, total) == Flow::Stop {
-            // The rest need not be sent.
-            let _ = JsFuture::from(reader.cancel()).await;
-            return Ok(None);
+        let piece = JsFuture::from(reader.read()).await.map_err(|error| failed(&error))?;
+        let Some(piece) =
+            Reflect::get(&piece, &"value".into()).ok().and_then(|value| value.dyn_into::<Uint8Array>().ok())
+        else {
+            return Ok(());
+        };
+        received += f64::from(piece.length());
+        match take(&piece.to_vec(), received, total) {
+            Ok(Flow::Continue) => {}
+            other => {
+                // The rest need not be sent.
+                let _ = JsFuture::from(reader.cancel()).await;
+                return other.map(drop);
+            }
         }
     }
 }

@@ -1,11 +1,17 @@
 //! The playground's workers, in which the models run: one on the CPU, and, with the feature `webgpu`, one on WebGPU. They carry
 //! out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
 
+mod blob_file;
+mod capacity;
 mod content;
 mod download;
+mod export;
+mod import;
 mod models;
 mod questions;
+mod recalibrate;
 mod run;
+mod store;
 #[cfg(feature = "webgpu")]
 mod webgpu;
 
@@ -15,17 +21,20 @@ use std::rc::Rc;
 
 use burn::tensor::Device;
 use drope_protocol::{Reply, Request};
+use js_sys::Array;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
-use web_sys::{DedicatedWorkerGlobalScope, MessageEvent};
+use web_sys::{Blob, DedicatedWorkerGlobalScope, File, MessageEvent};
 
+use self::capacity::Capacity;
 use self::models::ModelCache;
 use self::run::{Interruption, Run};
 
 /// Requests that wait, and the run that may go on.
 #[derive(Default)]
 struct Queue {
-    waiting: RefCell<VecDeque<Request>>,
+    /// With the files that came with them.
+    waiting: RefCell<VecDeque<(Request, Vec<File>)>>,
     is_busy: Cell<bool>,
     current: Rc<Cell<Option<u32>>>,
 }
@@ -36,11 +45,15 @@ pub fn serve() {
     let queue = Rc::new(Queue::default());
     let models = Rc::new(RefCell::new(None::<ModelCache>));
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
-        let request = event.data().as_string().and_then(|text| serde_json::from_str::<Request>(&text).ok());
+        // Text, or a list of a text and files.
+        let list = event.data().dyn_into::<Array>().ok();
+        let text = list.as_ref().map_or_else(|| event.data(), |list| list.get(0)).as_string();
+        let request = text.and_then(|text| serde_json::from_str::<Request>(&text).ok());
         let Some(request) = request else { return };
+        let files = list.as_ref().map(store::files_of).unwrap_or_default();
         queue.current.set(request.run());
         confirm_superseded(&mut queue.waiting.borrow_mut());
-        queue.waiting.borrow_mut().push_back(request);
+        queue.waiting.borrow_mut().push_back((request, files));
         if !queue.is_busy.replace(true) {
             wasm_bindgen_futures::spawn_local(carry_out_all(queue.clone(), models.clone()));
         }
@@ -52,8 +65,8 @@ pub fn serve() {
 }
 
 /// Ends the runs that wait while another request comes: only one that is being carried out can take its time to stop.
-fn confirm_superseded(waiting: &mut VecDeque<Request>) {
-    waiting.retain(|request| match request.run() {
+fn confirm_superseded(waiting: &mut VecDeque<(Request, Vec<File>)>) {
+    waiting.retain(|(request, _)| match request.run() {
         Some(run) => {
             reply(&Reply::Finished { run });
             false
@@ -65,11 +78,11 @@ fn confirm_superseded(waiting: &mut VecDeque<Request>) {
 /// Carries out requests until there are none.
 async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>) {
     loop {
-        let Some(request) = queue.waiting.borrow_mut().pop_front() else { break };
+        let Some((request, files)) = queue.waiting.borrow_mut().pop_front() else { break };
         let run = request.run();
         // Requests come one at a time, so the models are never borrowed twice.
         let mut held = models.take();
-        let outcome = carry_out(&queue, &mut held, request).await;
+        let outcome = carry_out(&queue, &mut held, request, files).await;
         models.replace(held);
         // What is no run, the opening of the device and Stop, does not fail.
         let Some(run) = run else { continue };
@@ -81,13 +94,19 @@ async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>
     queue.is_busy.set(false);
 }
 
-async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Request) -> Result<(), Interruption> {
+async fn carry_out(
+    queue: &Queue,
+    models: &mut Option<ModelCache>,
+    request: Request,
+    files: Vec<File>,
+) -> Result<(), Interruption> {
     if let Request::Start { must_be_fast, base } = request {
         download::set_base(base);
         match open_device(must_be_fast).await {
             Ok((device, note)) => {
-                *models = Some(ModelCache::new(device));
+                *models = Some(ModelCache::new(device, capacity().await));
                 reply(&Reply::Ready { note });
+                store::tell().await;
             }
             Err(note) => reply(&Reply::Unfit { note }),
         }
@@ -99,9 +118,23 @@ async fn carry_out(queue: &Queue, models: &mut Option<ModelCache>, request: Requ
     match request {
         Request::Answer(comparison) => questions::answer(models, comparison, &run).await,
         Request::Probe(comparison) => questions::probe(models, comparison, &run).await,
+        Request::Predict(comparison) => questions::predict(models, comparison, &run).await,
         Request::Measure { question, depth, reading, trials, .. } => {
             questions::measure(models, question, depth, &reading, trials, &run).await
         }
+        Request::Import { name, origin, .. } => {
+            models.forget(&name);
+            import::import(&name, origin, files, &models.capacity, &run).await
+        }
+        Request::Remove { name, .. } => {
+            models.forget(&name);
+            let removed = store::remove(&name).await;
+            store::tell().await;
+            removed
+        }
+        Request::Export { name, .. } => export::export(&name, &run).await,
+        Request::Drop(recalibration) => recalibrate::try_drop(&recalibration, &run).await,
+        Request::Recalibrate(recalibration) => recalibrate::recalibrate(&recalibration, &run).await,
         Request::Start { .. } | Request::Stop => Ok(()),
     }
 }
@@ -111,6 +144,14 @@ fn reply(message: &Reply) {
     if let Ok(text) = serde_json::to_string(message) {
         // Fails only when the page is gone.
         let _ = scope().post_message(&text.into());
+    }
+}
+
+/// Sends a message with what no text can hold.
+fn reply_with(message: &Reply, blob: &Blob) {
+    if let Ok(text) = serde_json::to_string(message) {
+        // Fails only when the page is gone.
+        let _ = scope().post_message(&Array::of2(&text.into(), blob));
     }
 }
 
@@ -132,4 +173,15 @@ async fn open_device(must_be_fast: bool) -> Result<(Device, String), String> {
 #[cfg(not(feature = "webgpu"))]
 async fn open_device(_must_be_fast: bool) -> Result<(Device, String), String> {
     Ok((Device::flex(), "it is always there".to_owned()))
+}
+
+/// What the device holds.
+#[cfg(feature = "webgpu")]
+async fn capacity() -> Capacity {
+    webgpu::capacity().await
+}
+
+#[cfg(not(feature = "webgpu"))]
+async fn capacity() -> Capacity {
+    Capacity::default()
 }

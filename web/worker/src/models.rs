@@ -7,40 +7,92 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::Flow;
 use drope_core::loaded_model::LoadedModel;
-use drope_protocol::Reply;
+use drope_core::model::SafetensorsFiles;
+use drope_protocol::{Reading, Reply};
 
+use super::capacity::Capacity;
 use super::run::{Interruption, Run};
+use super::store::StoredFolder;
 use super::{download, reply};
 
 /// Loaded models and where they compute.
 pub struct ModelCache {
-    device: Device,
-    models: HashMap<&'static str, Rc<LoadedModel>>,
+    /// Where.
+    pub device: Device,
+    /// What the device holds.
+    pub capacity: Capacity,
+    /// The page's own, which are small.
+    own: HashMap<&'static str, Rc<LoadedModel>>,
+    /// The reader's.
+    kept: HashMap<String, Rc<LoadedModel>>,
 }
 
 impl ModelCache {
     /// No model yet.
-    pub fn new(device: Device) -> Self {
-        Self { device, models: HashMap::new() }
+    pub fn new(device: Device, capacity: Capacity) -> Self {
+        Self { device, capacity, own: HashMap::new(), kept: HashMap::new() }
     }
 
-    /// The model of that name, loaded if it is not yet.
-    pub async fn model(&mut self, name: &'static str, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
-        if let Some(model) = self.models.get(name) {
+    /// The model of a reading, loaded if it is not yet.
+    pub async fn model(&mut self, reading: &Reading, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
+        if let Some(name) = &reading.model {
+            return self.kept(name, run).await;
+        }
+        let name = reading.method.info().nano_model;
+        if let Some(model) = self.own.get(name) {
             return Ok(model.clone());
         }
         let files = ModelFiles::load(name, Some(run)).await?;
         let model = Rc::new(files.on(&self.device)?);
-        self.models.insert(name, model.clone());
+        self.own.insert(name, model.clone());
         Ok(model)
+    }
+
+    async fn kept(&mut self, name: &str, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
+        if let Some(model) = self.kept.get(name) {
+            return Ok(model.clone());
+        }
+        let folder = StoredFolder::open(name).await?;
+        let note = folder.note().await.ok_or_else(|| format!("{name} is not whole; add it again."))?;
+        let (config, tokenizer) = folder.config_and_tokenizer().await?;
+        self.capacity.check(&config)?;
+        reply(&Reply::Loading { run: Some(run.number), model: name.to_owned(), received: 0.0, total: note.bytes });
+        run.yield_to_messages().await;
+        run.check()?;
+        let mut files = Vec::new();
+        for file in &note.weights {
+            files.push((file.clone(), folder.file(file).await?));
+        }
+        let model = LoadedModel::new(config, &tokenizer, &SafetensorsFiles::new(files)?, String::new(), &self.device)?;
+        reply(&Reply::Loading {
+            run: Some(run.number),
+            model: name.to_owned(),
+            received: note.bytes,
+            total: note.bytes,
+        });
+        let model = Rc::new(model);
+        self.kept.insert(name.to_owned(), model.clone());
+        Ok(model)
+    }
+
+    /// Makes room: of the reader's models only those stay that are wanted now.
+    pub fn keep_only(&mut self, readings: &[Reading]) {
+        self.kept.retain(|name, _| readings.iter().any(|reading| reading.model.as_ref() == Some(name)));
+    }
+
+    /// Forgets a model, which has changed or is gone.
+    pub fn forget(&mut self, name: &str) {
+        self.kept.remove(name);
     }
 }
 
-/// The bytes of a model folder.
+/// The bytes of a model folder of the page.
 pub struct ModelFiles {
     config: Vec<u8>,
-    tokenizer: Vec<u8>,
-    weights: Vec<u8>,
+    /// `tokenizer.json`.
+    pub tokenizer: Vec<u8>,
+    /// `model.safetensors`.
+    pub weights: Vec<u8>,
 }
 
 impl ModelFiles {
@@ -58,10 +110,18 @@ impl ModelFiles {
         Ok(Self { config, tokenizer, weights })
     }
 
+    /// The config.
+    pub fn config(&self) -> Result<Config, String> {
+        Config::from_json(&String::from_utf8_lossy(&self.config)).map_err(unusable)
+    }
+
     /// The model on a device.
     pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
-        let config = Config::from_json(&String::from_utf8_lossy(&self.config));
-        let model = config.and_then(|config| LoadedModel::new(config, &self.tokenizer, &self.weights, device));
-        model.map_err(|error| format!("The model cannot be used: {error}."))
+        let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(unusable)?;
+        LoadedModel::new(self.config()?, &self.tokenizer, &weights, String::new(), device).map_err(unusable)
     }
+}
+
+fn unusable(error: drope_core::Error) -> String {
+    format!("The model cannot be used: {error}.")
 }

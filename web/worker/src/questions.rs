@@ -5,27 +5,30 @@ use std::rc::Rc;
 use drope_core::generate::{Event, Options, generate};
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::niah::{Sample, Spec, sample};
+use drope_core::niah::{Sample, sample};
+use drope_core::perplexity::{token_losses, windows};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
-use drope_protocol::{Comparison, Question, Reading, Reply};
+use drope_protocol::{Comparison, Length, Prompt, Question, Reading, Reply};
 
 use super::models::ModelCache;
 use super::run::{Interruption, Run};
 use super::{now, reply};
 
+/// Parts of a text whose losses are shown.
+const PREDICTED_PARTS: usize = 24;
+/// Tokens of an answer about a text of the reader's, at most.
+const OWN_ANSWER: usize = 48;
+
 /// Lets every column answer the same question, one after the other.
-pub async fn answer(
-    models: &mut ModelCache,
-    Comparison { question, depth, readings, .. }: Comparison,
-    run: &Run,
-) -> Result<(), Interruption> {
+pub async fn answer(models: &mut ModelCache, comparison: Comparison, run: &Run) -> Result<(), Interruption> {
+    let Comparison { prompt, depth, readings, .. } = comparison;
+    models.keep_only(&readings);
     for (column, reading) in readings.iter().enumerate() {
-        let (model, positions) = load(models, reading, question.extension, run).await?;
-        let sample = draw(&model, question, Some(depth))?;
-        let prompt = model.tokenizer.prompt(&sample.prompt())?;
+        let Read { model, positions, sample, prompt: ids, options, .. } =
+            Read::new(models, reading, &prompt, depth, run).await?;
         if column == 0 {
-            reply(&asked(run, &model, &sample, prompt.len()));
+            reply(&asked(run, &model, &sample)?);
         }
         let start = now();
         let (mut read, mut read_at) = (0, start);
@@ -43,13 +46,12 @@ pub async fn answer(
             }
             run.yield_to_messages().await
         };
-        let options = options(&model, reading.method, question);
-        let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
+        let answer = generate(&model.model, &model.config, &positions, &ids, &options, observe).await?;
         run.check()?;
         reply(&Reply::Answered {
             run: run.number,
             column,
-            exact: sample.score(&model.tokenizer.decode(&answer)?).exact,
+            is_right: is_right(&prompt, &sample, &model.tokenizer.decode(&answer)?),
             prefill: per_second(read, read_at - start),
             // The first token came with the prompt.
             decode: per_second(answer.len().saturating_sub(1), now() - read_at),
@@ -59,29 +61,62 @@ pub async fn answer(
 }
 
 /// Lets every column read the same question and measures what attention does in their heads.
-pub async fn probe(
-    models: &mut ModelCache,
-    Comparison { question, depth, readings, .. }: Comparison,
-    run: &Run,
-) -> Result<(), Interruption> {
+pub async fn probe(models: &mut ModelCache, comparison: Comparison, run: &Run) -> Result<(), Interruption> {
+    let Comparison { prompt, depth, readings, .. } = comparison;
+    models.keep_only(&readings);
     for (column, reading) in readings.iter().enumerate() {
-        let (model, positions) = load(models, reading, question.extension, run).await?;
-        let sample = draw(&model, question, Some(depth))?;
-        let tokenized = TokenizedSample::new(&sample, &model.tokenizer)?;
+        let read = Read::new(models, reading, &prompt, depth, run).await?;
+        let Read { model, positions, sample, options, extension, .. } = &read;
+        let tokenized = TokenizedSample::new(sample, &model.tokenizer)?;
         if column == 0 {
-            reply(&asked(run, &model, &sample, tokenized.ids.len()));
+            reply(&asked(run, model, sample)?);
         }
-        let tokenized = tokenized
-            .cropped(reading.method.crop_length(&model.config), question.task.max_answer_tokens(Values::DIGITS));
+        let tokenized = tokenized.cropped(options.crop_length, options.max_new_tokens);
         let observe = async |tokens| {
             reply(&Reply::Read { run: run.number, column, tokens });
             run.yield_to_messages().await
         };
-        let heads = probe_heads(&model.model, &model.config, &positions, &tokenized, observe).await?;
+        let heads = probe_heads(&model.model, &model.config, positions, &tokenized, observe).await?;
         let heads = heads.ok_or(Interruption::Stopped)?;
-        reply(&Reply::Probed { run: run.number, column, extension: question.extension, heads });
+        reply(&Reply::Probed { run: run.number, column, extension: *extension, heads });
     }
     Ok(())
+}
+
+/// Lets every column predict the text of a question, and its model in windows of the training context.
+pub async fn predict(models: &mut ModelCache, comparison: Comparison, run: &Run) -> Result<(), Interruption> {
+    let Comparison { prompt, depth, readings, .. } = comparison;
+    models.keep_only(&readings);
+    for (column, reading) in readings.iter().enumerate() {
+        let Read { model, positions, sample, prompt: ids, .. } =
+            Read::new(models, reading, &prompt, depth, run).await?;
+        if column == 0 {
+            reply(&asked(run, &model, &sample)?);
+        }
+        let LoadedModel { config, model, .. } = &*model;
+        let losses = token_losses(model, config, &positions, &ids).await?;
+        run.yield_to_messages().await;
+        run.check()?;
+        let own = Method::of(config).positions(config, 1.0)?;
+        let context = config.max_position_embeddings;
+        let mut cropped = Vec::new();
+        for window in windows(ids.len(), context, context / 2)? {
+            let read = token_losses(model, config, &own, &ids[window.read.clone()]).await?;
+            cropped.extend_from_slice(&read[window.counted.start - window.read.start - 1..]);
+            reply(&Reply::Read { run: run.number, column, tokens: window.counted.end });
+            run.yield_to_messages().await;
+            run.check()?;
+        }
+        let [losses, cropped] = [&losses, &cropped].map(|losses| means_of_parts(losses));
+        reply(&Reply::Predicted { run: run.number, column, losses, cropped });
+    }
+    Ok(())
+}
+
+/// Means of equal parts.
+fn means_of_parts(losses: &[f32]) -> Vec<f32> {
+    let size = losses.len().div_ceil(PREDICTED_PARTS).max(1);
+    losses.chunks(size).map(|part| part.iter().sum::<f32>() / part.len() as f32).collect()
 }
 
 /// Counts exact answers over questions, with random depths where none is asked for.
@@ -93,61 +128,128 @@ pub async fn measure(
     trials: usize,
     run: &Run,
 ) -> Result<(), Interruption> {
-    let (model, positions) = load(models, reading, question.extension, run).await?;
-    let options = options(&model, reading.method, question);
+    let model = models.model(reading, run).await?;
     let mut correct = 0;
     for trial in 0..trials {
-        let sample = draw(&model, Question { seed: question.seed + trial as u64, ..question }, depth)?;
-        let prompt = model.tokenizer.prompt(&sample.prompt())?;
-        let observe = async |_| run.yield_to_messages().await;
-        let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
-        run.check()?;
-        correct += usize::from(sample.score(&model.tokenizer.decode(&answer)?).exact);
+        let question = Question { seed: question.seed + trial as u64, ..question };
+        if is_exact(&model, reading, question, depth, run).await? {
+            correct += 1;
+        }
         reply(&Reply::Trial { run: run.number, correct, done: trial + 1 });
     }
     Ok(())
 }
 
-async fn load(
-    models: &mut ModelCache,
-    Reading { method, parameters }: &Reading,
-    extension: usize,
+/// Whether a model answers a question exactly.
+pub async fn is_exact(
+    model: &LoadedModel,
+    reading: &Reading,
+    question: Question,
+    depth: Option<f64>,
     run: &Run,
-) -> Result<(Rc<LoadedModel>, Positions), Interruption> {
-    let model = models.model(method.info().nano_model, run).await?;
-    let positions = method.positions_with(&model.config, extension as f64, parameters)?;
-    Ok((model, positions))
+) -> Result<bool, Interruption> {
+    let extension = question.length.extension(model.config.max_position_embeddings);
+    let positions = reading.method.positions_with(&model.config, extension, &reading.parameters)?;
+    let (sample, options) = drawn(model, reading, &question, depth)?;
+    let prompt = model.tokenizer.prompt(&sample.prompt())?;
+    let observe = async |_| run.yield_to_messages().await;
+    let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
+    run.check()?;
+    Ok(sample.score(&model.tokenizer.decode(&answer)?).exact)
 }
 
-fn draw(model: &LoadedModel, question: Question, depth: Option<f64>) -> Result<Sample, Interruption> {
-    let context = question.extension * model.config.max_position_embeddings;
-    let spec = Spec { depth, ..Spec::new(question.task, question.values, context, question.seed) };
-    Ok(sample(&spec, &model.tokenizer)?)
+/// What a column reads, and how.
+struct Read {
+    model: Rc<LoadedModel>,
+    positions: Positions,
+    sample: Sample,
+    prompt: Vec<u32>,
+    options: Options,
+    extension: f64,
+}
+
+impl Read {
+    async fn new(
+        models: &mut ModelCache,
+        reading: &Reading,
+        prompt: &Prompt,
+        depth: f64,
+        run: &Run,
+    ) -> Result<Self, Interruption> {
+        let model = models.model(reading, run).await?;
+        let context = model.config.max_position_embeddings;
+        let (sample, mut options) = match prompt {
+            Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth))?,
+            Prompt::Own(own) => (own.sample(depth)?, own_options(&model, reading)),
+        };
+        let ids = model.tokenizer.prompt(&sample.prompt())?;
+        let extension = match prompt {
+            Prompt::Drawn(question) => question.length.extension(context),
+            Prompt::Own(_) => {
+                options.context = ids.len() + options.max_new_tokens;
+                // As a reader of a text would set it: whole multiples.
+                Length::Contexts(options.context.div_ceil(context)).extension(context)
+            }
+        };
+        let positions = reading.method.positions_with(&model.config, extension, &reading.parameters)?;
+        Ok(Self { model, positions, sample, prompt: ids, options, extension })
+    }
+}
+
+/// A question for a model, and how it is to be answered.
+fn drawn(
+    model: &LoadedModel,
+    reading: &Reading,
+    question: &Question,
+    depth: Option<f64>,
+) -> Result<(Sample, Options), Interruption> {
+    let spec = question.spec(model.config.max_position_embeddings, depth);
+    let max_new_tokens = question.task.max_answer_tokens(Values::DIGITS);
+    let options = Options {
+        max_new_tokens,
+        stop: model.tokenizer.sentence_ends(),
+        context: spec.context + max_new_tokens,
+        crop_length: reading.method.crop_length(&model.config),
+        temperature: 0.0,
+        seed: 0,
+    };
+    Ok((sample(&spec, &model.tokenizer)?, options))
+}
+
+/// An answer about a text of the reader's ends where the model ends it; one that never does, at the end of a sentence.
+fn own_options(model: &LoadedModel, reading: &Reading) -> Options {
+    let ends = &model.config.eos_token_ids;
+    Options {
+        max_new_tokens: OWN_ANSWER,
+        stop: if ends.is_empty() { model.tokenizer.sentence_ends() } else { ends.clone() },
+        context: 0,
+        crop_length: reading.method.crop_length(&model.config),
+        temperature: 0.0,
+        seed: 0,
+    }
+}
+
+/// Whether an answer is right: the values that were asked for and nothing else; about a text of the reader's, one that holds
+/// what was expected.
+fn is_right(prompt: &Prompt, sample: &Sample, answer: &str) -> Option<bool> {
+    match prompt {
+        Prompt::Drawn(_) => Some(sample.score(answer).exact),
+        Prompt::Own(_) => (!sample.references.is_empty()).then(|| sample.score(answer).string_match == 1.0),
+    }
 }
 
 /// The question as the page shows it.
-fn asked(run: &Run, model: &LoadedModel, sample: &Sample, tokens: usize) -> Reply {
-    Reply::Asked {
+fn asked(run: &Run, model: &LoadedModel, sample: &Sample) -> Result<Reply, Interruption> {
+    let (_, spans) = model.tokenizer.prompt_with_spans(&sample.prompt())?;
+    Ok(Reply::Asked {
         run: run.number,
         haystack: sample.haystack.iter().map(|sentence| (sentence.text.clone(), sentence.kind)).collect(),
         question: sample.question.clone(),
         references: sample.references.clone(),
         ordered: sample.ordered,
-        tokens,
+        ends: spans.iter().map(|span| span.end as u32).collect(),
         context: model.config.max_position_embeddings,
-    }
-}
-
-fn options(model: &LoadedModel, method: Method, question: Question) -> Options {
-    let max_new_tokens = question.task.max_answer_tokens(Values::DIGITS);
-    Options {
-        max_new_tokens,
-        stop: model.tokenizer.sentence_ends(),
-        context: question.extension * model.config.max_position_embeddings + max_new_tokens,
-        crop_length: method.crop_length(&model.config),
-        temperature: 0.0,
-        seed: 0,
-    }
+    })
 }
 
 fn per_second(tokens: usize, milliseconds: f64) -> f64 {

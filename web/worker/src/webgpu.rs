@@ -6,10 +6,14 @@ use drope_core::loaded_model::LoadedModel;
 use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
+use js_sys::{Function, Promise, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
 
+use super::capacity::Capacity;
 use super::models::ModelFiles;
-use super::now;
 use super::run::Interruption;
+use super::{now, scope};
 
 /// Largest difference of a logit that still counts as the same answer.
 const TOLERANCE: f32 = 1e-3;
@@ -40,6 +44,22 @@ pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
         return Err(format!("WebGPU gives the same answers, but for models this small it is slower here: {times}"));
     }
     Ok((gpu, format!("it gives the CPU's answers: {times}")))
+}
+
+/// Limits of the adapter; a browser that does not say them counts as one without a limit.
+pub async fn capacity() -> Capacity {
+    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into());
+    let request = || -> Result<Promise, JsValue> {
+        let gpu = get(&scope().navigator(), "gpu")?;
+        get(&gpu, "requestAdapter")?.dyn_into::<Function>()?.call0(&gpu)?.dyn_into()
+    };
+    let limits = async {
+        let adapter = JsFuture::from(request()?).await?;
+        let limits = get(&adapter, "limits")?;
+        let bytes = ["maxBufferSize", "maxStorageBufferBindingSize"].map(|name| get(&limits, name).ok()?.as_f64());
+        Ok::<_, JsValue>(bytes.into_iter().flatten().reduce(f64::min))
+    };
+    Capacity { largest_buffer: Some(limits.await.ok().flatten().unwrap_or(f64::INFINITY)) }
 }
 
 /// Logits of a short prompt and the milliseconds of the faster of two readings; one before them compiles kernels.

@@ -1,0 +1,85 @@
+//! A text of the reader's: what is read, what is hidden in it, what is asked.
+
+use drope_core::niah::OwnText;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use wasm_bindgen_futures::JsFuture;
+
+use super::state::State;
+
+/// What the fields hold at first: a needle and a question in the words that the page's own models know.
+pub fn example() -> OwnText {
+    OwnText {
+        haystack: String::new(),
+        needle: "One of the special magic numbers for amber-acorn is: 4172.".to_owned(),
+        question:
+            "What is the special magic number for amber-acorn mentioned in the text? The special magic number for \
+                   amber-acorn mentioned in the text is"
+                .to_owned(),
+        answer: "4172".to_owned(),
+    }
+}
+
+/// The fields, where the task is the reader's own text.
+#[component]
+pub fn OwnTextFields(state: State) -> impl IntoView {
+    let drop_file = move |event: leptos::ev::DragEvent| {
+        event.prevent_default();
+        let file = event.data_transfer().and_then(|data| data.files()).and_then(|files| files.get(0));
+        if let Some(file) = file {
+            read_file(state, file);
+        }
+    };
+    let choose_file = move |event: leptos::ev::Event| {
+        let input: Option<web_sys::HtmlInputElement> = event.target().and_then(|target| target.dyn_into().ok());
+        if let Some(file) = input.and_then(|input| input.files()).and_then(|files| files.get(0)) {
+            read_file(state, file);
+        }
+    };
+    let set = move |change: fn(&mut OwnText, String)| {
+        move |event| state.own_text.update(|own| change(own, event_target_value(&event)))
+    };
+    view! {
+        <div class="own-text" hidden=move || !state.is_own.get()>
+            <label class="field wide">
+                <span>"Text: paste one, or drop a text file here"</span>
+                <textarea id="own-haystack" rows="5" on:dragover=|event: leptos::ev::DragEvent| event.prevent_default() on:drop=drop_file
+                    prop:value=move || state.own_text.with(|own| own.haystack.clone())
+                    on:input=set(|own, text| own.haystack = text)></textarea>
+            </label>
+            <label class="field">
+                <span>"or choose a file"</span>
+                <input type="file" accept=".txt,.md,text/plain" on:change=choose_file />
+            </label>
+            <label class="field wide">
+                <span>"Hidden in it (the needle; may be empty)"</span>
+                <input id="own-needle" type="text" prop:value=move || state.own_text.with(|own| own.needle.clone())
+                    on:input=set(|own, text| own.needle = text) />
+            </label>
+            <label class="field wide">
+                <span>"Asked behind it; the model goes on from here"</span>
+                <input id="own-question" type="text" prop:value=move || state.own_text.with(|own| own.question.clone())
+                    on:input=set(|own, text| own.question = text) />
+            </label>
+            <label class="field">
+                <span>"Right if the answer holds (may be empty)"</span>
+                <input id="own-answer" type="text" prop:value=move || state.own_text.with(|own| own.answer.clone())
+                    on:input=set(|own, text| own.answer = text) />
+            </label>
+            <p class="hint">
+                "The page's own models know a small synthetic language alone; other words are all one to them. A model of yours, below, \
+                 reads any text. The text stays in this tab, and is not in the address."
+            </p>
+        </div>
+    }
+}
+
+/// Puts the text of a file in the field.
+fn read_file(state: State, file: web_sys::File) {
+    leptos::task::spawn_local(async move {
+        match JsFuture::from(file.text()).await.ok().and_then(|text| text.as_string()) {
+            Some(text) => state.own_text.update(|own| own.haystack = text),
+            None => state.error.set(Some(format!("{} cannot be read as text; choose another file.", file.name()))),
+        }
+    });
+}

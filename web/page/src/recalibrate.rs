@@ -1,0 +1,281 @@
+//! Recalibration in the tab: what is dropped, the jump of the loss, and its way back.
+
+use drope_core::positions::partial_drop_cutoff;
+use drope_protocol::{DroppedPositions, Reading, RecalibrationScore, RecalibrationSettings, RecalibrationState};
+use leptos::prelude::*;
+
+use super::column::COLUMNS;
+use super::runs::export_model;
+use super::state::State;
+use super::trainer_link::{pause, recalibrate, try_drop};
+use super::training::{DropCost, Phase, duration};
+
+/// Size of a chart, in its own units.
+const SIZE: [f64; 2] = [300.0, 120.0];
+/// Points that a curve has at most.
+const POINTS: usize = 150;
+/// Training context of nano-rope.
+const CONTEXT: usize = 256;
+
+/// The controls, the buttons and the curves.
+#[component]
+pub fn Recalibrate(state: State) -> impl IntoView {
+    let training = state.training;
+    let is_idle = move || training.phase.get() == Phase::Idle;
+    let kept = move || {
+        // The name follows the settings.
+        training.settings.track();
+        state.stored_model(training.name())
+    };
+    let unfinished = move || {
+        let state = kept()?.recalibration?;
+        (state.is_unfinished() && training.settings.with(|settings| *settings == state.settings)).then_some(state)
+    };
+    let begin = move || match unfinished() {
+        Some(state) => format!("Go on from update {} of {}", state.step, state.settings.steps),
+        None => "Recalibrate".to_owned(),
+    };
+    let press =
+        move |_| if training.phase.get_untracked() == Phase::Running { pause(state) } else { recalibrate(state) };
+    let cost =
+        move || training.cost.get().map(|cost| said(cost, training.seconds.get(), training.settings.get().steps));
+    view! {
+        <section class="recalibrate" aria-label="Recalibrate here">
+            <h2>"Drop the positions yourself"</h2>
+            <p class="hint">
+                "Here nano-rope, a model with rotary positions, loses them in this tab, and is trained on short texts, at no more than its 256 \
+                 tokens, until it reads without them: the same update as in the command line, in a worker of its own, on the CPU. Dropping the low \
+                 frequencies alone is mended in a few hundred updates; dropping all of them takes thousands."
+            </p>
+            <Settings state />
+            <div class="buttons">
+                <button id="drop" type="button" disabled=move || !is_idle() on:click=move |_| try_drop(state)>
+                    {move || if training.phase.get() == Phase::Trying { "Dropping…" } else { "Drop the positions" }}
+                </button>
+                <button id="recalibrate" type="button" class="primary" on:click=press
+                    disabled=move || matches!(training.phase.get(), Phase::Trying | Phase::Pausing)>
+                    {move || match training.phase.get() {
+                        Phase::Running => "Pause".to_owned(),
+                        Phase::Pausing => "Keeping what there is…".to_owned(),
+                        Phase::Idle | Phase::Trying => begin(),
+                    }}
+                </button>
+                <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
+                    on:click=move |_| put_into_column(state)>"Put it into a column"</button>
+                <button type="button" hidden=move || kept().is_none()
+                    on:click=move |_| export_model(state, state.training.name().to_owned())>"Save zip"</button>
+            </div>
+            <p id="drop-cost" role="status">{cost}</p>
+            <p class="failure" role="alert" hidden=move || training.error.get().is_none()>{move || training.error.get()}</p>
+            {move || training.progress.get().or_else(|| kept()?.recalibration).map(|progress| {
+                view! { <Curves progress cost=training.cost.get() seconds=training.seconds.get() /> }
+            })}
+        </section>
+    }
+}
+
+/// What is dropped, and how it is trained.
+#[component]
+fn Settings(state: State) -> impl IntoView {
+    let training = state.training;
+    let settings = training.settings;
+    let is_busy = move || training.phase.get() != Phase::Idle;
+    let change = move |change: &dyn Fn(&mut RecalibrationSettings)| {
+        settings.update(change);
+        training.cost.set(None);
+        training.progress.set(None);
+    };
+    let is_all = move || settings.with(|settings| settings.dropped == DroppedPositions::All);
+    let choose = move |event| {
+        let all = event_target_value(&event) == "all";
+        // Peaks of the recipes.
+        let (dropped, peak) = if all { (DroppedPositions::All, 5e-3) } else { (DroppedPositions::Low(None), 4e-3) };
+        change(&|settings| (settings.dropped, settings.peak, settings.query_norm) = (dropped, peak, false));
+    };
+    let cut = move || match settings.with(|settings| settings.dropped) {
+        DroppedPositions::Low(Some(cut)) => cut.to_string(),
+        _ => String::new(),
+    };
+    let number =
+        move |label, id, value: fn(&RecalibrationSettings) -> String, set: fn(&mut RecalibrationSettings, f64)| {
+            let value = Signal::derive(move || settings.with(value));
+            let choose = move |event: leptos::ev::Event| {
+                let amount: Option<f64> = event_target_value(&event).trim().parse().ok();
+                amount.iter().for_each(|&amount| change(&|settings| set(settings, amount)));
+            };
+            number_field(label, id, is_busy, value, choose)
+        };
+    view! {
+        <div class="controls">
+            <label class="field">
+                <span>"Dropped"</span>
+                <select id="dropped" disabled=is_busy on:change=choose>
+                    <option value="low" selected=move || !is_all()>"frequencies below a cut (partial DroPE)"</option>
+                    <option value="all" selected=is_all>"all positions (DroPE)"</option>
+                </select>
+            </label>
+            <label class="field" hidden=is_all>
+                <span>"Cut, in radians a token"</span>
+                <input id="cut" type="text" inputmode="decimal" size="8" disabled=is_busy prop:value=cut
+                    placeholder=format!("{:.4}", partial_drop_cutoff(CONTEXT))
+                    on:change=move |event| {
+                        let cut = event_target_value(&event).trim().parse().ok();
+                        change(&|settings| settings.dropped = DroppedPositions::Low(cut));
+                    } />
+            </label>
+            <label class="field" hidden=move || !is_all()>
+                <span>"Norm of queries"</span>
+                <input id="query-norm" type="checkbox" disabled=is_busy prop:checked=move || settings.with(|settings| settings.query_norm)
+                    on:change=move |event| {
+                        let checked = event_target_checked(&event);
+                        change(&|settings| settings.query_norm = checked);
+                    } />
+            </label>
+            {number("Updates", "steps", |settings| settings.steps.to_string(),
+                |settings, amount| settings.steps = (amount as usize).max(1))}
+            {number("Copies, at most", "copies", |settings| settings.max_copies.to_string(),
+                |settings, amount| settings.max_copies = amount)}
+            {number("Learning rate", "rate", |settings| settings.peak.to_string(),
+                |settings, amount| settings.peak = amount)}
+        </div>
+    }
+}
+
+fn number_field(
+    label: &'static str,
+    id: &'static str,
+    is_busy: impl Fn() -> bool + Send + 'static,
+    value: Signal<String>,
+    choose: impl Fn(leptos::ev::Event) + 'static,
+) -> impl IntoView {
+    view! {
+        <label class="field">
+            <span>{label}</span>
+            <input id=id type="text" inputmode="decimal" size="6" disabled=is_busy prop:value=value on:change=choose />
+        </label>
+    }
+}
+
+/// The jump of the loss, and how long it takes to mend it here.
+fn said(DropCost { before, after }: DropCost, seconds: f64, steps: usize) -> String {
+    format!(
+        "With positions the loss is {before:.2} nats a token, without them {after:.2}. An update takes {seconds:.1} s here, {steps} of them \
+         about {}.",
+        duration(seconds * steps as f64)
+    )
+}
+
+/// The loss, and exact answers by length.
+#[component]
+fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64) -> impl IntoView {
+    let RecalibrationState { settings, step, losses, scores } = progress;
+    let left = duration(seconds * settings.steps.saturating_sub(step) as f64);
+    let last = losses.last().map(|loss| format!(", loss {loss:.2}")).unwrap_or_default();
+    let said = if step < settings.steps {
+        format!("Update {step} of {}{last}; {left} left while it runs.", settings.steps)
+    } else {
+        format!("Done: {step} updates{last}.")
+    };
+    let latest = latest_scores(&scores);
+    let top = losses.iter().copied().chain(cost.map(|cost| cost.after)).fold(1.0f32, f32::max);
+    view! {
+        <p id="recalibration" role="status">{said}</p>
+        <progress max=settings.steps value=step aria-label="Updates"></progress>
+        <div class="answers">
+            <figure>
+                <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img" aria-label="Loss against updates">
+                    {cost.map(|cost| view! { <polyline class="bound" points=level(cost.before, top) /> })}
+                    <polyline class="strong" points=loss_line(&losses, settings.steps, top) />
+                </svg>
+                <figcaption class="hint">
+                    {format!("Mean loss of {} updates at a time, 0 to {top:.1} nats; dashed: with positions.", window(losses.len()))}
+                </figcaption>
+            </figure>
+            <figure hidden=latest.is_empty()>
+                <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img" aria-label="Exact answers against updates, a line a length">
+                    {(0..).zip([1, 2, 4, 8]).map(|(style, extension): (usize, usize)| view! {
+                        <polyline class=format!("line style-{style}") points=score_line(&scores, extension, settings.steps) />
+                    }).collect_view()}
+                </svg>
+                <figcaption class="hint">
+                    {format!("Exact answers of {} questions on one of four keys, by length: {latest}.",
+                        scores.first().map_or(0, |score| score.trials))}
+                </figcaption>
+            </figure>
+        </div>
+    }
+}
+
+/// `1× 95 %, 2× 90 %`, of the last time.
+fn latest_scores(scores: &[RecalibrationScore]) -> String {
+    let step = scores.last().map(|score| score.step);
+    let latest = scores.iter().filter(|score| Some(score.step) == step);
+    let said = latest.map(|score| format!("{}× {:.0} %", score.extension, 100.0 * share(score)));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+fn share(score: &RecalibrationScore) -> f64 {
+    score.correct as f64 / score.trials.max(1) as f64
+}
+
+/// Updates that a point of the curve is a mean of.
+fn window(losses: usize) -> usize {
+    losses.div_ceil(POINTS).max(1)
+}
+
+fn loss_line(losses: &[f32], steps: usize, top: f32) -> String {
+    let window = window(losses.len());
+    let means = losses.chunks(window).map(|part| part.iter().sum::<f32>() / part.len() as f32);
+    let point = |(part, loss): (usize, f32)| {
+        let x = SIZE[0] * ((part + 1) * window).min(losses.len()) as f64 / steps as f64;
+        format!("{x:.1},{:.1} ", SIZE[1] * (1.0 - f64::from(loss / top)))
+    };
+    means.enumerate().map(point).collect()
+}
+
+fn level(loss: f32, top: f32) -> String {
+    let y = SIZE[1] * (1.0 - f64::from(loss / top));
+    format!("0,{y:.1} {},{y:.1}", SIZE[0])
+}
+
+fn score_line(scores: &[RecalibrationScore], extension: usize, steps: usize) -> String {
+    let points = scores.iter().filter(|score| score.extension == extension);
+    let point = |score: &RecalibrationScore| {
+        format!("{:.1},{:.1} ", SIZE[0] * score.step as f64 / steps as f64, SIZE[1] * (1.0 - share(score)))
+    };
+    points.map(point).collect()
+}
+
+/// Shows the recalibrated model beside the others, in place of the last where there is no room.
+fn put_into_column(state: State) {
+    let Some(model) = untrack(|| state.stored_model(state.training.name())) else { return };
+    let reading = Reading { model: Some(model.name), method: model.method, parameters: Default::default() };
+    let is_there = |column: &super::column::Column| untrack(|| column.reading()) == reading;
+    if state.columns.with_untracked(|columns| columns.iter().any(is_there)) {
+        return;
+    }
+    let new = state.new_columns(std::iter::once(reading.clone()));
+    state.columns.update(|columns| {
+        columns.truncate(COLUMNS.end() - 1);
+        columns.extend(new);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_protocol::RecalibrationScore;
+
+    use super::super::training::DropCost;
+    use super::{latest_scores, loss_line, said, score_line};
+
+    #[test]
+    fn curves_end_where_the_run_is() {
+        assert_eq!(loss_line(&[2.0, 1.0], 4, 2.0), "75.0,0.0 150.0,60.0 ");
+        let scores = [(250, 1, 10), (250, 2, 5), (500, 1, 20), (500, 2, 15)]
+            .map(|(step, extension, correct)| RecalibrationScore { step, extension, correct, trials: 20 });
+        assert_eq!(score_line(&scores, 2, 1000), "75.0,90.0 150.0,30.0 ");
+        assert_eq!(latest_scores(&scores), "1× 100 %, 2× 75 %");
+        let said = said(DropCost { before: 1.5, after: 6.25 }, 0.5, 600);
+        assert!(said.contains("1.50") && said.contains("6.25") && said.ends_with("600 of them about 5 min."), "{said}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The worker of the recalibration: one of its own, so that the page answers meanwhile.
+
+use std::cell::RefCell;
+
+use drope_protocol::{Recalibration, RecalibrationState, Reply, Request};
+use leptos::prelude::*;
+use web_sys::Worker;
+
+use super::engine::Backend;
+use super::replies::take_stored;
+use super::state::State;
+use super::training::{DropCost, Phase};
+use super::worker_script::{end, post, start_request, start_worker};
+
+thread_local! {
+    static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
+}
+
+/// Drops the positions of the page's nano-rope, says what that costs and how long an update takes here.
+pub fn try_drop(state: State) {
+    state.training.cost.set(None);
+    begin(state, Phase::Trying, Request::Drop);
+}
+
+/// Begins to recalibrate, or goes on with what the browser keeps.
+pub fn recalibrate(state: State) {
+    let training = state.training;
+    let kept = untrack(|| state.stored_model(training.name())).and_then(|model| model.recalibration);
+    let settings = training.settings.get_untracked();
+    let kept = kept.filter(|kept| kept.settings == settings && kept.is_unfinished());
+    let fresh = RecalibrationState { settings, step: 0, losses: Vec::new(), scores: Vec::new() };
+    training.progress.set(Some(kept.unwrap_or(fresh)));
+    begin(state, Phase::Running, Request::Recalibrate);
+}
+
+/// Lets the worker keep what it has and stop.
+pub fn pause(state: State) {
+    state.training.phase.set(Phase::Pausing);
+    WORKER.with_borrow(|worker| worker.iter().for_each(|worker| post(worker, &Request::Stop)));
+}
+
+/// Starts a worker for one request; it ends with its run.
+fn begin(state: State, phase: Phase, request: impl Fn(Recalibration) -> Request) {
+    let training = state.training;
+    training.error.set(None);
+    let on_reply = move |reply, _| hear(state, reply);
+    let on_error = move |message: String| {
+        finish(state);
+        training
+            .error
+            .set(Some(format!("The worker stopped ({message}); press the button to go on from what is kept.")));
+    };
+    let Ok(worker) = start_worker(Backend::Cpu, on_reply, on_error) else {
+        training.error.set(Some("This browser starts no web workers, in which models train; try another.".into()));
+        return;
+    };
+    training.phase.set(phase);
+    post(&worker, &start_request(false));
+    let settings = training.settings.get_untracked();
+    post(&worker, &request(Recalibration { run: 1, name: training.name().to_owned(), settings }));
+    WORKER.set(Some(worker));
+}
+
+fn finish(state: State) {
+    state.training.phase.set(Phase::Idle);
+    WORKER.take().iter().for_each(end);
+}
+
+fn hear(state: State, reply: Reply) {
+    let training = state.training;
+    match reply {
+        Reply::Dropped { before, after, seconds, .. } => {
+            training.cost.set(Some(DropCost { before, after }));
+            training.seconds.set(seconds);
+        }
+        Reply::Updated { step, loss, seconds, .. } => {
+            training.progress.update(|progress| {
+                if let Some(progress) = progress {
+                    progress.step = step;
+                    progress.losses.push(loss);
+                }
+            });
+            // Updates differ in length; the first compiles nothing here, so that it counts like others.
+            training.seconds.update(|mean| *mean = if *mean == 0.0 { seconds } else { 0.9 * *mean + 0.1 * seconds });
+        }
+        Reply::Scored { score, .. } => training.progress.update(|progress| {
+            if let Some(progress) = progress {
+                progress.scores.push(score);
+            }
+        }),
+        Reply::Stored { models } => take_stored(state, models),
+        Reply::Failed { message, .. } => {
+            finish(state);
+            training.error.set(Some(message));
+        }
+        Reply::Finished { .. } => finish(state),
+        _ => {}
+    }
+}

@@ -1,0 +1,19 @@
+//! Strips names of functions, a third of the wasm, which serve no visitor; and turns the recipes of recalibration into JSON, which the worker reads already.
+
+use std::path::Path;
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
+        println!("cargo::rustc-link-arg-bins=--strip-all");
+    }
+    let out = std::env::var("OUT_DIR").expect("cargo sets it");
+    for name in ["nano-drope", "nano-p-drope"] {
+        let path = format!("../../recipes/{name}.toml");
+        println!("cargo::rerun-if-changed={path}");
+        let text = std::fs::read_to_string(&path).expect("the recipe is in the repository");
+        let recipe: toml::Value = toml::from_str(&text).expect("the recipe is TOML");
+        let json = serde_json::to_string(&recipe).expect("TOML can be said in JSON");
+        std::fs::write(Path::new(&out).join(format!("{name}.json")), json).expect("the output folder can be written");
+    }
+}

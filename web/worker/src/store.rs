@@ -1,0 +1,245 @@
+//! Models that the browser keeps, in the page's private file system (OPFS): a folder each, which counts once its note is there.
+
+use drope_core::Error;
+use drope_core::config::Config;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE};
+use drope_protocol::{Reply, StoredModel};
+use js_sys::{Array, AsyncIterator, Promise, Reflect};
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{
+    DomException, File, FileSystemDirectoryHandle, FileSystemFileHandle, FileSystemGetDirectoryOptions,
+    FileSystemGetFileOptions, FileSystemReadWriteOptions, FileSystemRemoveOptions, FileSystemSyncAccessHandle,
+    StorageEstimate,
+};
+
+use super::blob_file::BlobFile;
+use super::run::Interruption;
+use super::{reply, scope};
+
+/// The folder of all models.
+const ROOT: &str = "models";
+/// What is known of a model; written last.
+const NOTE: &str = "model.json";
+
+/// A model's folder.
+pub struct StoredFolder {
+    name: String,
+    handle: FileSystemDirectoryHandle,
+}
+
+/// The folder of all models.
+async fn root() -> Result<FileSystemDirectoryHandle, JsValue> {
+    // Missing in an insecure context, refused in some private windows.
+    let storage = Reflect::get(&scope().navigator(), &"storage".into())?;
+    if storage.is_falsy() {
+        return Err("there is no storage".into());
+    }
+    let top: FileSystemDirectoryHandle = waited(scope().navigator().storage().get_directory()).await?;
+    folder_in(&top, ROOT, true).await
+}
+
+async fn folder_in(
+    folder: &FileSystemDirectoryHandle,
+    name: &str,
+    create: bool,
+) -> Result<FileSystemDirectoryHandle, JsValue> {
+    let options = FileSystemGetDirectoryOptions::new();
+    options.set_create(create);
+    waited(folder.get_directory_handle_with_options(name, &options)).await
+}
+
+async fn waited<T: JsCast>(promise: Promise) -> Result<T, JsValue> {
+    JsFuture::from(promise).await?.dyn_into()
+}
+
+/// Tells the page which models there are.
+pub async fn tell() {
+    reply(&Reply::Stored { models: list().await.ok() });
+}
+
+/// All models, by name. What an import or a recalibration that broke off has left is removed.
+async fn list() -> Result<Vec<StoredModel>, JsValue> {
+    let root = root().await?;
+    let mut models = Vec::new();
+    for name in names(root.keys()).await? {
+        let folder = StoredFolder { handle: folder_in(&root, &name, false).await?, name };
+        match folder.note().await {
+            Some(model) => models.push(model),
+            None => drop(remove_from(&root, &folder.name).await),
+        }
+    }
+    models.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(models)
+}
+
+async fn names(keys: AsyncIterator) -> Result<Vec<String>, JsValue> {
+    let mut names = Vec::new();
+    loop {
+        let next = JsFuture::from(keys.next()?).await?;
+        if Reflect::get(&next, &"done".into())?.is_truthy() {
+            return Ok(names);
+        }
+        names.extend(Reflect::get(&next, &"value".into())?.as_string());
+    }
+}
+
+/// Deletes a model.
+pub async fn remove(name: &str) -> Result<(), Interruption> {
+    let removed = async { remove_from(&root().await?, name).await };
+    removed.await.map_err(|error| Interruption::Failed(format!("{name} could not be removed: {}.", reason(&error))))
+}
+
+async fn remove_from(root: &FileSystemDirectoryHandle, name: &str) -> Result<(), JsValue> {
+    let options = FileSystemRemoveOptions::new();
+    options.set_recursive(true);
+    JsFuture::from(root.remove_entry_with_options(name, &options)).await.map(drop)
+}
+
+/// Bytes that the browser still has room for; none where it does not say.
+pub async fn room() -> Option<f64> {
+    let promise = scope().navigator().storage().estimate().ok()?;
+    let estimate: StorageEstimate = JsFuture::from(promise).await.ok()?.unchecked_into();
+    Some(estimate.get_quota()? - estimate.get_usage()?)
+}
+
+impl StoredFolder {
+    /// An empty folder in place of what has its name.
+    pub async fn create(name: &str) -> Result<Self, Interruption> {
+        let created = async {
+            let root = root().await?;
+            // There may be none.
+            let _ = remove_from(&root, name).await;
+            folder_in(&root, name, true).await
+        };
+        let handle = created.await.map_err(|error| {
+            Interruption::Failed(format!(
+                "This browser keeps no files for this page ({}); private windows often do not, so use another one.",
+                reason(&error)
+            ))
+        })?;
+        Ok(Self { name: name.to_owned(), handle })
+    }
+
+    /// The folder of a model that is there.
+    pub async fn open(name: &str) -> Result<Self, Interruption> {
+        let opened = async { folder_in(&root().await?, name, false).await };
+        let handle = opened.await.map_err(|_| gone(name))?;
+        Ok(Self { name: name.to_owned(), handle })
+    }
+
+    /// What is known of the model; none where it is not whole.
+    pub async fn note(&self) -> Option<StoredModel> {
+        serde_json::from_slice(&self.read(NOTE).await.ok()?).ok()
+    }
+
+    /// Writes what is known of the model: from now on it counts.
+    pub async fn write_note(&self, model: &StoredModel) -> Result<(), Interruption> {
+        let text = serde_json::to_vec(model).map_err(|error| Interruption::Failed(format!("{error}.")))?;
+        self.write(NOTE, &text).await
+    }
+
+    /// A file of the folder.
+    pub async fn file(&self, name: &str) -> Result<BlobFile, Interruption> {
+        let found = async {
+            let handle: FileSystemFileHandle = waited(self.handle.get_file_handle(name)).await?;
+            waited::<File>(handle.get_file()).await
+        };
+        found.await.map(BlobFile::new).map_err(|_| gone(&self.name))
+    }
+
+    /// The bytes of a file.
+    pub async fn read(&self, name: &str) -> Result<Vec<u8>, Interruption> {
+        self.file(name).await?.bytes().map_err(|error| Interruption::Failed(format!("{name}: {error}.")))
+    }
+
+    /// The config and the bytes of the tokenizer.
+    pub async fn config_and_tokenizer(&self) -> Result<(Config, Vec<u8>), Interruption> {
+        let config = Config::from_json(&String::from_utf8_lossy(&self.read(CONFIG_FILE).await?));
+        let config = config.map_err(|error: Error| Interruption::Failed(format!("{error}.")))?;
+        Ok((config, self.read(TOKENIZER_FILE).await?))
+    }
+
+    /// Writes a whole file.
+    pub async fn write(&self, name: &str, bytes: &[u8]) -> Result<(), Interruption> {
+        let mut writer = self.writer(name).await?;
+        writer.write(bytes)?;
+        writer.finish()
+    }
+
+    /// Deletes a file, if it is there.
+    pub async fn delete(&self, name: &str) {
+        // It may not be there.
+        let _ = JsFuture::from(self.handle.remove_entry(name)).await;
+    }
+
+    /// A file that is written piece by piece.
+    pub async fn writer(&self, name: &str) -> Result<Writer, Interruption> {
+        let options = FileSystemGetFileOptions::new();
+        options.set_create(true);
+        let opened = async {
+            let handle: FileSystemFileHandle = waited(self.handle.get_file_handle_with_options(name, &options)).await?;
+            let access: FileSystemSyncAccessHandle = waited(handle.create_sync_access_handle()).await?;
+            access.truncate_with_u32(0)?;
+            Ok(access)
+        };
+        let access = opened.await.map_err(|error: JsValue| not_written(name, &error))?;
+        Ok(Writer { name: name.to_owned(), access, at: 0.0 })
+    }
+}
+
+/// A file that is written piece by piece.
+pub struct Writer {
+    name: String,
+    access: FileSystemSyncAccessHandle,
+    at: f64,
+}
+
+impl Writer {
+    /// Writes a piece behind the others.
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), Interruption> {
+        let options = FileSystemReadWriteOptions::new();
+        options.set_at(self.at);
+        let written = self.access.write_with_u8_array_and_options(piece, &options);
+        let written = written.map_err(|error| not_written(&self.name, &error))?;
+        if written < piece.len() as f64 {
+            return Err(not_written(&self.name, &"the disk is full".into()));
+        }
+        self.at += written;
+        Ok(())
+    }
+
+    /// Makes sure that all of it is there.
+    pub fn finish(self) -> Result<(), Interruption> {
+        self.access.flush().map_err(|error| not_written(&self.name, &error))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.access.close();
+    }
+}
+
+fn gone(name: &str) -> Interruption {
+    Interruption::Failed(format!("{name} is no longer kept in this browser; add it again."))
+}
+
+fn not_written(name: &str, error: &JsValue) -> Interruption {
+    Interruption::Failed(format!(
+        "{name} could not be kept in this browser ({}); remove models or free space, and try again.",
+        reason(error)
+    ))
+}
+
+/// What was thrown, in words.
+pub fn reason(error: &JsValue) -> String {
+    let exception = error.dyn_ref::<DomException>().map(DomException::message);
+    let thrown = exception.or_else(|| error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message())));
+    thrown.or_else(|| error.as_string()).unwrap_or_else(|| "no reason given".to_owned())
+}
+
+/// The files of a message, behind its text.
+pub fn files_of(message: &Array) -> Vec<File> {
+    message.iter().skip(1).filter_map(|file| file.dyn_into().ok()).collect()
+}
