@@ -7,7 +7,7 @@ pub enum Error {
     #[error("config.json: {0}")]
     Config(String),
     /// The architecture is not one that this library can run.
-    #[error("config.json: model_type {0:?} is not supported; use llama or llama_drope")]
+    #[error("config.json: model_type {0:?} is not supported; use llama, qwen2, llama_drope or qwen2_drope")]
     UnknownModelType(String),
     /// The kind of RoPE scaling is not known.
     #[error("config.json: rope_type {0:?} is not supported; use default, linear, dynamic, yarn, llama3 or longrope")]
@@ -47,6 +47,9 @@ pub enum Error {
     /// The safetensors header or its offsets cannot be read.
     #[error("the safetensors file is damaged ({0}); copy or download it again")]
     Safetensors(String),
+    /// A GGUF file is damaged, or holds what is not read.
+    #[error("the GGUF file cannot be used: {0}")]
+    Gguf(String),
     /// A tensor that the config calls for is not in the file.
     #[error("the weights lack the tensor {0}; check that config.json belongs to this safetensors file")]
     MissingTensor(String),

@@ -10,6 +10,8 @@ pub mod error;
 #[cfg(feature = "model")]
 pub mod generate;
 #[cfg(feature = "model")]
+pub mod gguf;
+#[cfg(feature = "model")]
 pub mod kernels;
 pub mod language;
 #[cfg(feature = "model")]

@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod dist;
 mod gpu;
 mod page;
 mod shell;
@@ -35,6 +36,8 @@ enum Task {
     },
     /// Build the playground into dist/, to be served by any web server, and print how much a visit loads.
     Page,
+    /// The same, with compressed files and headers for hosts of static files.
+    Dist,
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test {
         /// Only what takes less than five minutes once everything is compiled: no browser, no PyTorch.
@@ -51,6 +54,7 @@ fn main() {
     let result = match Cli::parse().task {
         Task::Play { port, open } => page::play(port, open),
         Task::Page => page::write(),
+        Task::Dist => dist::write(),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
         Task::Gpu => gpu::compare(),

@@ -11,26 +11,29 @@ use flate2::write::GzEncoder;
 pub fn print(dist: &Path) -> Result<()> {
     let entries = std::fs::read_dir(dist).with_context(|| format!("cannot read {}", dist.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
-    paths.retain(|path| path.is_file());
+    let is_compressed = |path: &Path| path.extension().is_some_and(|kind| kind == "br" || kind == "gz");
+    paths.retain(|path| path.is_file() && !is_compressed(path));
     paths.sort();
     println!("{:40} {:>12} {:>12} {:>12}", "bytes of", "raw", "gzip", "brotli");
     for path in paths {
         let bytes = std::fs::read(&path)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        println!("{name:40} {:>12} {:>12} {:>12}", bytes.len(), gzip(&bytes)?, brotli(&bytes)?);
+        println!("{name:40} {:>12} {:>12} {:>12}", bytes.len(), gzip(&bytes)?.len(), brotli(&bytes)?.len());
     }
     Ok(())
 }
 
-fn gzip(bytes: &[u8]) -> Result<usize> {
+/// As small as gzip makes it.
+pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
-    Ok(encoder.finish()?.len())
+    Ok(encoder.finish()?)
 }
 
-fn brotli(bytes: &[u8]) -> Result<usize> {
+/// As small as brotli makes it.
+pub fn brotli(bytes: &[u8]) -> Result<Vec<u8>> {
     let (best_quality, window_bits) = (11, 22);
     let mut encoder = brotli::CompressorWriter::new(Vec::new(), 1 << 16, best_quality, window_bits);
     encoder.write_all(bytes)?;
-    Ok(encoder.into_inner().len())
+    Ok(encoder.into_inner())
 }

@@ -1,6 +1,6 @@
 //! `config.json` of a Hugging Face model folder, in and out.
 //!
-//! Read: `llama` with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` with
+//! Read: `llama` and `qwen2` (whose queries, keys and values have biases) with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with
 //! `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop), `rope_scaling_trained`,
 //! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is
 //! Falcon's, and in `llama_drope` alone `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4,
@@ -73,13 +73,19 @@ struct ConfigJson {
     alibi: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sliding_window: Option<Value>,
+    /// Qwen 2: whether its layers have windows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    use_sliding_window: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dope_heads: Option<DopeHeads>,
     #[serde(flatten)]
     other: Map<String, Value>,
 }
 
+const LLAMA: &str = "llama";
 const DROPE: &str = "llama_drope";
+const QWEN: &str = "qwen2";
+const QWEN_DROPE: &str = "qwen2_drope";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
 
 impl Config {
@@ -93,7 +99,7 @@ impl Config {
             serde_json::from_str(text).map_err(|error| Error::Config(format!("this is not valid JSON ({error})")))?;
         let object = value.as_object().ok_or_else(|| Error::Config("the top level is not an object".into()))?;
         let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
-        if !["llama", DROPE].contains(&model_type) {
+        if ![LLAMA, DROPE, QWEN, QWEN_DROPE].contains(&model_type) {
             return Err(Error::UnknownModelType(model_type.to_owned()));
         }
         let json: ConfigJson = serde_path_to_error::deserialize(value).map_err(|error| {
@@ -111,8 +117,8 @@ impl Config {
         format!("{value:#}\n")
     }
 
-    /// Whether transformers' own Llama computes the same.
-    fn is_plain_llama(&self) -> bool {
+    /// Whether transformers' own Llama or Qwen 2 computes the same.
+    fn is_plain(&self) -> bool {
         self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
             && !self.scalable_softmax
@@ -124,9 +130,13 @@ impl Config {
     }
 
     fn as_json(&self) -> ConfigJson {
-        let is_plain = self.is_plain_llama();
-        let (model_type, architecture) =
-            if is_plain { ("llama", "LlamaForCausalLM") } else { (DROPE, "DroPELlamaForCausalLM") };
+        let is_plain = self.is_plain();
+        let (model_type, architecture) = match (is_plain, self.qkv_bias) {
+            (true, false) => (LLAMA, "LlamaForCausalLM"),
+            (true, true) => (QWEN, "Qwen2ForCausalLM"),
+            (false, false) => (DROPE, "DroPELlamaForCausalLM"),
+            (false, true) => (QWEN_DROPE, "DroPEQwen2ForCausalLM"),
+        };
         let number = |value: f64| (value != 0.0).then_some(value);
         ConfigJson {
             architectures: json!([architecture]),
@@ -142,8 +152,9 @@ impl Config {
             rms_norm_eps: Some(self.rms_norm_eps),
             max_position_embeddings: self.max_position_embeddings,
             tie_word_embeddings: Some(self.tie_word_embeddings),
-            attention_bias: Some(false),
-            mlp_bias: Some(false),
+            // Qwen 2 has them without saying so.
+            attention_bias: (!self.qkv_bias).then_some(false),
+            mlp_bias: (!self.qkv_bias).then_some(false),
             partial_rotary_factor: None,
             rope_theta: Some(self.rope.rope_theta),
             rope_scaling: match serde_json::to_value(&self.rope.scaling) {
@@ -164,6 +175,7 @@ impl Config {
             scalable_softmax: self.scalable_softmax.then_some(true),
             alibi: self.alibi.then_some(true),
             sliding_window: self.sliding_window.map(|window| json!(window)),
+            use_sliding_window: self.qkv_bias.then_some(false),
             dope_heads: self.dope_heads.clone(),
             other: self.other.clone(),
         }
@@ -183,11 +195,14 @@ impl ConfigJson {
         if self.partial_rotary_factor.is_some_and(|share| share != 1.0) {
             return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
         }
-        let is_drope = self.model_type == DROPE;
+        if self.use_sliding_window == Some(true) {
+            return Err(Error::Config("use_sliding_window is true, but Qwen 2's windows are not supported".into()));
+        }
+        let is_drope = [DROPE, QWEN_DROPE].contains(&&*self.model_type);
         // The window of a plain Llama is one of the fields that transformers ignores; it survives as such.
         let window = self.sliding_window.take().filter(|window| !window.is_null());
         let sliding_window = match window {
-            Some(window) if is_drope => {
+            Some(window) if self.model_type == DROPE => {
                 Some(size(window).map_err(|error| Error::Config(format!("sliding_window: {error}")))?)
             }
             Some(window) => {
@@ -216,6 +231,7 @@ impl ConfigJson {
             scalable_softmax: self.scalable_softmax.unwrap_or(false),
             alibi: self.alibi.unwrap_or(false),
             sliding_window,
+            qkv_bias: [QWEN, QWEN_DROPE].contains(&&*self.model_type),
             dope_heads: self.dope_heads,
             bos_token_id: self.bos_token_id.first().copied(),
             eos_token_ids: self.eos_token_id,

@@ -57,6 +57,8 @@ pub struct Config {
     /// RNoPE-SWA: keys that a query attends to in the three layers of four that have rotary positions; the fourth sees
     /// everything and has none.
     pub sliding_window: Option<usize>,
+    /// Whether the projections of queries, keys and values have biases: Qwen 2.
+    pub qkv_bias: bool,
     /// Heads that DoPE's methods treat.
     pub dope_heads: Option<DopeHeads>,
     /// First token of every text.
@@ -174,7 +176,8 @@ impl Config {
         let [hidden, intermediate] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
         let [queries, keys] =
             [self.num_attention_heads, self.num_key_value_heads].map(|heads| (heads * self.head_dim) as u64);
-        let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + 2);
+        let biases = if self.qkv_bias { queries + 2 * keys } else { 0 };
+        let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + 2) + biases;
         let embeddings = self.vocab_size as u64 * hidden * if self.tie_word_embeddings { 1 } else { 2 };
         self.num_hidden_layers as u64 * block + embeddings + hidden
     }

@@ -64,10 +64,10 @@ impl Attention {
         let (queries, keys) =
             (config.num_attention_heads * config.head_dim, config.num_key_value_heads * config.head_dim);
         Self {
-            q_proj: linear(d, queries, device),
-            k_proj: linear(d, keys, device),
-            v_proj: linear(d, keys, device),
-            o_proj: linear(queries, d, device),
+            q_proj: linear(d, queries, config.qkv_bias, device),
+            k_proj: linear(d, keys, config.qkv_bias, device),
+            v_proj: linear(d, keys, config.qkv_bias, device),
+            o_proj: linear(queries, d, false, device),
             q_norm: config.attention.norms_queries().then(|| norm(config, queries, device)),
             k_norm: config.attention.norms_keys().then(|| norm(config, keys, device)),
             num_attention_heads: config.num_attention_heads,

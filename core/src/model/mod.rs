@@ -62,7 +62,7 @@ impl Model {
             embed_tokens: EmbeddingConfig::new(config.vocab_size, d).with_initializer(ZEROS).init(device),
             layers: (0..config.num_hidden_layers).map(block).collect(),
             norm: norm(config, d, device),
-            lm_head: (!config.tie_word_embeddings).then(|| linear(d, config.vocab_size, device)),
+            lm_head: (!config.tie_word_embeddings).then(|| linear(d, config.vocab_size, false, device)),
             ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
         }
     }
@@ -188,9 +188,9 @@ impl Mlp {
     fn zeros(config: &Config, device: &Device) -> Self {
         let (d, inner) = (config.hidden_size, config.intermediate_size);
         Self {
-            gate_proj: linear(d, inner, device),
-            up_proj: linear(d, inner, device),
-            down_proj: linear(inner, d, device),
+            gate_proj: linear(d, inner, false, device),
+            up_proj: linear(d, inner, false, device),
+            down_proj: linear(inner, d, false, device),
         }
     }
 
@@ -208,9 +208,9 @@ pub fn token_ids(ids: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, I
 
 const ZEROS: burn::nn::Initializer = burn::nn::Initializer::Zeros;
 
-/// A projection without bias.
-fn linear(d_input: usize, d_output: usize, device: &Device) -> Linear {
-    LinearConfig::new(d_input, d_output).with_bias(false).with_initializer(ZEROS).init(device)
+/// A projection.
+fn linear(d_input: usize, d_output: usize, bias: bool, device: &Device) -> Linear {
+    LinearConfig::new(d_input, d_output).with_bias(bias).with_initializer(ZEROS).init(device)
 }
 
 fn norm(config: &Config, width: usize, device: &Device) -> RmsNorm {

@@ -30,6 +30,9 @@ impl Model {
             if name.ends_with("norm.weight") {
                 return Ok(vec![1.0; size]);
             }
+            if name.ends_with(".bias") {
+                return Ok(vec![0.0; size]);
+            }
             let std = match name {
                 _ if name.ends_with("embed_tokens.weight") => 0.5,
                 _ if name.ends_with("o_proj.weight") || name.ends_with("down_proj.weight") => residual,
@@ -157,7 +160,8 @@ impl<F: FnMut(&str, &[usize]) -> Result<Vec<f32>>> ModuleMapper for Fill<F> {
         }
         let device = param.lazy_device();
         let mut shape = param.lazy_shape().to_vec();
-        let transposed = self.path.is_transposed();
+        // Biases are rows.
+        let transposed = D == 2 && self.path.is_transposed();
         if transposed {
             shape.reverse();
         }
@@ -201,7 +205,7 @@ impl ModuleVisitor for Collect {
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let mut tensor = param.val();
-        if self.path.is_transposed() {
+        if D == 2 && self.path.is_transposed() {
             tensor = tensor.transpose();
         }
         let shape = tensor.dims().to_vec();

@@ -101,6 +101,7 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         scalable_softmax: false,
         alibi: shape.pe == PositionEmbedding::Alibi,
         sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
+        qkv_bias: false,
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
         eos_token_ids: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::artifacts;
+
+/// Keeps what the page would save as a file.
+pub const SAVES: &str =
+    "HTMLAnchorElement.prototype.click = function () { window.saved = { name: this.download, href: this.href }; };";
 
 /// ChromeDriver and one browser; both end with the test, also when it fails.
 pub struct Browser {
@@ -111,6 +116,49 @@ impl Browser {
         bail!("{css} still says {last:?} after {seconds} s")
     }
 
+    /// Chooses files for an input.
+    pub async fn choose(&self, id: &str, paths: &[&Path]) -> Result<()> {
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        Ok(self.client.find(Locator::Id(id)).await?.send_keys(&paths.join("\n")).await?)
+    }
+
+    /// Chooses from a list by what is written there, once that is there.
+    pub async fn select(&self, id: &str, label: &str) -> Result<()> {
+        for _ in 0..100 {
+            let list = self.client.find(Locator::Id(id)).await;
+            if let Ok(list) = list
+                && list.select_by_label(label).await.is_ok()
+            {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        bail!("{id} has no {label:?}")
+    }
+
+    /// Replaces what a field holds.
+    pub async fn fill(&self, id: &str, text: &str) -> Result<()> {
+        let script = "const field = document.getElementById(arguments[0]); field.value = arguments[1];
+            field.dispatchEvent(new Event('input', { bubbles: true })); field.dispatchEvent(new Event('change', { bubbles: true }));";
+        self.client.execute(script, vec![json!(id), json!(text)]).await?;
+        Ok(())
+    }
+
+    /// The last file that the page saved, by name and bytes. Needs [`SAVES`] before the page.
+    pub async fn saved(&self) -> Result<(String, Vec<u8>)> {
+        let script = "const done = arguments[0]; const look = async () => {
+              if (!window.saved) { setTimeout(look, 100); return; }
+              const bytes = new Uint8Array(await (await fetch(window.saved.href)).arrayBuffer());
+              const pieces = [];
+              for (let at = 0; at < bytes.length; at += 32768) pieces.push(String.fromCharCode(...bytes.subarray(at, at + 32768)));
+              done([window.saved.name, pieces.join('')]);
+            }; look();";
+        let found = self.client.execute_async(script, vec![]).await?;
+        let text = |place: usize| found[place].as_str().map(str::to_owned).context("a saved file");
+        // A letter a byte.
+        Ok((text(0)?, text(1)?.chars().map(|letter| letter as u8).collect()))
+    }
+
     /// Everything on the console that is worse than a note.
     pub async fn complaints(&self) -> Result<Vec<String>> {
         let log = self.client.issue_cmd(DriverCommand { path: "se/log", body: json!({ "type": "browser" }) }).await?;
@@ -132,8 +180,8 @@ impl Browser {
 
     /// A picture of the page from an element on.
     pub async fn screenshot(&self, name: &str, from: &str) -> Result<()> {
-        let script = format!("document.querySelector('{from}').scrollIntoView()");
-        self.client.execute(&script, vec![]).await?;
+        let script = "document.querySelector(arguments[0]).scrollIntoView()";
+        self.client.execute(script, vec![json!(from)]).await?;
         Ok(std::fs::write(artifacts()?.join(name), self.client.screenshot().await?)?)
     }
 }

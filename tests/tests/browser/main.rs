@@ -6,7 +6,9 @@
 mod driver;
 mod failures;
 mod native;
+mod own_models;
 mod processes;
+mod recalibrate;
 mod server;
 mod stop;
 mod visit;

@@ -47,6 +47,8 @@ impl State {
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
             counted: RwSignal::default(),
+            is_replaced: RwSignal::new(false),
+            is_embedded: get("embed").is_some_and(|text| text == "1"),
             stored: RwSignal::new(Some(Vec::new())),
             training: Training::new(),
             queue: RwSignal::default(),
@@ -74,9 +76,10 @@ impl State {
                 0 => String::new(),
                 step => format!("&tour={step}"),
             };
+            let embed = if self.is_embedded { "&embed=1" } else { "" };
             let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
             let address = format!(
-                "?task={}&values={}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}",
+                "?task={}&values={}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}{embed}",
                 self.task.get().name(),
                 self.values.get().name(),
                 self.extension.get(),

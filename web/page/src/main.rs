@@ -14,6 +14,7 @@ mod haystack;
 mod heatmap;
 mod heatmap_text;
 mod inside;
+mod offline;
 mod overview;
 mod own_models;
 mod own_text;
@@ -49,7 +50,15 @@ fn App() -> impl IntoView {
     let results = StoredValue::new(results::committed());
     worker_link::connect(state);
     state.keep_address();
+    if state.is_embedded {
+        return view! { <Embedded state /> }.into_any();
+    }
+    offline::keep(state);
     view! {
+        <p class="new-version" role="status" hidden=move || !state.is_replaced.get()>
+            "There is a new version of this page. "
+            <button type="button" on:click=|_| drop(window().location().reload())>"Load it"</button>
+        </p>
         <main>
             <overview::Overview state results />
             <controls::Controls state />
@@ -72,6 +81,30 @@ fn App() -> impl IntoView {
             </p>
         </footer>
         <tour::Tour state />
+    }
+    .into_any()
+}
+
+/// One comparison, as part of another page.
+#[component]
+fn Embedded(state: State) -> impl IntoView {
+    if let Some(body) = document().body() {
+        // Fails only for names that no class can have.
+        let _ = body.class_list().add_1("embedded");
+    }
+    // The whole page, with what is chosen here.
+    let whole = move || {
+        state.readings();
+        let query = window().location().search().unwrap_or_default().replace("&embed=1", "");
+        format!("./{query}")
+    };
+    view! {
+        <main>
+            <controls::Controls state />
+            <Status state />
+            <answers::Answers state />
+        </main>
+        <footer><p><a href=whole target="_blank" rel="noopener">"Open the whole page"</a></p></footer>
     }
 }
 

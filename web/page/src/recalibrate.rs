@@ -1,14 +1,16 @@
 //! Recalibration in the tab: what is dropped, the jump of the loss, and its way back.
 
 use drope_core::positions::partial_drop_cutoff;
-use drope_protocol::{DroppedPositions, Reading, RecalibrationScore, RecalibrationSettings, RecalibrationState};
+use drope_protocol::{
+    DroppedPositions, Reading, RecalibrationScore, RecalibrationSettings, RecalibrationState, StoredModel,
+};
 use leptos::prelude::*;
 
 use super::column::COLUMNS;
 use super::runs::export_model;
 use super::state::State;
 use super::trainer_link::{pause, recalibrate, try_drop};
-use super::training::{DropCost, Phase, duration};
+use super::training::{DropCost, Phase, duration, is_unfinished};
 
 /// Size of a chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];
@@ -22,19 +24,16 @@ const CONTEXT: usize = 256;
 pub fn Recalibrate(state: State) -> impl IntoView {
     let training = state.training;
     let is_idle = move || training.phase.get() == Phase::Idle;
-    let kept = move || {
-        // The name follows the settings.
-        training.settings.track();
-        state.stored_model(training.name())
+    let begin = move || {
+        let settings = training.settings.get();
+        let stored = state.stored.get().unwrap_or_default();
+        let unfinished = stored.into_iter().find(|model| is_unfinished(model, &settings));
+        match unfinished.and_then(|model| model.recalibration) {
+            Some(state) => format!("Go on from update {} of {}", state.step, settings.steps),
+            None => "Recalibrate".to_owned(),
+        }
     };
-    let unfinished = move || {
-        let state = kept()?.recalibration?;
-        (state.is_unfinished() && training.settings.with(|settings| *settings == state.settings)).then_some(state)
-    };
-    let begin = move || match unfinished() {
-        Some(state) => format!("Go on from update {} of {}", state.step, state.settings.steps),
-        None => "Recalibrate".to_owned(),
-    };
+    let kept = move || latest(state);
     let press =
         move |_| if training.phase.get_untracked() == Phase::Running { pause(state) } else { recalibrate(state) };
     let cost =
@@ -63,7 +62,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
                     on:click=move |_| put_into_column(state)>"Put it into a column"</button>
                 <button type="button" hidden=move || kept().is_none()
-                    on:click=move |_| export_model(state, state.training.name().to_owned())>"Save zip"</button>
+                    on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name))>"Save zip"</button>
             </div>
             <p id="drop-cost" role="status">{cost}</p>
             <p class="failure" role="alert" hidden=move || training.error.get().is_none()>{move || training.error.get()}</p>
@@ -72,6 +71,17 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             })}
         </section>
     }
+}
+
+/// The recalibrated model that was begun last, as far as the browser keeps it.
+fn latest(state: State) -> Option<StoredModel> {
+    let stored = state.stored.get()?;
+    let name = state.training.name.get();
+    let is_it = |model: &&StoredModel| match &name {
+        Some(name) => model.name == *name,
+        None => model.recalibration.is_some(),
+    };
+    stored.iter().rfind(is_it).cloned()
 }
 
 /// What is dropped, and how it is trained.
@@ -248,7 +258,7 @@ fn score_line(scores: &[RecalibrationScore], extension: usize, steps: usize) -> 
 
 /// Shows the recalibrated model beside the others, in place of the last where there is no room.
 fn put_into_column(state: State) {
-    let Some(model) = untrack(|| state.stored_model(state.training.name())) else { return };
+    let Some(model) = untrack(|| latest(state)) else { return };
     let reading = Reading { model: Some(model.name), method: model.method, parameters: Default::default() };
     let is_there = |column: &super::column::Column| untrack(|| column.reading()) == reading;
     if state.columns.with_untracked(|columns| columns.iter().any(is_there)) {

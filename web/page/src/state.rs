@@ -63,6 +63,10 @@ pub struct State {
     pub counted: RwSignal<Vec<(CellKey, Counted)>>,
     /// Step of the tour, from 1; 0: there is none.
     pub tour: RwSignal<usize>,
+    /// Whether the server has another version of this page.
+    pub is_replaced: RwSignal<bool>,
+    /// Whether the page is part of another, which shows one comparison.
+    pub is_embedded: bool,
     /// Models that the browser keeps; none where it keeps nothing.
     pub stored: RwSignal<Option<Vec<StoredModel>>>,
     /// Recalibration in this tab.

@@ -6,11 +6,10 @@ use drope_protocol::{Recalibration, RecalibrationState, Reply, Request};
 use leptos::prelude::*;
 use web_sys::Worker;
 
-use super::engine::Backend;
 use super::replies::take_stored;
 use super::state::State;
-use super::training::{DropCost, Phase};
-use super::worker_script::{end, post, start_request, start_worker};
+use super::training::{DropCost, Phase, name_of};
+use super::worker_script::{Program, end, post, start_request, start_worker};
 
 thread_local! {
     static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
@@ -19,18 +18,19 @@ thread_local! {
 /// Drops the positions of the page's nano-rope, says what that costs and how long an update takes here.
 pub fn try_drop(state: State) {
     state.training.cost.set(None);
-    begin(state, Phase::Trying, Request::Drop);
+    begin(state, Phase::Trying, String::new(), Request::Drop);
 }
 
 /// Begins to recalibrate, or goes on with what the browser keeps.
 pub fn recalibrate(state: State) {
     let training = state.training;
-    let kept = untrack(|| state.stored_model(training.name())).and_then(|model| model.recalibration);
     let settings = training.settings.get_untracked();
-    let kept = kept.filter(|kept| kept.settings == settings && kept.is_unfinished());
+    let name = untrack(|| state.stored.with(|stored| name_of(&settings, stored.as_deref().unwrap_or_default())));
+    let kept = untrack(|| state.stored_model(&name)).and_then(|model| model.recalibration);
     let fresh = RecalibrationState { settings, step: 0, losses: Vec::new(), scores: Vec::new() };
     training.progress.set(Some(kept.unwrap_or(fresh)));
-    begin(state, Phase::Running, Request::Recalibrate);
+    training.name.set(Some(name.clone()));
+    begin(state, Phase::Running, name, Request::Recalibrate);
 }
 
 /// Lets the worker keep what it has and stop.
@@ -40,7 +40,7 @@ pub fn pause(state: State) {
 }
 
 /// Starts a worker for one request; it ends with its run.
-fn begin(state: State, phase: Phase, request: impl Fn(Recalibration) -> Request) {
+fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibration) -> Request) {
     let training = state.training;
     training.error.set(None);
     let on_reply = move |reply, _| hear(state, reply);
@@ -50,14 +50,14 @@ fn begin(state: State, phase: Phase, request: impl Fn(Recalibration) -> Request)
             .error
             .set(Some(format!("The worker stopped ({message}); press the button to go on from what is kept.")));
     };
-    let Ok(worker) = start_worker(Backend::Cpu, on_reply, on_error) else {
+    let Ok(worker) = start_worker(Program::Trains, on_reply, on_error) else {
         training.error.set(Some("This browser starts no web workers, in which models train; try another.".into()));
         return;
     };
     training.phase.set(phase);
     post(&worker, &start_request(false));
     let settings = training.settings.get_untracked();
-    post(&worker, &request(Recalibration { run: 1, name: training.name().to_owned(), settings }));
+    post(&worker, &request(Recalibration { run: 1, name, settings }));
     WORKER.set(Some(worker));
 }
 

@@ -1,6 +1,6 @@
 //! What the page knows of a recalibration in this tab.
 
-use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState};
+use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
 use leptos::prelude::*;
 
 /// Signals of the recalibration.
@@ -16,6 +16,8 @@ pub struct Training {
     pub progress: RwSignal<Option<RecalibrationState>>,
     /// Seconds that an update takes, lately.
     pub seconds: RwSignal<f64>,
+    /// Name of the result, once it has begun.
+    pub name: RwSignal<Option<String>>,
     /// What went wrong.
     pub error: RwSignal<Option<String>>,
 }
@@ -58,17 +60,30 @@ impl Training {
             cost: RwSignal::new(None),
             progress: RwSignal::new(None),
             seconds: RwSignal::new(0.0),
+            name: RwSignal::new(None),
             error: RwSignal::new(None),
         }
     }
+}
 
-    /// The name of the result among the reader's models.
-    pub fn name(self) -> &'static str {
-        match self.settings.get_untracked().dropped {
-            DroppedPositions::All => "my-drope",
-            DroppedPositions::Low(_) => "my-partial-drope",
-        }
+/// What a recalibration is called among the reader's models, where there are these already: one that is unfinished and has the
+/// same settings goes on, and nothing is replaced.
+pub fn name_of(settings: &RecalibrationSettings, stored: &[StoredModel]) -> String {
+    if let Some(model) = stored.iter().find(|model| is_unfinished(model, settings)) {
+        return model.name.clone();
     }
+    let base = match settings.dropped {
+        DroppedPositions::All => "my-drope",
+        DroppedPositions::Low(_) => "my-partial-drope",
+    };
+    let mut names = std::iter::once(base.to_owned()).chain((2..).map(|number| format!("{base}-{number}")));
+    let is_free = |name: &String| stored.iter().all(|model| model.name != *name);
+    names.find(is_free).unwrap_or_default()
+}
+
+/// Whether a model is a recalibration with these settings that can go on.
+pub fn is_unfinished(model: &StoredModel, settings: &RecalibrationSettings) -> bool {
+    model.recalibration.as_ref().is_some_and(|state| state.settings == *settings && state.is_unfinished())
 }
 
 /// `40 s`, `12 min`, `3.5 h`
@@ -82,7 +97,38 @@ pub fn duration(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::duration;
+    use drope_core::positions::Method;
+    use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
+
+    use super::{duration, name_of};
+
+    #[test]
+    fn a_run_goes_on_under_its_name_and_replaces_nothing() {
+        let settings = RecalibrationSettings {
+            dropped: DroppedPositions::All,
+            steps: 10,
+            peak: 1e-3,
+            max_copies: 1.0,
+            query_norm: false,
+        };
+        let stored = |name: &str, step| {
+            let state = RecalibrationState { settings: settings.clone(), step, losses: vec![], scores: vec![] };
+            StoredModel {
+                name: name.into(),
+                weights: vec![],
+                bytes: 0.0,
+                context: 256,
+                parameters: 0.0,
+                method: Method::Drope,
+                recalibration: Some(state),
+            }
+        };
+        assert_eq!(name_of(&settings, &[]), "my-drope");
+        assert_eq!(name_of(&settings, &[stored("my-drope", 10)]), "my-drope-2");
+        assert_eq!(name_of(&settings, &[stored("my-drope", 10), stored("my-drope-2", 5)]), "my-drope-2");
+        let other = RecalibrationSettings { peak: 2e-3, ..settings.clone() };
+        assert_eq!(name_of(&other, &[stored("my-drope", 5)]), "my-drope-2");
+    }
 
     #[test]
     fn durations_are_in_the_unit_that_people_use() {

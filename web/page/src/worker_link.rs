@@ -17,7 +17,7 @@ use super::blob::save_blob;
 use super::engine::{Backend, BackendChoice, Engine};
 use super::replies::{fail, take};
 use super::state::State;
-use super::worker_script::{end, has_adapter, post, post_with_files, start_request, start_worker};
+use super::worker_script::{Program, end, has_adapter, post, post_with_files, start_request, start_worker};
 
 /// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
 const GRACE: Duration = Duration::from_secs(2);
@@ -215,7 +215,7 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
             dismiss(state, &format!("WebGPU's program stopped ({message})"));
         }
     };
-    start_worker(backend, on_reply, on_error)
+    start_worker(Program::Computes(backend), on_reply, on_error)
 }
 
 /// Whether this backend's worker is the one that computes.

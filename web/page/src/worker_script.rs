@@ -11,13 +11,22 @@ use web_sys::{Blob, ErrorEvent, MessageEvent, Url, Worker};
 use super::blob::text_address;
 use super::engine::Backend;
 
+/// A worker's program.
+#[derive(Clone, Copy)]
+pub enum Program {
+    /// It reads, on a backend.
+    Computes(Backend),
+    /// It recalibrates.
+    Trains,
+}
+
 /// Starts a worker, whose replies, with what came with them, and whose end by a failure are told.
 pub fn start_worker(
-    backend: Backend,
+    program: Program,
     on_reply: impl Fn(Reply, Option<Blob>) + 'static,
     on_error: impl Fn(String) + 'static,
 ) -> Result<Worker, JsValue> {
-    let worker = Worker::new(&script_address(backend)?)?;
+    let worker = Worker::new(&script_address(program)?)?;
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
         // Text, or a list of a text and a blob.
         let list = event.data().dyn_into::<Array>().ok();
@@ -37,7 +46,7 @@ pub fn start_worker(
 
 /// The first message.
 pub fn start_request(must_be_fast: bool) -> Request {
-    Request::Start { must_be_fast, base: document().base_uri().ok().flatten().unwrap_or_default() }
+    Request::Start { must_be_fast, base: base() }
 }
 
 /// Sends a request.
@@ -63,28 +72,37 @@ pub fn end(worker: &Worker) {
     worker.terminate();
 }
 
+/// Addresses of a worker's program: its script and its wasm.
+pub fn program_addresses(program: Program) -> Result<[String; 2], JsValue> {
+    let program = match program {
+        Program::Computes(Backend::Cpu) => "worker",
+        Program::Computes(Backend::Webgpu) => "worker-webgpu",
+        Program::Trains => "worker-train",
+    };
+    let at = |file: &str| Url::new_with_base(&format!("{program}{file}?v={BUILD}"), &base()).map(|url| url.href());
+    Ok([at(".js")?, at("_bg.wasm")?])
+}
+
+/// The address that those of the page's files are relative to.
+pub fn base() -> String {
+    document().base_uri().ok().flatten().unwrap_or_default()
+}
+
 /// Address of a worker's own script. It is made here, since the files that it loads need the build's name against stale
 /// caches.
-fn script_address(backend: Backend) -> Result<String, JsValue> {
-    let program = match backend {
-        Backend::Cpu => "worker",
-        Backend::Webgpu => "worker-webgpu",
-    };
-    let base = document().base_uri()?.unwrap_or_default();
-    let at = |file: &str| Url::new_with_base(&format!("{program}{file}?v={BUILD}"), &base).map(|url| url.href());
+fn script_address(program: Program) -> Result<String, JsValue> {
+    let [script, wasm] = program_addresses(program)?;
     // Messages that arrive before the wasm does wait; a failure to load it must reach `onerror`, which rejections do not.
-    let script = format!(
+    let text = format!(
         "const held = [], hold = (event) => held.push(event.data);\
          self.addEventListener('message', hold);\
-         importScripts('{}');\
-         wasm_bindgen({{ module_or_path: '{}' }}).then(() => {{\
+         importScripts('{script}');\
+         wasm_bindgen({{ module_or_path: '{wasm}' }}).then(() => {{\
            self.removeEventListener('message', hold);\
            held.forEach((data) => self.onmessage({{ data }}));\
-         }}).catch((error) => setTimeout(() => {{ throw error; }}));",
-        at(".js")?,
-        at("_bg.wasm")?
+         }}).catch((error) => setTimeout(() => {{ throw error; }}));"
     );
-    text_address("text/javascript", &script)
+    text_address("text/javascript", &text)
 }
 
 /// Whether WebGPU has an adapter, which browsers on machines without a graphics card may not.

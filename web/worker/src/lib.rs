@@ -1,5 +1,5 @@
-//! The playground's workers, in which the models run: one on the CPU, and, with the feature `webgpu`, one on WebGPU. They carry
-//! out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
+//! The playground's workers, in which the models run: one on the CPU; with the feature `webgpu`, one on WebGPU; with `train`, one
+//! that recalibrates. They carry out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
 
 mod blob_file;
 mod capacity;
@@ -9,6 +9,7 @@ mod export;
 mod import;
 mod models;
 mod questions;
+#[cfg(feature = "train")]
 mod recalibrate;
 mod run;
 mod store;
@@ -133,8 +134,12 @@ async fn carry_out(
             removed
         }
         Request::Export { name, .. } => export::export(&name, &run).await,
+        #[cfg(feature = "train")]
         Request::Drop(recalibration) => recalibrate::try_drop(&recalibration, &run).await,
+        #[cfg(feature = "train")]
         Request::Recalibrate(recalibration) => recalibrate::recalibrate(&recalibration, &run).await,
+        #[cfg(not(feature = "train"))]
+        Request::Drop(_) | Request::Recalibrate(_) => Err(Interruption::Failed("This worker does not train.".into())),
         Request::Start { .. } | Request::Stop => Ok(()),
     }
 }

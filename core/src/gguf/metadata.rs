@@ -1,0 +1,153 @@
+//! The values of the head, by name.
+
+use std::collections::HashMap;
+
+use super::reader::Reader;
+use crate::error::{Error, Result};
+use crate::model::ReadAt;
+
+/// A value of the head.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A whole number of any width from 0 on.
+    Unsigned(u64),
+    /// A whole number of any width.
+    Signed(i64),
+    /// A float of 32 or 64 bits.
+    Float(f64),
+    /// Yes or no.
+    Bool(bool),
+    /// A text.
+    Text(String),
+    /// Values of one kind.
+    List(Vec<Value>),
+}
+
+/// All values of a head.
+pub struct Metadata(HashMap<String, Value>);
+
+/// Lists in lists have no use, and deep ones would overflow the stack.
+const DEEPEST: usize = 2;
+
+impl Metadata {
+    /// Reads so many values.
+    pub fn read<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> Result<Self> {
+        let mut values = HashMap::new();
+        for _ in 0..count {
+            let name = reader.text()?;
+            let kind = reader.u32()?;
+            let value = read_value(reader, kind, 0)?;
+            if values.insert(name.clone(), value).is_some() {
+                return Err(Error::Gguf(format!("it has two values of the name {name}")));
+            }
+        }
+        Ok(Self(values))
+    }
+
+    fn get(&self, name: &str) -> Result<&Value> {
+        self.0.get(name).ok_or_else(|| Error::Gguf(format!("it lacks the value {name}")))
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str) -> Result<&str> {
+        match self.get(name)? {
+            Value::Text(text) => Ok(text),
+            _ => Err(Error::Gguf(format!("{name} is not a text"))),
+        }
+    }
+
+    /// A whole number from 0 on.
+    pub fn u64(&self, name: &str) -> Result<u64> {
+        match *self.get(name)? {
+            Value::Unsigned(number) => Ok(number),
+            Value::Signed(number) if number >= 0 => Ok(number as u64),
+            _ => Err(Error::Gguf(format!("{name} is not a whole number of at least 0"))),
+        }
+    }
+
+    /// A number.
+    pub fn f64(&self, name: &str) -> Result<f64> {
+        match *self.get(name)? {
+            Value::Float(number) => Ok(number),
+            Value::Unsigned(number) => Ok(number as f64),
+            Value::Signed(number) => Ok(number as f64),
+            _ => Err(Error::Gguf(format!("{name} is not a number"))),
+        }
+    }
+
+    /// Yes or no.
+    pub fn bool(&self, name: &str) -> Result<bool> {
+        match *self.get(name)? {
+            Value::Bool(value) => Ok(value),
+            _ => Err(Error::Gguf(format!("{name} is neither true nor false"))),
+        }
+    }
+
+    /// A list.
+    pub fn list(&self, name: &str) -> Result<&[Value]> {
+        match self.get(name)? {
+            Value::List(list) => Ok(list),
+            _ => Err(Error::Gguf(format!("{name} is not a list"))),
+        }
+    }
+
+    /// A list of texts.
+    pub fn texts<'a>(&'a self, name: &str) -> Result<Vec<&'a str>> {
+        let text = |value: &'a Value| match value {
+            Value::Text(text) => Ok(text.as_str()),
+            _ => Err(Error::Gguf(format!("{name} holds what is not a text"))),
+        };
+        self.list(name)?.iter().map(text).collect()
+    }
+
+    /// Whether there is such a value.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// A whole number from 0 on, where there is one.
+    pub fn optional_u64(&self, name: &str) -> Result<Option<u64>> {
+        self.has(name).then(|| self.u64(name)).transpose()
+    }
+
+    /// A number, where there is one.
+    pub fn optional_f64(&self, name: &str) -> Result<Option<f64>> {
+        self.has(name).then(|| self.f64(name)).transpose()
+    }
+
+    /// Yes or no, where it is said.
+    pub fn optional_bool(&self, name: &str) -> Result<Option<bool>> {
+        self.has(name).then(|| self.bool(name)).transpose()
+    }
+}
+
+fn read_value<R: ReadAt>(reader: &mut Reader<R>, kind: u32, depth: usize) -> Result<Value> {
+    Ok(match kind {
+        0 => Value::Unsigned(reader.u8()?.into()),
+        1 => Value::Signed((reader.u8()? as i8).into()),
+        2 => Value::Unsigned(reader.u16()?.into()),
+        3 => Value::Signed((reader.u16()? as i16).into()),
+        4 => Value::Unsigned(reader.u32()?.into()),
+        5 => Value::Signed((reader.u32()? as i32).into()),
+        6 => Value::Float(f32::from_bits(reader.u32()?).into()),
+        7 => match reader.u8()? {
+            0 => Value::Bool(false),
+            1 => Value::Bool(true),
+            other => return Err(Error::Gguf(format!("{other} stands where true (1) or false (0) should"))),
+        },
+        8 => Value::Text(reader.text()?),
+        9 if depth < DEEPEST => {
+            let kind = reader.u32()?;
+            let count = reader.count("values of a list")?;
+            let mut list = Vec::new();
+            for _ in 0..count {
+                list.push(read_value(reader, kind, depth + 1)?);
+            }
+            Value::List(list)
+        }
+        10 => Value::Unsigned(reader.u64()?),
+        11 => Value::Signed(reader.u64()? as i64),
+        12 => Value::Float(f64::from_bits(reader.u64()?)),
+        other => return Err(Error::Gguf(format!("it has a value of the unknown kind {other}"))),
+    })
+}

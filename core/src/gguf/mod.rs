@@ -1,0 +1,99 @@
+//! GGUF, the format of llama.cpp: config, tokenizer and weights in one file, whose tensors may be quantised.
+//!
+//! Read: architectures `llama` and `qwen2`; tensors of the types that [`dequantize`] lists. Format: version 2 and 3 of
+//! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
+
+mod config;
+mod dequantize;
+mod metadata;
+mod reader;
+mod tensors;
+mod tokenizer;
+
+pub use self::dequantize::GgmlType;
+use self::metadata::Metadata;
+pub use self::metadata::Value;
+use self::reader::Reader;
+pub use self::tensors::TensorInfo;
+use self::tensors::read_tensors;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::model::ReadAt;
+use crate::tokenizer::Tokenizer;
+
+const MAGIC: [u8; 4] = *b"GGUF";
+const ALIGNMENT: &str = "general.alignment";
+
+/// A GGUF file whose head was read; tensors are read and widened one at a time.
+pub struct Gguf<R> {
+    file: R,
+    metadata: Metadata,
+    tensors: Vec<TensorInfo>,
+    /// Where the tensors begin in the file.
+    start: u64,
+}
+
+impl<R: ReadAt> Gguf<R> {
+    /// Reads the head.
+    ///
+    /// # Errors
+    /// If it is damaged, or the file ends before its tensors do.
+    pub fn open(file: R) -> Result<Self> {
+        let mut reader = Reader::new(&file);
+        if reader.bytes(4)? != MAGIC {
+            return Err(Error::Gguf("the file does not begin with GGUF".into()));
+        }
+        let version = reader.u32()?;
+        if ![2, 3].contains(&version) {
+            return Err(Error::Gguf(format!("its version is {version}, but only 2 and 3 are read")));
+        }
+        let tensors = reader.count("tensors")?;
+        let values = reader.count("values")?;
+        let metadata = Metadata::read(&mut reader, values)?;
+        let alignment = metadata.optional_u64(ALIGNMENT)?.unwrap_or(32);
+        if !alignment.is_power_of_two() {
+            return Err(Error::Gguf(format!("its alignment is {alignment}, which is no power of two")));
+        }
+        let tensors = read_tensors(&mut reader, tensors)?;
+        let start = reader.position().next_multiple_of(alignment);
+        for tensor in &tensors {
+            tensor.check(start, alignment, file.size())?;
+        }
+        Ok(Self { file, metadata, tensors, start })
+    }
+
+    /// The config that it describes.
+    ///
+    /// # Errors
+    /// If the architecture is not one that is read, or a value is missing or impossible.
+    pub fn config(&self) -> Result<Config> {
+        config::config(&self.metadata, &self.tensors)
+    }
+
+    /// The tokenizer that it describes.
+    ///
+    /// # Errors
+    /// If its kind is not one that is read, or a value is missing or impossible.
+    pub fn tokenizer(&self) -> Result<Tokenizer> {
+        tokenizer::tokenizer(&self.metadata)
+    }
+
+    /// The template by which its conversations are written, in Jinja.
+    pub fn chat_template(&self) -> Option<&str> {
+        self.metadata.text("tokenizer.chat_template").ok()
+    }
+
+    /// The types of its tensors, each once, in the order of their first use.
+    pub fn types(&self) -> Vec<GgmlType> {
+        let mut types = Vec::new();
+        for tensor in &self.tensors {
+            if !types.contains(&tensor.kind) {
+                types.push(tensor.kind);
+            }
+        }
+        types
+    }
+}
+
+#[cfg(test)]
+mod tests;

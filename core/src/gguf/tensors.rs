@@ -1,0 +1,170 @@
+//! The tensors of a file, by the names that Hugging Face's Llama gives them.
+
+use std::collections::HashMap;
+
+use burn::tensor::TensorData;
+
+use super::Gguf;
+use super::dequantize::{GgmlType, dequantize};
+use super::reader::Reader;
+use crate::error::{Error, Result};
+use crate::model::{ReadAt, WeightSource};
+
+/// As in ggml.
+const MOST_DIMENSIONS: u32 = 4;
+
+/// Where a tensor is, and how it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// Name in the file.
+    pub name: String,
+    /// Row-major, as in safetensors: the file has the sizes the other way round.
+    pub shape: Vec<usize>,
+    /// How its numbers are stored.
+    pub kind: GgmlType,
+    /// From where the tensors begin.
+    offset: u64,
+}
+
+/// Reads what the head says of so many tensors.
+pub(super) fn read_tensors<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> Result<Vec<TensorInfo>> {
+    let mut tensors: Vec<TensorInfo> = Vec::new();
+    let mut known = HashMap::new();
+    for number in 0..count {
+        let name = reader.text()?;
+        if known.insert(name.clone(), number).is_some() {
+            return Err(Error::Gguf(format!("it has two tensors of the name {name}")));
+        }
+        let dimensions = reader.u32()?;
+        if dimensions > MOST_DIMENSIONS {
+            return Err(Error::Gguf(format!("{name} has {dimensions} dimensions")));
+        }
+        let mut shape = Vec::new();
+        for _ in 0..dimensions {
+            let size = usize::try_from(reader.u64()?).ok().filter(|&size| size > 0);
+            shape.push(size.ok_or_else(|| Error::Gguf(format!("{name} has a size that no tensor can have")))?);
+        }
+        shape.reverse();
+        let kind = GgmlType::from_number(reader.u32()?).map_err(|kind| {
+            Error::Gguf(format!("{name} is stored as {kind}, which is not read; use {}", GgmlType::choices()))
+        })?;
+        tensors.push(TensorInfo { name, shape, kind, offset: reader.u64()? });
+    }
+    Ok(tensors)
+}
+
+impl TensorInfo {
+    /// Numbers in it; the head was checked for overflow.
+    fn elements(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    fn bytes(&self) -> usize {
+        self.elements() / self.kind.block() * self.kind.block_bytes()
+    }
+
+    /// Whether a file of `size` bytes holds it.
+    pub(super) fn check(&self, start: u64, alignment: u64, size: u64) -> Result<()> {
+        let Self { name, shape, kind, offset } = self;
+        let elements = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
+        let row = shape.last().copied().unwrap_or(1);
+        let fits = elements.filter(|elements| elements.checked_mul(kind.block_bytes()).is_some()).is_some_and(|_| {
+            let end = start.checked_add(*offset).and_then(|begin| begin.checked_add(self.bytes() as u64));
+            end.is_some_and(|end| end <= size)
+        });
+        if !fits {
+            return Err(Error::Gguf(format!("{name} ends after the file does; download it again")));
+        }
+        if !offset.is_multiple_of(alignment) || !row.is_multiple_of(kind.block()) {
+            return Err(Error::Gguf(format!("{name} does not begin or end where its type asks for")));
+        }
+        Ok(())
+    }
+}
+
+impl<R: ReadAt> WeightSource for Gguf<R> {
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+        let found = self.tensors.iter().find(|tensor| hugging_face_name(&tensor.name).as_deref() == Some(name));
+        let info = found.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
+        if info.shape != shape {
+            return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
+        }
+        let bytes = self.file.read_at(self.start + info.offset, info.bytes());
+        let bytes = bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))?;
+        let mut numbers = dequantize(info.kind, &bytes);
+        if let Some(heads) = self.heads_of(&info.name)? {
+            numbers = halves_from_pairs(&numbers, shape, heads);
+        }
+        Ok(TensorData::new(numbers, shape.to_vec()))
+    }
+
+    fn names(&self) -> Vec<String> {
+        // A tensor that has no name there is told by its own, so that it is not lost.
+        self.tensors
+            .iter()
+            .map(|tensor| hugging_face_name(&tensor.name).unwrap_or(format!("model.{}", tensor.name)))
+            .collect()
+    }
+}
+
+impl<R: ReadAt> Gguf<R> {
+    /// Heads of a projection whose rows are stored in pairs; none: its rows are as in Hugging Face's files.
+    ///
+    /// llama.cpp rotates neighbours, Hugging Face the halves of a head, so that the converter reorders the rows of q and k of
+    /// Llama, and of no other architecture.
+    fn heads_of(&self, name: &str) -> Result<Option<usize>> {
+        if self.metadata.text("general.architecture")? != "llama" {
+            return Ok(None);
+        }
+        let key = match name.split('.').nth(2) {
+            Some("attn_q") => "llama.attention.head_count",
+            Some("attn_k") if self.metadata.has("llama.attention.head_count_kv") => "llama.attention.head_count_kv",
+            Some("attn_k") => "llama.attention.head_count",
+            _ => return Ok(None),
+        };
+        Ok(Some(self.metadata.u64(key)? as usize))
+    }
+}
+
+/// Rows of heads from pairs (x₀ y₀ x₁ y₁ …) to halves (x₀ x₁ … y₀ y₁ …); biases are rows of one number.
+fn halves_from_pairs(numbers: &[f32], shape: &[usize], heads: usize) -> Vec<f32> {
+    let rows = shape[0];
+    let row = numbers.len() / rows;
+    let head_dim = rows / heads.max(1);
+    let half = head_dim / 2;
+    let mut reordered = Vec::with_capacity(numbers.len());
+    for to in 0..rows {
+        let (head, place) = (to / head_dim, to % head_dim);
+        let from = head * head_dim + 2 * (place % half) + place / half;
+        reordered.extend_from_slice(&numbers[from * row..(from + 1) * row]);
+    }
+    reordered
+}
+
+/// The name of a tensor in Hugging Face's files.
+fn hugging_face_name(name: &str) -> Option<String> {
+    let whole = match name {
+        "token_embd.weight" => Some("model.embed_tokens.weight"),
+        "output_norm.weight" => Some("model.norm.weight"),
+        "output.weight" => Some("lm_head.weight"),
+        _ => None,
+    };
+    if let Some(whole) = whole {
+        return Some(whole.to_owned());
+    }
+    let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
+    let (part, kind) = rest.split_once('.')?;
+    let part = match part {
+        "attn_norm" => "input_layernorm",
+        "ffn_norm" => "post_attention_layernorm",
+        "attn_q" => "self_attn.q_proj",
+        "attn_k" => "self_attn.k_proj",
+        "attn_v" => "self_attn.v_proj",
+        "attn_output" => "self_attn.o_proj",
+        "ffn_gate" => "mlp.gate_proj",
+        "ffn_up" => "mlp.up_proj",
+        "ffn_down" => "mlp.down_proj",
+        _ => return None,
+    };
+    Some(format!("model.layers.{layer}.{part}.{kind}"))
+}

@@ -1,0 +1,211 @@
+//! Small files made here, whole and damaged. Files of llama.cpp's own tools are in core/tests/gguf.rs.
+
+use super::{GgmlType, Gguf};
+use crate::model::WeightSource;
+use crate::positions::Method;
+
+/// Writes the head of a file, value by value.
+#[derive(Clone, Default)]
+struct Head {
+    values: Vec<Vec<u8>>,
+    tensors: Vec<Vec<u8>>,
+    data: Vec<u8>,
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+impl Head {
+    fn value(mut self, name: &str, kind: u32, bytes: &[u8]) -> Self {
+        self.values.push([&text(name), &kind.to_le_bytes()[..], bytes].concat());
+        self
+    }
+
+    fn u32(self, name: &str, value: u32) -> Self {
+        self.value(name, 4, &value.to_le_bytes())
+    }
+
+    fn f32(self, name: &str, value: f32) -> Self {
+        self.value(name, 6, &value.to_le_bytes())
+    }
+
+    fn text(self, name: &str, value: &str) -> Self {
+        self.value(name, 8, &text(value))
+    }
+
+    fn texts(self, name: &str, values: &[&str]) -> Self {
+        let list: Vec<u8> = values.iter().flat_map(|value| text(value)).collect();
+        self.value(name, 9, &[&8u32.to_le_bytes()[..], &(values.len() as u64).to_le_bytes(), &list].concat())
+    }
+
+    fn kinds(self, name: &str, values: &[i32]) -> Self {
+        let list: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.value(name, 9, &[&5u32.to_le_bytes()[..], &(values.len() as u64).to_le_bytes(), &list].concat())
+    }
+
+    /// A tensor of f32; the shape is row-major.
+    fn tensor(mut self, name: &str, shape: &[u64], numbers: &[f32]) -> Self {
+        let sizes: Vec<u8> = shape.iter().rev().flat_map(|size| size.to_le_bytes()).collect();
+        let offset = (self.data.len() as u64).to_le_bytes();
+        let dimensions = (shape.len() as u32).to_le_bytes();
+        self.tensors.push([&text(name), &dimensions[..], &sizes, &0u32.to_le_bytes(), &offset].concat());
+        self.data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        self.data.resize(self.data.len().next_multiple_of(32), 0);
+        self
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = b"GGUF".to_vec();
+        bytes.extend(3u32.to_le_bytes());
+        bytes.extend((self.tensors.len() as u64).to_le_bytes());
+        bytes.extend((self.values.len() as u64).to_le_bytes());
+        bytes.extend(self.values.concat());
+        bytes.extend(self.tensors.concat());
+        bytes.resize(bytes.len().next_multiple_of(32), 0);
+        bytes.extend(&self.data);
+        bytes
+    }
+}
+
+/// A Llama of one layer, with two heads of four components and one of keys, and a vocabulary of letters.
+fn small() -> Head {
+    let rows =
+        |count: usize, width: usize| -> Vec<f32> { (0..count * width).map(|number| (number / width) as f32).collect() };
+    let mut head = Head::default()
+        .text("general.architecture", "llama")
+        .u32("llama.block_count", 1)
+        .u32("llama.context_length", 64)
+        .u32("llama.embedding_length", 8)
+        .u32("llama.feed_forward_length", 4)
+        .u32("llama.attention.head_count", 2)
+        .u32("llama.attention.head_count_kv", 1)
+        .f32("llama.attention.layer_norm_rms_epsilon", 1e-5)
+        .f32("llama.rope.freq_base", 5e5)
+        .text("tokenizer.ggml.model", "gpt2")
+        .text("tokenizer.ggml.pre", "smollm")
+        .texts("tokenizer.ggml.tokens", &["<|start|>", "a", "b", "ab", "Ġ", "1"])
+        .kinds("tokenizer.ggml.token_type", &[3, 1, 1, 1, 1, 1])
+        .texts("tokenizer.ggml.merges", &["a b"])
+        .u32("tokenizer.ggml.bos_token_id", 0);
+    for (name, shape) in [
+        ("token_embd.weight", [6, 8]),
+        ("blk.0.attn_q.weight", [8, 8]),
+        ("blk.0.attn_k.weight", [4, 8]),
+        ("blk.0.attn_v.weight", [4, 8]),
+        ("blk.0.attn_output.weight", [8, 8]),
+        ("blk.0.ffn_gate.weight", [4, 8]),
+        ("blk.0.ffn_up.weight", [4, 8]),
+        ("blk.0.ffn_down.weight", [8, 4]),
+    ] {
+        head = head.tensor(name, &shape, &rows(shape[0] as usize, shape[1] as usize));
+    }
+    for name in ["output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"] {
+        head = head.tensor(name, &[8], &[1.0; 8]);
+    }
+    head
+}
+
+fn refused(bytes: &[u8]) -> String {
+    let used = Gguf::open(bytes).and_then(|file| {
+        file.config()?;
+        file.tokenizer()?;
+        file.tensor("model.norm.weight", &[8])
+    });
+    used.expect_err("this file is wrong").to_string()
+}
+
+#[test]
+fn config_tokenizer_and_tensors_come_from_one_file() {
+    let bytes = small().bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let config = file.config().unwrap();
+    assert_eq!((config.vocab_size, config.hidden_size, config.head_dim, config.num_key_value_heads), (6, 8, 4, 1));
+    assert_eq!((config.rms_norm_eps, config.rope.rope_theta, config.max_position_embeddings), (1e-5, 5e5, 64));
+    assert!(config.tie_word_embeddings && Method::of(&config) == Method::Rope);
+    let tokenizer = file.tokenizer().unwrap();
+    // No token is added before the text, a special one is one token, and digits stand alone.
+    assert_eq!(tokenizer.prompt("ab<|start|> 11").unwrap(), [3, 0, 4, 5, 5]);
+    assert_eq!(tokenizer.decode(&[3, 4, 1]).unwrap(), "ab a");
+    // Rows of heads go from pairs to halves.
+    let firsts = |name: &str, shape: [usize; 2]| -> Vec<f32> {
+        file.tensor(name, &shape).unwrap().iter::<f32>().step_by(shape[1]).collect()
+    };
+    assert_eq!(firsts("model.layers.0.self_attn.q_proj.weight", [8, 8]), [0.0, 2.0, 1.0, 3.0, 4.0, 6.0, 5.0, 7.0]);
+    assert_eq!(firsts("model.layers.0.self_attn.k_proj.weight", [4, 8]), [0.0, 2.0, 1.0, 3.0]);
+    assert_eq!(firsts("model.layers.0.self_attn.v_proj.weight", [4, 8]), [0.0, 1.0, 2.0, 3.0]);
+    assert_eq!(file.types(), [GgmlType::F32]);
+    let (model, unused) = crate::model::Model::load(&config, &file, &burn::tensor::Device::flex()).unwrap();
+    assert!(unused.is_empty() && model.device() == burn::tensor::Device::flex());
+}
+
+#[test]
+fn a_beginning_of_text_is_added_where_the_file_says_so() {
+    let bytes = small().value("tokenizer.ggml.add_bos_token", 7, &[1]).bytes();
+    let tokenizer = Gguf::open(&bytes[..]).unwrap().tokenizer().unwrap();
+    assert_eq!((tokenizer.bos(), tokenizer.prompt("ba").unwrap()), (Some(0), vec![0, 2, 1]));
+}
+
+#[test]
+fn what_would_be_read_wrongly_is_named() {
+    let again = |name: &str, head: Head| {
+        let mut without = small();
+        without.values.retain(|value| !value.starts_with(&text(name)));
+        without.values.extend(head.values);
+        without.tensors.extend(head.tensors);
+        without.data.extend(head.data);
+        refused(&without.bytes())
+    };
+    let head = Head::default;
+    for (name, change, words) in [
+        ("general.architecture", head().text("general.architecture", "mamba"), "mamba"),
+        ("general.architecture", head(), "lacks the value general.architecture"),
+        ("llama.block_count", head().text("llama.block_count", "one"), "llama.block_count is not a whole number"),
+        ("llama.context_length", head().u32("llama.context_length", 0), "max_position_embeddings"),
+        ("llama.attention.head_count", head().u32("llama.attention.head_count", 0), "it has no heads"),
+        ("llama.rope.freq_base", head().f32("llama.rope.freq_base", -1.0), "rope_theta"),
+        ("", head().u32("llama.expert_count", 8), "experts"),
+        ("", head().u32("llama.rope.dimension_count", 2), "2 of a head's 4"),
+        ("", head().text("llama.rope.scaling.type", "longrope"), "longrope"),
+        ("", head().tensor("rope_freqs.weight", &[2], &[1.0, 8.0]), "rope_freqs.weight"),
+        ("tokenizer.ggml.pre", head().text("tokenizer.ggml.pre", "tekken"), "tekken"),
+        ("tokenizer.ggml.model", head().text("tokenizer.ggml.model", "rwkv"), "rwkv"),
+        ("tokenizer.ggml.token_type", head().kinds("tokenizer.ggml.token_type", &[1]), "6 tokens and 1 kinds"),
+        ("", head().u32("general.alignment", 0), "alignment is 0"),
+        ("", head().u32("general.alignment", 24), "alignment is 24"),
+        ("", head().u32("llama.block_count", 1), "two values of the name llama.block_count"),
+        ("", head().tensor("output_norm.weight", &[8], &[1.0; 8]), "two tensors of the name output_norm.weight"),
+    ] {
+        let said = again(name, change);
+        assert!(said.contains(words), "{said} does not say {words}");
+    }
+}
+
+#[test]
+fn damaged_heads_are_refused_whatever_they_announce() {
+    let good = small().bytes();
+    let head_end = good.len() - small().data.len();
+    // Cut anywhere in the head, and at the end of the tensors.
+    for end in (0..head_end).step_by(7).chain([good.len() - 1]) {
+        let said = refused(&good[..end]);
+        assert!(!said.contains('\n'), "{said}");
+    }
+    // Lengths of 2^60 where counts and lengths stand: tensors, values, the first name.
+    for at in [8, 16, 24] {
+        let mut bytes = good.clone();
+        bytes[at..at + 8].copy_from_slice(&(1u64 << 60).to_le_bytes());
+        assert!(refused(&bytes).contains("announced"), "{at}");
+    }
+    let mut version = good.clone();
+    version[4] = 9;
+    assert!(refused(&version).contains("version is 9"));
+    assert!(refused(b"PK\x03\x04 this is a zip").contains("does not begin with GGUF"));
+    // A type that is not read, and sizes whose product overflows.
+    let place = good.windows(18).position(|window| window == b"output_norm.weight").unwrap() + 18;
+    let mut kind = good.clone();
+    kind[place + 12..place + 16].copy_from_slice(&13u32.to_le_bytes());
+    assert!(refused(&kind).contains("Q5_K"));
+    let mut size = good.clone();
+    size[place + 4..place + 12].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(refused(&size).contains("output_norm.weight ends after the file does"));
+}

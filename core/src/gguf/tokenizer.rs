@@ -1,0 +1,177 @@
+//! From the head's values to a tokenizer: the `tokenizer.json` that a Hugging Face folder would have.
+
+use std::collections::HashMap;
+
+use serde_json::{Value as Json, json};
+
+use super::metadata::{Metadata, Value};
+use crate::error::{Error, Result};
+use crate::tokenizer::Tokenizer;
+
+/// Kinds of tokens in `tokenizer.ggml.token_type`.
+const UNKNOWN: u64 = 2;
+const CONTROL: u64 = 3;
+const USER_DEFINED: u64 = 4;
+
+/// What separates words before they are cut into tokens: Llama 3's, and Qwen 2's, which has digits one by one.
+const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+const QWEN_2: &str =
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// The tokenizer of a file.
+pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
+    let tokens = metadata.texts("tokenizer.ggml.tokens")?;
+    let kinds = kinds(metadata, tokens.len())?;
+    let mut parts = match metadata.text("tokenizer.ggml.model")? {
+        "gpt2" => byte_level(metadata, &tokens)?,
+        "llama" => sentence_piece(metadata, &tokens)?,
+        other => {
+            return Err(Error::Gguf(format!("its tokenizer is of the kind {other}, but only gpt2 and llama are read")));
+        }
+    };
+    let added =
+        tokens.iter().zip(&kinds).enumerate().filter(|(_, (_, kind))| [UNKNOWN, CONTROL, USER_DEFINED].contains(kind));
+    let added: Vec<Json> = added
+        .map(|(id, (token, &kind))| {
+            json!({
+                "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+                "special": kind != USER_DEFINED,
+            })
+        })
+        .collect();
+    parts["version"] = json!("1.0");
+    parts["added_tokens"] = Json::Array(added);
+    // Of the two kinds of tokenizer one begins texts with a token unless it says otherwise.
+    let is_default = metadata.text("tokenizer.ggml.model")? == "llama";
+    if metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(is_default) {
+        let id = metadata.u64("tokenizer.ggml.bos_token_id")? as usize;
+        let token = tokens
+            .get(id)
+            .ok_or_else(|| Error::Gguf(format!("its beginning-of-text token {id} is none of its tokens")))?;
+        let [bos, text] = [
+            json!({ "SpecialToken": { "id": token, "type_id": 0 } }),
+            json!({ "Sequence": { "id": "A", "type_id": 0 } }),
+        ];
+        parts["post_processor"] = json!({
+            "type": "TemplateProcessing",
+            "single": [bos, text],
+            "pair": [bos, text, { "Sequence": { "id": "B", "type_id": 1 } }],
+            "special_tokens": { *token: { "id": token, "ids": [id], "tokens": [token] } },
+        });
+    }
+    Tokenizer::from_json(parts.to_string().as_bytes())
+}
+
+fn kinds(metadata: &Metadata, tokens: usize) -> Result<Vec<u64>> {
+    let kind = |value: &Value| match *value {
+        Value::Unsigned(kind) => kind,
+        Value::Signed(kind) => kind.max(0) as u64,
+        _ => 0,
+    };
+    let kinds: Vec<u64> = metadata.list("tokenizer.ggml.token_type")?.iter().map(kind).collect();
+    if kinds.len() != tokens {
+        return Err(Error::Gguf(format!("it has {tokens} tokens and {} kinds of them", kinds.len())));
+    }
+    Ok(kinds)
+}
+
+/// Ids by token. Of two tokens alike the first counts, as in llama.cpp.
+fn vocabulary<'a>(tokens: &[&'a str]) -> HashMap<&'a str, usize> {
+    let mut vocabulary = HashMap::new();
+    for (id, token) in tokens.iter().enumerate() {
+        vocabulary.entry(*token).or_insert(id);
+    }
+    vocabulary
+}
+
+/// Byte-level BPE, as GPT-2's, Llama 3's, SmolLM's and Qwen 2's.
+fn byte_level(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
+    let name = "tokenizer.ggml.pre";
+    let kind = if metadata.has(name) { metadata.text(name)? } else { "default" };
+    let split = |pattern: &str| {
+        json!({ "type": "Sequence", "pretokenizers": [
+            { "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false },
+            { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false },
+        ] })
+    };
+    let (normalizer, pre_tokenizer, ignore_merges) = match kind {
+        "gpt-2" => {
+            let bytes =
+                json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
+            (Json::Null, bytes, false)
+        }
+        "llama-bpe" | "llama3" | "llama-v3" => (Json::Null, split(LLAMA_3), true),
+        "smollm" => {
+            let pre_tokenizer = json!({ "type": "Sequence", "pretokenizers": [
+                { "type": "Digits", "individual_digits": true },
+                { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true },
+            ] });
+            (Json::Null, pre_tokenizer, false)
+        }
+        "qwen2" => (json!({ "type": "NFC" }), split(QWEN_2), false),
+        other => {
+            return Err(Error::Gguf(format!(
+                "its words are separated as in {other}, but only gpt-2, llama-bpe, smollm and qwen2 are read"
+            )));
+        }
+    };
+    let merges = metadata.texts("tokenizer.ggml.merges")?;
+    Ok(json!({
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": null,
+        "decoder": { "type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true, "use_regex": true },
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,
+            "fuse_unk": false, "byte_fallback": false, "ignore_merges": ignore_merges, "vocab": vocabulary(tokens), "merges": merges,
+        },
+    }))
+}
+
+/// SentencePiece's BPE, as Llama 2's: its merges follow from the scores, as in transformers' converter.
+fn sentence_piece(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
+    let score = |value: &Value| match *value {
+        Value::Float(score) => score,
+        _ => 0.0,
+    };
+    let scores: Vec<f64> = metadata.list("tokenizer.ggml.scores")?.iter().map(score).collect();
+    if scores.len() != tokens.len() {
+        return Err(Error::Gguf(format!("it has {} tokens and {} scores of them", tokens.len(), scores.len())));
+    }
+    let vocabulary = vocabulary(tokens);
+    let mut merges: Vec<(f64, [usize; 2])> = Vec::new();
+    for (token, &score) in tokens.iter().zip(&scores) {
+        let cuts = token.char_indices().skip(1).map(|(cut, _)| token.split_at(cut));
+        let mut found: Vec<[usize; 2]> =
+            cuts.filter_map(|(left, right)| Some([*vocabulary.get(left)?, *vocabulary.get(right)?])).collect();
+        found.sort_unstable();
+        merges.extend(found.into_iter().map(|pair| (score, pair)));
+    }
+    // Stable, so that merges of one score keep the order of their tokens.
+    merges.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let merges: Vec<[&str; 2]> = merges.into_iter().map(|(_, pair)| pair.map(|id| tokens[id])).collect();
+    let name = "tokenizer.ggml.add_space_prefix";
+    let prefix = metadata.optional_bool(name)?.unwrap_or(true);
+    let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
+    let normalizers =
+        if prefix { vec![json!({ "type": "Prepend", "prepend": "▁" }), replace] } else { vec![replace] };
+    let mut decoders = vec![
+        json!({ "type": "Replace", "pattern": { "String": "▁" }, "content": " " }),
+        json!({ "type": "ByteFallback" }),
+        json!({ "type": "Fuse" }),
+    ];
+    if prefix {
+        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
+    }
+    let unknown = metadata.optional_u64("tokenizer.ggml.unknown_token_id")?.and_then(|id| tokens.get(id as usize));
+    Ok(json!({
+        "normalizer": { "type": "Sequence", "normalizers": normalizers },
+        "pre_tokenizer": null,
+        "post_processor": null,
+        "decoder": { "type": "Sequence", "decoders": decoders },
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null, "end_of_word_suffix": null,
+            "fuse_unk": true, "byte_fallback": true, "ignore_merges": false, "vocab": vocabulary, "merges": merges,
+        },
+    }))
+}

@@ -1,0 +1,288 @@
+//! Models and texts of the visitor's own.
+
+use std::collections::HashMap;
+use std::io::{Cursor, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::generate::{Flow, Options, generate};
+use drope_core::loaded_model::LoadedModel;
+use drope_core::model::SafetensorsFiles;
+use drope_core::niah::OwnText;
+use drope_core::positions::Method;
+use fantoccini::Locator;
+use half::f16;
+use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use serde_json::json;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::driver::Browser;
+use super::processes::family;
+use super::server::Server;
+use super::{keep, root};
+
+/// nano-rope in half precision and two files, as large models come.
+fn write_shards(folder: &Path) -> Result<()> {
+    let source = root().join("models/nano-rope");
+    for file in ["config.json", "tokenizer.json"] {
+        std::fs::copy(source.join(file), folder.join(file))?;
+    }
+    let bytes = std::fs::read(source.join("model.safetensors"))?;
+    let file = SafeTensors::deserialize(&bytes)?;
+    let halve = |data: &[u8]| -> Vec<u8> {
+        let numbers = data.chunks_exact(4).map(|four| f32::from_le_bytes(four.try_into().expect("four bytes")));
+        numbers.flat_map(|number| f16::from_f32(number).to_le_bytes()).collect()
+    };
+    let mut halves: Vec<(String, Vec<usize>, Vec<u8>)> =
+        file.tensors().iter().map(|(name, view)| (name.clone(), view.shape().to_vec(), halve(view.data()))).collect();
+    halves.sort();
+    let mut places = HashMap::new();
+    for (number, part) in halves.chunks(halves.len().div_ceil(2)).enumerate() {
+        let name = format!("model-0000{}-of-00002.safetensors", number + 1);
+        let views =
+            part.iter().map(|(tensor, shape, data)| Ok((tensor, TensorView::new(Dtype::F16, shape.clone(), data)?)));
+        let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
+        std::fs::write(folder.join(&name), safetensors::serialize(views, None)?)?;
+        places.extend(part.iter().map(|(tensor, ..)| (tensor.clone(), name.clone())));
+    }
+    let index = json!({ "weight_map": places });
+    Ok(std::fs::write(folder.join("model.safetensors.index.json"), index.to_string())?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_in_several_files_is_read_and_kept_until_it_is_removed() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    let folder = tempfile::Builder::new().prefix("my-rope").tempdir()?;
+    write_shards(folder.path())?;
+    let name = folder.path().file_name().context("a name")?.to_string_lossy().into_owned();
+    let page = format!("{}?backend=cpu&extension=2&seed=5&columns=yarn~rope", server.address);
+    browser.client.goto(&page).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.choose("model-folder", &[folder.path()]).await?;
+    browser.wait(".stored", 60, |text| text.contains(&name) && text.contains("context 256")).await?;
+    browser.select("model-2", &name).await?;
+    browser.select("method-2", "YaRN").await?;
+    browser.click("run").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    // Half precision changes no answer of so short a text.
+    assert_eq!(browser.text("answer-1").await?, browser.text("answer-2").await?);
+    browser.screenshot("own-model.png", ".own-models").await?;
+    // It is still there after a reload, and then no longer.
+    browser.client.goto(&page).await?;
+    browser.wait(".stored", 60, |text| text.contains(&name)).await?;
+    browser.client.find(Locator::Css(".stored [aria-label^=Remove]")).await?.click().await?;
+    browser.client.wait().for_element(Locator::Css("body:not(:has(.stored))")).await?;
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    let folder = tempfile::tempdir()?;
+    let zip = |name: &str, skipped: &str, cut: usize| -> Result<std::path::PathBuf> {
+        let path = folder.path().join(name);
+        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+        for file in ["config.json", "tokenizer.json", "model.safetensors"].into_iter().filter(|file| *file != skipped) {
+            let bytes = std::fs::read(root().join("models/nano-drope").join(file))?;
+            writer.start_file(format!("some/where/{file}"), SimpleFileOptions::default())?;
+            writer.write_all(if file.ends_with("safetensors") { &bytes[..bytes.len() - cut] } else { &bytes })?;
+        }
+        std::fs::write(&path, writer.finish()?.into_inner())?;
+        Ok(path)
+    };
+    browser.client.goto(&format!("{}?backend=cpu&extension=2&columns=drope~rope", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.choose("model-zip", &[&zip("truncated.zip", "", 1000)?]).await?;
+    browser.wait("#error", 60, |text| text.contains("damaged")).await?;
+    browser.choose("model-zip", &[&zip("without.zip", "tokenizer.json", 0)?]).await?;
+    browser.wait("#error", 60, |text| text.contains("no tokenizer.json")).await?;
+    browser.fill("model-address", &format!("{}models/nowhere", server.address)).await?;
+    browser.client.find(Locator::Css(".drop button[type=submit]")).await?.click().await?;
+    browser.wait("#error", 60, |text| text.contains("404")).await?;
+    // Nothing of them has stayed.
+    assert!(browser.client.find(Locator::Css(".stored")).await.is_err());
+    browser.choose("model-zip", &[&zip("my-drope.zip", "", 0)?]).await?;
+    browser.wait(".stored", 60, |text| text.contains("my-drope") && text.contains("DroPE")).await?;
+    browser.fill("model-address", &format!("{}models/nano-rope", server.address)).await?;
+    browser.client.find(Locator::Css(".drop button[type=submit]")).await?.click().await?;
+    browser.wait(".stored", 60, |text| text.contains("nano-rope")).await?;
+    browser.select("model-1", "nano-rope").await?;
+    browser.select("model-2", "my-drope").await?;
+    browser.click("run").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.starts_with("Found")).await?;
+    // A refused model and a missing file are errors of the network, which browsers log.
+    let complaints = browser.complaints().await?;
+    assert!(complaints.iter().all(|complaint| complaint.contains("404")), "{complaints:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=cpu&columns=drope~rope&depth=50", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
+    // Without a text a sentence says so.
+    browser.fill("own-needle", "").await?;
+    browser.click("run").await?;
+    browser.wait("#error", 60, |text| text.contains("there is no text")).await?;
+    let config = Config::from_json(&std::fs::read_to_string(root().join("models/nano-drope/config.json"))?)?;
+    let spec = drope_core::niah::Spec::new(
+        drope_core::niah::Task::Single,
+        drope_core::language::Values::Words,
+        2 * config.max_position_embeddings,
+        3,
+    );
+    let tokenizer =
+        drope_core::tokenizer::Tokenizer::from_json(&std::fs::read(root().join("models/nano-drope/tokenizer.json"))?)?;
+    let prose: Vec<String> =
+        drope_core::niah::sample(&spec, &tokenizer)?.haystack.into_iter().map(|sentence| sentence.text).collect();
+    browser.fill("own-haystack", &prose.join(" ")).await?;
+    browser.fill("own-needle", "One of the special magic numbers for amber-acorn is: 4172.").await?;
+    browser.click("run").await?;
+    browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
+    browser.wait("mark.needle", 5, |text| text.contains("amber-acorn")).await?;
+    browser.wait(".limit", 5, |text| text.contains("training context")).await?;
+    browser.screenshot("own-text.png", ".controls").await?;
+    // Both predict it: DroPE as in its training, RoPE worse and worse.
+    browser.click("predict").await?;
+    let mut said = Vec::new();
+    for column in [1, 2] {
+        let css = format!("[aria-label='Perplexity along the text'] .answers > div:nth-child({column}) figcaption");
+        said.push(browser.wait(&css, 120, |text| text.contains("perplexity")).await?);
+    }
+    let numbers =
+        |text: &str| -> Vec<f64> { text.split([' ', ',', ';']).filter_map(|word| word.parse().ok()).collect() };
+    let [drope, rope] = [numbers(&said[0]), numbers(&said[1])];
+    assert!(rope[1] > 2.0 * rope[2] && drope[1] < 2.0 * drope[2], "{said:?}");
+    browser.screenshot("predicted.png", "[aria-label='Perplexity along the text']").await?;
+    // Dragging the strip asks again, with the needle elsewhere.
+    let place = "return parseFloat(document.querySelector('.strip .needle').style.left)";
+    let before = browser.client.execute(place, vec![]).await?;
+    browser.fill("strip", "100").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    let after = browser.client.execute(place, vec![]).await?;
+    assert!(after.as_f64() > before.as_f64(), "{before} {after}");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+/// Random weights of SmolLM-135M's shape in half precision, 269 MB, with nano-rope's tokenizer.
+fn write_large(folder: &Path) -> Result<()> {
+    let config = json!({
+        "model_type": "llama", "vocab_size": 49152, "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+        "num_attention_heads": 9, "num_key_value_heads": 3, "max_position_embeddings": 2048, "rope_theta": 10000.0,
+        "rms_norm_eps": 1e-5, "tie_word_embeddings": true, "hidden_act": "silu",
+    });
+    std::fs::write(folder.join("config.json"), config.to_string())?;
+    std::fs::copy(root().join("models/nano-rope/tokenizer.json"), folder.join("tokenizer.json"))?;
+    let mut shapes =
+        vec![("model.embed_tokens.weight".to_owned(), vec![49152, 576]), ("model.norm.weight".to_owned(), vec![576])];
+    for layer in 0..30 {
+        for (name, shape) in [
+            ("self_attn.q_proj", vec![576, 576]),
+            ("self_attn.k_proj", vec![192, 576]),
+            ("self_attn.v_proj", vec![192, 576]),
+            ("self_attn.o_proj", vec![576, 576]),
+            ("mlp.gate_proj", vec![1536, 576]),
+            ("mlp.up_proj", vec![1536, 576]),
+            ("mlp.down_proj", vec![576, 1536]),
+            ("input_layernorm", vec![576]),
+            ("post_attention_layernorm", vec![576]),
+        ] {
+            shapes.push((format!("model.layers.{layer}.{name}.weight"), shape));
+        }
+    }
+    let mut state = 88_172_645_463_325_252u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        f16::from_f32(((state >> 40) as f32 / (1u64 << 24) as f32 - 0.5) * 0.12)
+    };
+    let one = f16::from_f32(1.0);
+    let tensors: Vec<(String, Vec<usize>, Vec<u8>)> = shapes
+        .into_iter()
+        .map(|(name, shape)| {
+            let size: usize = shape.iter().product();
+            let is_norm = shape.len() == 1;
+            let data = (0..size).flat_map(|_| if is_norm { one } else { random() }.to_le_bytes()).collect();
+            (name, shape, data)
+        })
+        .collect();
+    let views = tensors.iter().map(|(name, shape, data)| Ok((name, TensorView::new(Dtype::F16, shape.clone(), data)?)));
+    let views = views.collect::<Result<Vec<_>, safetensors::SafeTensorError>>()?;
+    Ok(safetensors::serialize_to_file(views, None, &folder.join("model.safetensors"))?)
+}
+
+/// Most memory that a process of the browser has had, in bytes.
+fn peak_memory(browser: &Browser) -> u64 {
+    let peak = |number: u32| -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{number}/status")).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+    };
+    family(browser.driver_id()).into_iter().filter_map(|(number, _)| peak(number)).max().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively() -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("large").tempdir()?;
+    write_large(folder.path())?;
+    let own = OwnText {
+        haystack: "The lamp beside the barn was quiet. A gentle river crossed the valley.".into(),
+        needle: String::new(),
+        question: "The lamp".into(),
+        answer: String::new(),
+    };
+    let native = {
+        let read = |name: &str| std::fs::read(folder.path().join(name));
+        let config = Config::from_json(&String::from_utf8(read("config.json")?)?)?;
+        let (tokenizer, weights) = (read("tokenizer.json")?, read("model.safetensors")?);
+        let files = SafetensorsFiles::from_bytes(&weights)?;
+        let LoadedModel { config, tokenizer, model, .. } =
+            LoadedModel::new(config, &tokenizer, &files, String::new(), &Device::flex())?;
+        let prompt = tokenizer.prompt(&own.sample(0.3)?.prompt())?;
+        let positions = Method::Rope.positions(&config, 1.0)?;
+        let stop = tokenizer.sentence_ends();
+        let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };
+        let answer = generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue);
+        // Ids beyond the small tokenizer say nothing.
+        let answer: Vec<u32> = pollster::block_on(answer)?;
+        tokenizer.decode(&answer)?
+    };
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    let name = folder.path().file_name().context("a name")?.to_string_lossy().into_owned();
+    browser.client.goto(&format!("{}?backend=cpu&columns=rope~drope", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.choose("model-folder", &[folder.path()]).await?;
+    browser.wait(".stored", 240, |text| text.contains(&name) && text.contains("134.5 million")).await?;
+    browser.select("model-1", &name).await?;
+    browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
+    for (id, text) in [
+        ("own-haystack", &own.haystack),
+        ("own-needle", &own.needle),
+        ("own-question", &own.question),
+        ("own-answer", &own.answer),
+    ] {
+        browser.fill(id, text).await?;
+    }
+    browser.click("run").await?;
+    let verdict = browser.wait("#column-1 .verdict", 400, |text| text.contains("tokens/s")).await?;
+    let answer = browser.client.execute("return document.getElementById('answer-1').textContent", vec![]).await?;
+    assert_eq!(answer.as_str().context("an answer")?.trim(), native.trim());
+    let peak = peak_memory(&browser);
+    keep("large-model.json", &json!({ "parameters": 134_515_008, "verdict": verdict, "peak_memory_bytes": peak }))?;
+    // Weights in 32 bits are 538 MB; beside them the largest tensor, the browser and the page.
+    assert!(peak < 1_300_000_000, "{peak} bytes");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}

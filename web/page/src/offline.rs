@@ -1,0 +1,82 @@
+//! The page without a connection, and the page after a new deploy.
+
+use drope_protocol::BUILD;
+use js_sys::Array;
+use leptos::prelude::*;
+use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen_futures::JsFuture;
+use web_sys::{PerformanceResourceTiming, RequestCache, RequestInit, Response, ServiceWorkerRegistration, Url};
+
+use super::engine::{Backend, Engine};
+use super::state::State;
+use super::worker_script::{Program, base, program_addresses};
+
+/// Milliseconds between two looks for a new version.
+const LOOK_EVERY: f64 = 600_000.0;
+
+/// Keeps the page once its program computes, and looks for a new version when the tab is looked at again.
+pub fn keep(state: State) {
+    Effect::new(move |kept: Option<Option<Backend>>| {
+        let backend = match state.engine.get() {
+            Engine::Open { backend, .. } => Some(backend),
+            _ => None,
+        };
+        if let Some(backend) = backend.filter(|_| kept.flatten() != backend) {
+            // Without a secure context there is no service worker; the page works all the same.
+            leptos::task::spawn_local(async move { drop(keep_files(backend).await) });
+        }
+        backend.or(kept.flatten())
+    });
+    let looked = StoredValue::new(js_sys::Date::now());
+    window_event_listener(leptos::ev::visibilitychange, move |_| {
+        let is_due = js_sys::Date::now() - looked.get_value() > LOOK_EVERY;
+        if is_due && document().visibility_state() == web_sys::VisibilityState::Visible {
+            looked.set_value(js_sys::Date::now());
+            leptos::task::spawn_local(async move {
+                if is_replaced().await.unwrap_or(false) {
+                    state.is_replaced.set(true);
+                }
+            });
+        }
+    });
+}
+
+/// Lets the service worker keep all that the page consists of, with the program of a backend.
+async fn keep_files(backend: Backend) -> Result<(), JsValue> {
+    let container = js_sys::Reflect::get(&window().navigator(), &"serviceWorker".into())?;
+    if container.is_undefined() {
+        return Ok(());
+    }
+    let container = window().navigator().service_worker();
+    // Its own address changes with the build, so that browsers look at it anew.
+    JsFuture::from(container.register(&format!("sw.js?v={BUILD}"))).await?;
+    let ready: ServiceWorkerRegistration = JsFuture::from(container.ready()?).await?.dyn_into()?;
+    let files = Array::of1(&Url::new_with_base("./", &base())?.href().into());
+    let performance = window().performance().ok_or("no clock")?;
+    for entry in performance.get_entries_by_type("resource").iter() {
+        let name = entry.unchecked_into::<PerformanceResourceTiming>().name();
+        let is_ours = Url::new(&name).is_ok_and(|url| Ok(url.origin()) == window().location().origin());
+        // Models keep themselves; a service worker is not part of what it serves.
+        if is_ours && !name.contains("/models/") && !name.contains("/sw.js") {
+            files.push(&name.into());
+        }
+    }
+    for address in program_addresses(Program::Computes(backend))? {
+        files.push(&address.into());
+    }
+    match ready.active() {
+        Some(active) => active.post_message(&files),
+        None => Ok(()),
+    }
+}
+
+/// Whether the server has another version of this page.
+async fn is_replaced() -> Result<bool, JsValue> {
+    let options = RequestInit::new();
+    options.set_cache(RequestCache::NoStore);
+    let response: Response = JsFuture::from(window().fetch_with_str_and_init("./", &options)).await?.dyn_into()?;
+    let text = JsFuture::from(response.text()?).await?.as_string().unwrap_or_default();
+    let script =
+        document().query_selector("script[data-program]")?.and_then(|script| script.get_attribute("data-program"));
+    Ok(response.ok() && script.is_some_and(|script| !text.contains(&script)))
+}

@@ -1,0 +1,43 @@
+// Keeps the page for times without a connection. Addresses name contents (a hash, or the build), so what is kept is never stale; the
+// page itself comes from the server whenever there is one.
+const NAME = "drope-page";
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+// The page says what it consists of. Whatever else is kept is of an older one.
+self.addEventListener("message", (event) => event.waitUntil(keep(new Set(event.data))));
+
+async function keep(addresses) {
+  const cache = await caches.open(NAME);
+  for (const address of addresses) {
+    if (!(await cache.match(address))) await cache.add(address);
+  }
+  for (const request of await cache.keys()) {
+    if (!addresses.has(request.url)) await cache.delete(request);
+  }
+}
+
+self.addEventListener("fetch", (event) => {
+  const { request } = event;
+  if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) return;
+  event.respondWith(request.mode === "navigate" ? freshPage(request) : keptOrFetched(request));
+});
+
+async function freshPage(request) {
+  const cache = await caches.open(NAME);
+  try {
+    const response = await fetch(request);
+    if (response.ok && (await cache.match(self.registration.scope))) await cache.put(self.registration.scope, response.clone());
+    return response;
+  } catch (error) {
+    const kept = await cache.match(self.registration.scope);
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+async function keptOrFetched(request) {
+  const cache = await caches.open(NAME);
+  return (await cache.match(request)) ?? fetch(request);
+}
