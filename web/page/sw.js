@@ -1,6 +1,7 @@
 // Keeps the page for times without a connection. Addresses name contents (a hash, or the build), so what is kept is never stale; the
 // page itself comes from the server whenever there is one.
-const NAME = "drope-page";
+// The worker keeps models under names that begin with drope-, and deletes those of other builds.
+const NAME = "playground";
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));

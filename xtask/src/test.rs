@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::Workplace;
+use crate::fetch;
 use crate::page::{build, target_dir};
 use crate::shell::which;
 use crate::tally::Tally;
@@ -38,6 +39,7 @@ pub fn all() -> Result<()> {
     build(&place, &tools)?;
     // One browser at a time: each of them runs a whole WebGPU in software.
     let mut crossing = test(&place, &NATIVE, &["--test", "browser", "--test", "transformers"]);
+    crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
     tally.close()
 }

@@ -5,6 +5,7 @@
 
 mod driver;
 mod failures;
+mod manners;
 mod native;
 mod own_models;
 mod processes;

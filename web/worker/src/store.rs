@@ -168,6 +168,7 @@ impl StoredFolder {
     }
 
     /// Deletes a file, if it is there.
+    #[cfg(feature = "train")]
     pub async fn delete(&self, name: &str) {
         // It may not be there.
         let _ = JsFuture::from(self.handle.remove_entry(name)).await;

