@@ -15,7 +15,7 @@ import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
 
 FACTOR = 4.0
 CONTEXT = 16
@@ -152,20 +152,22 @@ def with_multiplicity(model, ids, multiplicity):
 
 
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
-         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ, multiplicity=None):
+         drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ, multiplicity=None,
+         model_type="llama"):
     if len(sys.argv) > 1 and case not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, case)))
-    config = LlamaConfig(
+    config_class, model_class = {"llama": (LlamaConfig, LlamaForCausalLM), "qwen2": (Qwen2Config, Qwen2ForCausalLM)}[model_type]
+    config = config_class(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
         num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=context, tie_word_embeddings=tied,
         rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
         attn_implementation="eager",
         **{name: value for name, value in (extra or {}).items() if name == "original_max_position_embeddings"},
     )
-    model = LlamaForCausalLM(config).eval()
-    for parameter in model.parameters():
-        if parameter.dim() == 2:
+    model = model_class(config).eval()
+    for name, parameter in model.named_parameters():
+        if parameter.dim() == 2 or name.endswith(".bias"):
             torch.nn.init.normal_(parameter, 0, 0.25)
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     if tied:
@@ -208,7 +210,7 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         more["multiplicity_logits"] = with_multiplicity(model, ids, more["multiplicity"])
     # What Rust reads: the unscaled model; the method is the reader's.
     written = {
-        "model_type": "llama_drope" if extra and "attention_type" in extra else "llama", "vocab_size": 48, "hidden_size": hidden_size,
+        "model_type": f"{model_type}_drope" if extra and "attention_type" in extra else model_type, "vocab_size": 48, "hidden_size": hidden_size,
         "intermediate_size": 56, "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": kv_heads, "head_dim": 16, "max_position_embeddings": context,
         "tie_word_embeddings": tied, "rms_norm_eps": 1e-5, "rope_theta": theta, **(extra or {}),
@@ -264,3 +266,7 @@ if __name__ == "__main__":
     make("dope-all", "dope-all", layers=3, chosen=[(0, 1), (2, 0), (2, 3)])
     make("alibi", "alibi", heads=6, kv_heads=2, hidden_size=36)
     make("rnope-swa", "rnope-swa", layers=5)
+    # Biases on queries, keys and values.
+    make("qwen2", "rope", model_type="qwen2")
+    make("qwen2-yarn", "yarn", {"rope_type": "yarn", **scaled}, tied=True, model_type="qwen2")
+    make("qwen2-drope", "drope", model_type="qwen2", extra={"attention_type": "nope"})

@@ -36,18 +36,17 @@ pub struct LoadedModel {
 impl LoadedModel {
     /// Checks that tokenizer and weights belong to the config, and puts the weights on `device`.
     ///
-    /// `tokenizer` is the bytes of `tokenizer.json`, `weights_hash` a hash of the weights' files ([`ShortHash`]).
+    /// `weights_hash` is a hash of the weights' files ([`ShortHash`]).
     ///
     /// # Errors
     /// If one of them is damaged or does not belong to the config.
     pub fn new(
         config: Config,
-        tokenizer: &[u8],
+        tokenizer: Tokenizer,
         weights: &impl WeightSource,
         weights_hash: String,
         device: &Device,
     ) -> Result<Self> {
-        let tokenizer = Tokenizer::from_json(tokenizer)?;
         tokenizer.check(config.vocab_size)?;
         let (model, unused_tensors) = Model::load(&config, weights, device)?;
         Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })

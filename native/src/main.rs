@@ -3,6 +3,7 @@
 mod answer;
 mod bench;
 mod cli;
+mod convert;
 mod device;
 mod dope;
 mod evaluate;

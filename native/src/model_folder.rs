@@ -1,4 +1,4 @@
-//! Hugging Face model folders: `config.json`, `tokenizer.json` and the weights.
+//! Models on disk: Hugging Face folders of `config.json`, `tokenizer.json` and the weights, or GGUF files, which hold all three.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::Model;
+use drope_core::model::{Model, StoredType};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
@@ -16,16 +16,20 @@ use crate::{files, weights_files};
 
 /// Reads all three files and checks that they belong together.
 pub fn load(folder: &Path, device: &Device) -> Result<LoadedModel> {
-    let (tokenizer, weights) = (files::read(&folder.join(TOKENIZER_FILE))?, weights_files::open(folder)?);
+    let (config, weights) = (config(folder)?, weights_files::open(folder)?);
+    let tokenizer = tokenizer(folder, &config)?;
     let hash = weights_files::hash(folder)?.finish();
-    let loaded = LoadedModel::new(config(folder)?, &tokenizer, &weights, hash, device);
+    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, device);
     let loaded = loaded.with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &loaded.unused_tensors);
     Ok(loaded)
 }
 
-/// Reads `config.json`.
+/// Reads `config.json`, or what a GGUF says in its place.
 pub fn config(folder: &Path) -> Result<Config> {
+    if weights_files::is_gguf(folder) {
+        return weights_files::gguf(folder)?.config().with_context(|| cannot_use(folder));
+    }
     let text = files::read_text(&folder.join(CONFIG_FILE))?;
     Config::from_json(&text).with_context(|| cannot_use(folder))
 }
@@ -40,8 +44,12 @@ pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
 
 /// Reads `tokenizer.json` and checks that it belongs to the model.
 pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
-    let bytes = files::read(&folder.join(TOKENIZER_FILE))?;
-    let tokenizer = Tokenizer::from_json(&bytes).with_context(|| cannot_use(folder))?;
+    let tokenizer = if weights_files::is_gguf(folder) {
+        weights_files::gguf(folder)?.tokenizer()
+    } else {
+        Tokenizer::from_json(&files::read(&folder.join(TOKENIZER_FILE))?)
+    };
+    let tokenizer = tokenizer.with_context(|| cannot_use(folder))?;
     tokenizer.check(config.vocab_size).with_context(|| cannot_use(folder))?;
     Ok(tokenizer)
 }
@@ -68,7 +76,18 @@ pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> 
 
 /// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
 pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
-    let weights = pollster::block_on(model.to_safetensors())?;
+    save_as(folder, config, model, tokenizer, StoredType::F32)
+}
+
+/// The same with another type of weights.
+pub fn save_as(
+    folder: &Path,
+    config: &Config,
+    model: &Model,
+    tokenizer: &Tokenizer,
+    stored_type: StoredType,
+) -> Result<()> {
+    let weights = pollster::block_on(model.to_safetensors_of(stored_type))?;
     save_config(folder, config)?;
     files::write(&folder.join(TOKENIZER_FILE), tokenizer.to_json()?.as_bytes())?;
     files::write(&folder.join(WEIGHTS_FILE), &weights)

@@ -1,12 +1,15 @@
-//! The weights of a model folder: one safetensors file, or several with an index. Tensors are read one at a time.
+//! The weights of a model: one safetensors file of its folder, or several with an index, or a GGUF. Tensors are read one at a
+//! time.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use burn::tensor::TensorData;
+use drope_core::gguf::Gguf;
 use drope_core::loaded_model::{INDEX_FILE, ShortHash, WEIGHTS_FILE};
-use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex};
+use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
 
 use crate::files;
 
@@ -17,6 +20,14 @@ const PIECE: usize = 1 << 20;
 pub struct DiskFile {
     file: File,
     size: u64,
+}
+
+impl DiskFile {
+    fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).with_context(|| cannot_read(path))?;
+        let size = file.metadata().with_context(|| cannot_read(path))?.len();
+        Ok(Self { file, size })
+    }
 }
 
 impl ReadAt for DiskFile {
@@ -44,22 +55,68 @@ impl ReadAt for DiskFile {
     }
 }
 
-/// Opens the weights of a model folder.
+/// The weights of a model.
+pub enum Weights {
+    Safetensors(SafetensorsFiles<DiskFile>),
+    Gguf(Box<Gguf<DiskFile>>),
+}
+
+impl WeightSource for Weights {
+    fn tensor(&self, name: &str, shape: &[usize]) -> drope_core::Result<TensorData> {
+        match self {
+            Self::Safetensors(files) => files.tensor(name, shape),
+            Self::Gguf(file) => file.tensor(name, shape),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        match self {
+            Self::Safetensors(files) => files.names(),
+            Self::Gguf(file) => file.names(),
+        }
+    }
+}
+
+impl Weights {
+    /// Numbers in all tensors.
+    pub fn num_parameters(&self) -> u64 {
+        match self {
+            Self::Safetensors(files) => files.num_parameters(),
+            Self::Gguf(file) => file.num_parameters(),
+        }
+    }
+}
+
+/// Whether a model is a GGUF and not a folder.
+pub fn is_gguf(model: &Path) -> bool {
+    model.extension().is_some_and(|ending| ending == "gguf")
+}
+
+/// Opens a GGUF.
+///
+/// # Errors
+/// If it cannot be read, or is damaged.
+pub fn gguf(path: &Path) -> Result<Gguf<DiskFile>> {
+    Gguf::open(DiskFile::open(path)?).with_context(|| cannot_use(path))
+}
+
+/// Opens the weights of a model's folder, or of a GGUF.
 ///
 /// # Errors
 /// If a file is missing or damaged, or the index does not describe the files.
-pub fn open(folder: &Path) -> Result<SafetensorsFiles<DiskFile>> {
+pub fn open(folder: &Path) -> Result<Weights> {
+    if is_gguf(folder) {
+        return Ok(Weights::Gguf(Box::new(gguf(folder)?)));
+    }
     let open = |path: &PathBuf| -> Result<(String, DiskFile)> {
-        let file = File::open(path).with_context(|| cannot_read(path))?;
-        let size = file.metadata().with_context(|| cannot_read(path))?.len();
-        Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), DiskFile { file, size }))
+        Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), DiskFile::open(path)?))
     };
     let files = paths(folder)?.iter().map(open).collect::<Result<Vec<_>>>()?;
     let weights = SafetensorsFiles::new(files).with_context(|| cannot_use(folder))?;
     if let Some(index) = index(folder)? {
         index.check(&weights).with_context(|| cannot_use(folder))?;
     }
-    Ok(weights)
+    Ok(Weights::Safetensors(weights))
 }
 
 /// The hash of the weights' files, in the order of their names.
@@ -80,6 +137,9 @@ pub fn hash(folder: &Path) -> Result<ShortHash> {
 
 /// The weights' files: the one that models have, or those that the index names.
 fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
+    if is_gguf(folder) {
+        return Ok(vec![folder.to_owned()]);
+    }
     Ok(match index(folder)? {
         Some(index) => index.files().into_iter().map(|file| folder.join(file)).collect(),
         None => vec![folder.join(WEIGHTS_FILE)],

@@ -1,14 +1,16 @@
-//! nano-rope in Hugging Face transformers: it opens as a plain Llama and computes our logits.
+//! Hugging Face transformers beside us: nano-rope opens there as a plain Llama and computes our logits, and SmolLM2 as a GGUF has
+//! the same ids and logits in both.
 //!
 //! Runs where a Python with torch and transformers is: `$DROPE_PYTHON`, or `python3`. Elsewhere it says so,
 //! and `cargo xtask test` counts it as not run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::Config;
-use drope_core::model::Model;
+use drope_core::gguf::Gguf;
+use drope_core::model::{Model, token_ids};
 use drope_core::positions::Method;
 use safetensors::SafeTensors;
 
@@ -22,14 +24,20 @@ with torch.no_grad():
     save_file({"logits": model(ids).logits[0].contiguous()}, sys.argv[2])
 "#;
 
+/// A Python with these packages; where there is none, the tests say so.
+fn python(packages: &str) -> Option<String> {
+    let python = std::env::var("DROPE_PYTHON").unwrap_or_else(|_| "python3".into());
+    let has = Command::new(&python).args(["-c", &format!("import {packages}")]).output();
+    if has.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("NOT RUN: no Python with {packages}; set DROPE_PYTHON to one");
+    None
+}
+
 #[test]
 fn transformers_computes_our_logits_for_nano_rope() {
-    let python = std::env::var("DROPE_PYTHON").unwrap_or_else(|_| "python3".into());
-    let has = Command::new(&python).args(["-c", "import torch, transformers, safetensors"]).output();
-    if !has.is_ok_and(|output| output.status.success()) {
-        println!("NOT RUN: no Python with torch and transformers; set DROPE_PYTHON to one");
-        return;
-    }
+    let Some(python) = python("torch, transformers, safetensors") else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/nano-rope");
     let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
     let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % config.vocab_size as u32).collect();
@@ -56,4 +64,113 @@ fn transformers_computes_our_logits_for_nano_rope() {
     let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-3);
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(is_close, "logits differ by {largest}");
+}
+
+/// SmolLM2-135M-Instruct, dequantised from Q4_1: `cargo xtask test` loads it and says where it is.
+fn smollm2() -> PathBuf {
+    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/drope/SmolLM2-135M-Instruct.Q4_1.gguf"));
+    let path = std::env::var_os("DROPE_SMOLLM2").map(PathBuf::from).or_else(kept).expect("a home folder");
+    assert!(path.is_file(), "{} is missing; run `cargo xtask fetch smollm2`", path.display());
+    path
+}
+
+/// Two thousand lines of what tokenizers get wrong: code, digits, accents, dashes, other scripts, spaces.
+fn mixed_lines() -> Vec<String> {
+    let pieces = [
+        "fn main() { let x = vec![1, 2, 3]; }",
+        "if (a != b) {\treturn -1; }",
+        "3.14159",
+        "12,345,678",
+        "2024-11-22",
+        "naïve café",
+        "Zürich",
+        "smörgåsbord",
+        "—",
+        "–",
+        "…",
+        "“quoted”",
+        "don't",
+        "WE'LL",
+        "日本語",
+        "привет",
+        "مرحبا",
+        "🙂🚀",
+        "  two",
+        "a\u{a0}b",
+        "http://example.com/a?b=c&d=1",
+        "x_y-z",
+        "<|im_start|>",
+        "<html>",
+        "\t",
+        "C++",
+        "#include <stdio.h>",
+        "0x1F",
+        "1e-5",
+        "ﬁne",
+        "e\u{301}",
+        "ĳ",
+        "½",
+        "I'm",
+        "the",
+        "quick",
+        "brown",
+        "fox",
+    ];
+    let mut state = 1u64;
+    let mut next = |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    let line =
+        |_| (0..1 + next(9)).map(|_| pieces[next(pieces.len())]).collect::<Vec<_>>().join([" ", "", "  "][next(3)]);
+    (0..2000).map(line).collect()
+}
+
+#[test]
+fn smollm2_has_the_ids_and_logits_of_transformers() {
+    let Some(python) = python("torch, transformers, safetensors, gguf, accelerate") else { return };
+    let path = smollm2();
+    let lines = mixed_lines();
+    let out = tempfile::tempdir().unwrap();
+    let list = out.path().join("lines.txt");
+    std::fs::write(&list, lines.join("\n")).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("smollm2_reference.py");
+    let status = Command::new(&python).arg(script).args([&path, &list, out.path()]).status().unwrap();
+    assert!(status.success(), "transformers cannot open SmolLM2's GGUF");
+
+    let bytes = std::fs::read(&path).unwrap();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let tokenizer = file.tokenizer().unwrap();
+    let theirs: Vec<Vec<u32>> = serde_json::from_slice(&std::fs::read(out.path().join("ids.json")).unwrap()).unwrap();
+    assert_eq!(theirs.len(), lines.len());
+    for (line, theirs) in lines.iter().zip(&theirs) {
+        let ours = tokenizer.prompt(line).unwrap();
+        assert_eq!(ours, *theirs, "{line:?}");
+        assert_eq!(tokenizer.decode(&ours).unwrap(), line.replace("<|im_start|>", ""), "{line:?}");
+    }
+
+    let config = file.config().unwrap();
+    let device = Device::flex();
+    let (model, unused) = Model::load(&config, &file, &device).unwrap();
+    assert!(unused.is_empty());
+    let bytes = std::fs::read(out.path().join("logits.safetensors")).unwrap();
+    let reference = SafeTensors::deserialize(&bytes).unwrap();
+    let ids = reference.tensor("ids").unwrap().data().chunks_exact(8);
+    let ids: Vec<u32> = ids.map(|id| i64::from_le_bytes(id.try_into().unwrap()) as u32).collect();
+    assert_eq!(ids.len(), 64);
+    for (name, factor) in [("rope", 1.0), ("pi", 2.0), ("yarn", 2.0), ("llama3", 2.0), ("ntk", 2.0), ("drope", 1.0)] {
+        let method: Method = name.parse().unwrap();
+        let positions = method.positions(&config, factor).unwrap();
+        let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
+        let theirs = reference.tensor(name).unwrap();
+        let theirs = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value));
+        let (mut difference, mut largest) = (0.0f32, 0.0f32);
+        for (ours, theirs) in ours.iter::<f32>().zip(theirs) {
+            assert!(ours.is_finite());
+            difference = difference.max((ours - theirs).abs());
+            largest = largest.max(theirs.abs());
+        }
+        println!("{name}: logits differ by {difference:e} of {largest}");
+        assert!(difference < 2e-4 * largest, "{name}: {difference} of {largest}");
+    }
 }

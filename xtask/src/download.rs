@@ -66,7 +66,6 @@ pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
 }
 
 fn hash(path: &Path) -> Result<String> {
-    let mut hasher = Sha256::new();
-    std::io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    let digest = Sha256::digest(std::fs::read(path)?);
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -83,6 +83,11 @@ impl<R: ReadAt> Gguf<R> {
         self.metadata.text("tokenizer.chat_template").ok()
     }
 
+    /// Numbers in all tensors.
+    pub fn num_parameters(&self) -> u64 {
+        self.tensors.iter().map(|tensor| tensor.shape.iter().product::<usize>() as u64).sum()
+    }
+
     /// The types of its tensors, each once, in the order of their first use.
     pub fn types(&self) -> Vec<GgmlType> {
         let mut types = Vec::new();

@@ -23,6 +23,7 @@ use self::pass::Pass;
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
 pub use self::weight_source::WeightSource;
+pub use self::weights::StoredType;
 use crate::config::Config;
 use crate::kernels::{rms_norm, swiglu};
 use crate::positions::Positions;

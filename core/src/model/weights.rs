@@ -14,6 +14,19 @@ use super::safetensors_files::SafetensorsFiles;
 use super::weight_source::{WeightSource, WithNewNorms, harmless_surplus};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::names::named;
+
+named! {
+    /// How weights are stored.
+    StoredType: "type of weights" {
+        /// 32 bits.
+        F32 = "f32",
+        /// 16 bits.
+        F16 = "f16",
+        /// The upper 16 bits of 32.
+        Bf16 = "bf16",
+    }
+}
 
 impl Model {
     /// Weights for pretraining: norms at 1, matrices N(0, 1/√hidden), those back into the residual smaller by
@@ -81,20 +94,34 @@ impl Model {
     /// # Errors
     /// If the device fails, or a weight is NaN or infinite: a broken model must not replace a good one.
     pub async fn to_safetensors(&self) -> Result<Vec<u8>> {
+        self.to_safetensors_of(StoredType::F32).await
+    }
+
+    /// The bytes of `model.safetensors`, in another type.
+    ///
+    /// # Errors
+    /// As [`Model::to_safetensors`]; and if a weight is too large for the type.
+    pub async fn to_safetensors_of(&self, stored_type: StoredType) -> Result<Vec<u8>> {
+        let (dtype, stored_dtype) = match stored_type {
+            StoredType::F32 => (DType::F32, Dtype::F32),
+            StoredType::F16 => (DType::F16, Dtype::F16),
+            StoredType::Bf16 => (DType::BF16, Dtype::BF16),
+        };
         let mut collected = Collect::default();
         self.visit(&mut collected);
         let mut stored = BTreeMap::new();
         for (name, tensor) in collected.tensors {
             let shape = tensor.shape;
             let data = tensor.flat.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+            let data = data.convert_dtype(dtype);
             if !data.iter::<f32>().all(f32::is_finite) {
                 return Err(Error::NotFinite(name));
             }
-            stored.insert(name, (shape, data.convert_dtype(DType::F32).as_bytes().to_vec()));
+            stored.insert(name, (shape, data.as_bytes().to_vec()));
         }
         let views = stored
             .iter()
-            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes)?)))
+            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(stored_dtype, shape.clone(), bytes)?)))
             .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
         let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
         views

@@ -55,8 +55,9 @@ impl OwnText {
     }
 }
 
-/// Parts of a text which make it again when they are joined by spaces.
+/// Parts of a text which make it again, but for spaces at its end, when they are joined by spaces.
 fn sentences(text: &str) -> Vec<&str> {
+    let text = text.trim_end();
     let mut parts = Vec::new();
     let mut start = 0;
     for (space, _) in text.match_indices(' ') {
@@ -107,7 +108,7 @@ mod tests {
     fn long_lines_and_odd_spaces_are_kept() {
         for text in ["word ".repeat(200), " a  b. ".to_owned(), String::new(), "é ü ".repeat(300)] {
             let parts = sentences(&text);
-            assert_eq!(parts.join(" "), text.strip_suffix(' ').unwrap_or(&text), "{text:?}");
+            assert_eq!(parts.join(" "), text.trim_end(), "{text:?}");
             assert!(parts.iter().all(|part| part.len() <= LONGEST_SENTENCE + 8), "{text:?}");
         }
     }

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use drope_core::model::StoredType;
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
 pub use self::difficulty::DifficultyArgs;
@@ -41,6 +42,18 @@ enum Command {
     Logits(read::LogitsArgs),
     /// Continue a prompt, to the model's end-of-text token; where its config names none, to the end of the sentence.
     Generate(read::GenerateArgs),
+    /// Write a model, a folder or a GGUF, as a Hugging Face folder with one weights file.
+    Convert {
+        /// Folder of the model, or a GGUF.
+        #[arg(long)]
+        from: PathBuf,
+        /// Folder for the result.
+        #[arg(long)]
+        to: PathBuf,
+        /// Type of the weights: f32, f16 or bf16.
+        #[arg(long, default_value = "f32")]
+        dtype: StoredType,
+    },
     /// Show the config, the number of parameters and the effective frequencies under a method.
     Inspect(read::InspectArgs),
     /// Time training, prefill and decoding; one line of JSON.
@@ -90,7 +103,12 @@ impl Command {
             Self::Dope(select::Dope::Select(args)) => args.threads,
             Self::Search(fit::Search::Longrope2(args)) => args.threads,
             Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Tune(_) => 1,
-            Self::Reproduce(_) | Self::Inspect(_) | Self::Bench(_) | Self::Study(_) | Self::Merge { .. } => 1,
+            Self::Convert { .. }
+            | Self::Reproduce(_)
+            | Self::Inspect(_)
+            | Self::Bench(_)
+            | Self::Study(_)
+            | Self::Merge { .. } => 1,
         }
     }
 }
@@ -104,6 +122,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::FitScale(args) => args.execute(),
         Command::Logits(args) => args.execute(),
         Command::Generate(args) => args.execute(),
+        Command::Convert { from, to, dtype } => crate::convert::convert(&from, &to, dtype),
         Command::Inspect(args) => args.execute(),
         Command::Bench(args) => args.execute(),
         Command::Eval(Eval::Niah(args)) => evaluate::niah(&args).map(|_| ()),

@@ -9,6 +9,7 @@ use drope_core::model::SafetensorsFiles;
 use drope_core::niah::{Spec, sample};
 use drope_core::positions::{Method, Parameters};
 use drope_core::probe::{TokenizedSample, probe_heads};
+use drope_core::tokenizer::Tokenizer;
 
 use super::root;
 
@@ -34,7 +35,7 @@ pub fn answer(
     let weights = read("model.safetensors")?;
     let loaded = LoadedModel::new(
         config,
-        &read("tokenizer.json")?,
+        Tokenizer::from_json(&read("tokenizer.json")?)?,
         &SafetensorsFiles::from_bytes(&weights)?,
         String::new(),
         &Device::flex(),

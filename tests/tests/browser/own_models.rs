@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::io::{Cursor, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
+use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::SafetensorsFiles;
+use drope_core::model::{SafetensorsFiles, WeightSource};
 use drope_core::niah::OwnText;
 use drope_core::positions::Method;
+use drope_core::tokenizer::Tokenizer;
 use fantoccini::Locator;
 use half::f16;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -85,7 +87,7 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     let folder = tempfile::tempdir()?;
-    let zip = |name: &str, skipped: &str, cut: usize| -> Result<std::path::PathBuf> {
+    let zip = |name: &str, skipped: &str, cut: usize| -> Result<PathBuf> {
         let path = folder.path().join(name);
         let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
         for file in ["config.json", "tokenizer.json", "model.safetensors"].into_iter().filter(|file| *file != skipped) {
@@ -140,8 +142,7 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
         2 * config.max_position_embeddings,
         3,
     );
-    let tokenizer =
-        drope_core::tokenizer::Tokenizer::from_json(&std::fs::read(root().join("models/nano-drope/tokenizer.json"))?)?;
+    let tokenizer = Tokenizer::from_json(&std::fs::read(root().join("models/nano-drope/tokenizer.json"))?)?;
     let prose: Vec<String> =
         drope_core::niah::sample(&spec, &tokenizer)?.haystack.into_iter().map(|sentence| sentence.text).collect();
     browser.fill("own-haystack", &prose.join(" ")).await?;
@@ -222,6 +223,35 @@ fn write_large(folder: &Path) -> Result<()> {
     Ok(safetensors::serialize_to_file(views, None, &folder.join("model.safetensors"))?)
 }
 
+/// What the page answers about a text, natively.
+fn greedy(config: Config, tokenizer: Tokenizer, weights: &impl WeightSource, own: &OwnText) -> Result<String> {
+    let LoadedModel { config, tokenizer, model, .. } =
+        LoadedModel::new(config, tokenizer, weights, String::new(), &Device::flex())?;
+    let prompt = tokenizer.prompt(&own.sample(0.3)?.prompt())?;
+    let positions = Method::Rope.positions(&config, 1.0)?;
+    let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };
+    let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };
+    let answer = generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue);
+    Ok(tokenizer.decode(&pollster::block_on(answer)?)?)
+}
+
+/// Asks the first column about a text; its answer and its sentence.
+async fn ask_about(browser: &Browser, own: &OwnText) -> Result<(String, String)> {
+    browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
+    for (id, text) in [
+        ("own-haystack", &own.haystack),
+        ("own-needle", &own.needle),
+        ("own-question", &own.question),
+        ("own-answer", &own.answer),
+    ] {
+        browser.fill(id, text).await?;
+    }
+    browser.click("run").await?;
+    let verdict = browser.wait("#column-1 .verdict", 400, |text| text.contains("tokens/s")).await?;
+    let answer = browser.client.execute("return document.getElementById('answer-1').textContent", vec![]).await?;
+    Ok((answer.as_str().context("an answer")?.to_owned(), verdict))
+}
+
 /// Most memory that a process of the browser has had, in bytes.
 fn peak_memory(browser: &Browser) -> u64 {
     let peak = |number: u32| -> Option<u64> {
@@ -245,18 +275,8 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
     let native = {
         let read = |name: &str| std::fs::read(folder.path().join(name));
         let config = Config::from_json(&String::from_utf8(read("config.json")?)?)?;
-        let (tokenizer, weights) = (read("tokenizer.json")?, read("model.safetensors")?);
-        let files = SafetensorsFiles::from_bytes(&weights)?;
-        let LoadedModel { config, tokenizer, model, .. } =
-            LoadedModel::new(config, &tokenizer, &files, String::new(), &Device::flex())?;
-        let prompt = tokenizer.prompt(&own.sample(0.3)?.prompt())?;
-        let positions = Method::Rope.positions(&config, 1.0)?;
-        let stop = tokenizer.sentence_ends();
-        let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };
-        let answer = generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue);
-        // Ids beyond the small tokenizer say nothing.
-        let answer: Vec<u32> = pollster::block_on(answer)?;
-        tokenizer.decode(&answer)?
+        let tokenizer = Tokenizer::from_json(&read("tokenizer.json")?)?;
+        greedy(config, tokenizer, &SafetensorsFiles::from_bytes(&read("model.safetensors")?)?, &own)?
     };
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
@@ -266,23 +286,47 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
     browser.choose("model-folder", &[folder.path()]).await?;
     browser.wait(".stored", 240, |text| text.contains(&name) && text.contains("134.5 million")).await?;
     browser.select("model-1", &name).await?;
-    browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
-    for (id, text) in [
-        ("own-haystack", &own.haystack),
-        ("own-needle", &own.needle),
-        ("own-question", &own.question),
-        ("own-answer", &own.answer),
-    ] {
-        browser.fill(id, text).await?;
-    }
-    browser.click("run").await?;
-    let verdict = browser.wait("#column-1 .verdict", 400, |text| text.contains("tokens/s")).await?;
-    let answer = browser.client.execute("return document.getElementById('answer-1').textContent", vec![]).await?;
-    assert_eq!(answer.as_str().context("an answer")?.trim(), native.trim());
+    let (answer, verdict) = ask_about(&browser, &own).await?;
+    assert_eq!(answer.trim(), native.trim());
     let peak = peak_memory(&browser);
     keep("large-model.json", &json!({ "parameters": 134_515_008, "verdict": verdict, "peak_memory_bytes": peak }))?;
     // Weights in 32 bits are 538 MB; beside them the largest tensor, the browser and the page.
     assert!(peak < 1_300_000_000, "{peak} bytes");
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
+    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/drope/SmolLM2-135M-Instruct.Q4_1.gguf"));
+    let path =
+        std::env::var_os("DROPE_SMOLLM2").map(PathBuf::from).or_else(kept).context("DROPE_SMOLLM2 is not set")?;
+    let own = OwnText {
+        haystack: "France is a country in Europe — its cafés are famous.".into(),
+        needle: String::new(),
+        question: "The capital of France is".into(),
+        answer: "Paris".into(),
+    };
+    let native = {
+        let bytes =
+            std::fs::read(&path).with_context(|| format!("{}: run `cargo xtask fetch smollm2`", path.display()))?;
+        let file = Gguf::open(&bytes[..])?;
+        greedy(file.config()?, file.tokenizer()?, &file, &own)?
+    };
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=cpu&columns=rope~drope", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.choose("model-zip", &[&path]).await?;
+    let name = "SmolLM2-135M-Instruct.Q4_1";
+    browser.wait(".stored", 240, |text| text.contains(name) && text.contains("context 8192")).await?;
+    browser.select("model-1", name).await?;
+    let (answer, verdict) = ask_about(&browser, &own).await?;
+    assert_eq!(answer.trim(), native.trim());
+    assert!(verdict.starts_with("Found"), "{verdict}");
+    let peak = peak_memory(&browser);
+    keep("smollm2.json", &json!({ "verdict": verdict, "peak_memory_bytes": peak }))?;
+    browser.screenshot("smollm2.png", ".columns").await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

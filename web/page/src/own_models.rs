@@ -52,19 +52,19 @@ pub fn OwnModels(state: State) -> impl IntoView {
         <section class="own-models" aria-label="Your own models">
             <h2>"Your own model"</h2>
             <p class="hint">
-                "A Hugging Face folder of a Llama or of a Llama without positions (llama_drope): config.json, tokenizer.json and \
-                 safetensors, in one file or several, in 32 or 16 bits. It is kept in this browser and goes nowhere else; then choose it in any \
+                "A Llama or Qwen 2, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
+                 safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It is kept in this browser and goes nowhere else; then choose it in any \
                  column above, with any method. For models with long contexts, set the length in tokens."
             </p>
             <div class="drop" class:over=move || is_over.get() on:drop=drop_files
                 on:dragover=move |event: leptos::ev::DragEvent| { event.prevent_default(); is_over.set(true) } on:dragleave=move |_| is_over.set(false)>
-                <p>"Drop a folder or a zip of it here, or"</p>
+                <p>"Drop a folder, a zip of it, or a GGUF here, or"</p>
                 <div class="buttons">
                     <label class="file">"choose a folder"
                         <input id="model-folder" type="file" multiple=true prop:webkitdirectory=true on:change=choose />
                     </label>
-                    <label class="file">"choose a zip"
-                        <input id="model-zip" type="file" accept=".zip" on:change=choose />
+                    <label class="file">"choose a zip or GGUF"
+                        <input id="model-zip" type="file" accept=".zip,.gguf" on:change=choose />
                     </label>
                 </div>
                 <form class="buttons" on:submit=load>
@@ -126,7 +126,7 @@ fn take(state: State, name: &str, files: &[File]) {
 
 /// A name that is one in every file system and in the address.
 fn clean(name: &str) -> String {
-    let name = name.strip_suffix(".zip").unwrap_or(name);
+    let name = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")).unwrap_or(name);
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = name.trim_start_matches('.').chars().map(letter).take(LONGEST_NAME).collect();
     if name.is_empty() { "model".to_owned() } else { name }

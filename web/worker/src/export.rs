@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::reply_with;
 use super::run::{Interruption, Run};
-use super::store::StoredFolder;
+use super::store::{GGUF_FILE, StoredFolder};
 
 /// Sends the zip of a model to the page.
 pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
@@ -25,6 +25,7 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
         vec![(CONFIG_FILE.to_owned(), CONFIG_FILE.to_owned()), (TOKENIZER_FILE.into(), TOKENIZER_FILE.into())];
     // Weights that were written in turns have other names here than in a model's folder.
     match &note.weights[..] {
+        [file] if file == GGUF_FILE => files = vec![(file.clone(), format!("{name}.gguf"))],
         [only] => files.push((only.clone(), WEIGHTS_FILE.to_owned())),
         shards => {
             files.extend(shards.iter().map(String::as_str).chain([INDEX_FILE]).map(|file| (file.into(), file.into())))

@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use drope_core::config::Config;
+use drope_core::gguf::Gguf;
 use drope_core::loaded_model::{CONFIG_FILE, INDEX_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex};
 use drope_core::positions::Method;
@@ -14,7 +15,7 @@ use zip::ZipArchive;
 use super::blob_file::BlobFile;
 use super::capacity::Capacity;
 use super::run::{Interruption, Run};
-use super::store::{self, StoredFolder};
+use super::store::{self, GGUF_FILE, StoredFolder};
 use super::{download, reply};
 
 /// Bytes that are copied at once.
@@ -35,7 +36,12 @@ pub async fn import(
         Origin::Address(address) => Source::Address(folder_address(&address)?),
     };
     let folder = StoredFolder::create(name).await?;
-    let taken = take_in(name, source, &folder, capacity, run).await;
+    let taken = match &source {
+        Source::Files(files) if files[..].iter().any(|file| file.name().ends_with(".gguf")) => {
+            take_in_gguf(name, files, &folder, capacity, run).await
+        }
+        _ => take_in(name, source, &folder, capacity, run).await,
+    };
     if taken.is_err() {
         drop(folder);
         // What is not whole does not stay; that it cannot be removed changes nothing about why.
@@ -43,6 +49,61 @@ pub async fn import(
     }
     store::tell().await;
     taken
+}
+
+/// A GGUF holds all in one file; config and tokenizer are written beside it.
+async fn take_in_gguf(
+    name: &str,
+    files: &[BlobFile],
+    folder: &StoredFolder,
+    capacity: &Capacity,
+    run: &Run,
+) -> Result<(), Interruption> {
+    let [file] = files else {
+        return Err(Interruption::Failed("A GGUF comes alone; choose one file.".into()));
+    };
+    let model = Gguf::open(file.clone())?;
+    let config = model.config()?;
+    let tokenizer = model.tokenizer()?;
+    tokenizer.check(config.vocab_size)?;
+    capacity.check(&config)?;
+    folder.write(CONFIG_FILE, config.to_json().as_bytes()).await?;
+    folder.write(TOKENIZER_FILE, tokenizer.to_json()?.as_bytes()).await?;
+    copy_file(file, GGUF_FILE, folder, name, run).await?;
+    let note = StoredModel {
+        name: name.to_owned(),
+        weights: vec![GGUF_FILE.to_owned()],
+        bytes: file.size() as f64,
+        context: config.max_position_embeddings,
+        parameters: model.num_parameters() as f64,
+        method: Method::of(&config),
+        recalibration: None,
+    };
+    folder.write_note(&note).await
+}
+
+/// Copies a file of the reader's into the store, with progress.
+async fn copy_file(
+    file: &BlobFile,
+    called: &str,
+    folder: &StoredFolder,
+    model: &str,
+    run: &Run,
+) -> Result<(), Interruption> {
+    let mut writer = folder.writer(called).await?;
+    let size = file.size();
+    let mut at = 0;
+    while at < size {
+        let length = (size - at).min(PIECE as u64) as usize;
+        let piece = file.read_at(at, length).map_err(|error| format!("{called}: {error}."))?;
+        writer.write(&piece)?;
+        at += length as u64;
+        let (received, total) = (at as f64, size as f64);
+        reply(&Reply::Loading { run: Some(run.number), model: format!("{model}, {called}"), received, total });
+        run.yield_to_messages().await;
+        run.check()?;
+    }
+    writer.finish()
 }
 
 async fn take_in(
@@ -183,25 +244,16 @@ impl Source {
 
     /// Copies a file into the store, with progress.
     async fn copy(&mut self, name: &str, folder: &StoredFolder, model: &str, run: &Run) -> Result<(), Interruption> {
+        if let Self::Files(files) = self {
+            let file = files.iter().find(|file| file.name() == name).ok_or_else(|| missing(name))?;
+            return copy_file(file, name, folder, model, run).await;
+        }
         let mut writer = folder.writer(name).await?;
         let tell = |received: f64, total: f64| {
             reply(&Reply::Loading { run: Some(run.number), model: format!("{model}, {name}"), received, total });
         };
         match self {
-            Self::Files(files) => {
-                let file = files.iter().find(|file| file.name() == name).ok_or_else(|| missing(name))?;
-                let size = file.size();
-                let mut at = 0;
-                while at < size {
-                    let length = (size - at).min(PIECE as u64) as usize;
-                    let piece = file.read_at(at, length).map_err(|error| format!("{name}: {error}."))?;
-                    writer.write(&piece)?;
-                    at += length as u64;
-                    tell(at as f64, size as f64);
-                    run.yield_to_messages().await;
-                    run.check()?;
-                }
-            }
+            Self::Files(_) => {}
             Self::Zip(archive) => {
                 let place = place_in(archive, name).ok_or_else(|| missing(name))?;
                 let mut file =

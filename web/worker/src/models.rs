@@ -6,13 +6,15 @@ use std::rc::Rc;
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::Flow;
+use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::SafetensorsFiles;
+use drope_core::tokenizer::Tokenizer;
 use drope_protocol::{Reading, Reply};
 
 use super::capacity::Capacity;
 use super::run::{Interruption, Run};
-use super::store::StoredFolder;
+use super::store::{GGUF_FILE, StoredFolder};
 use super::{download, reply};
 
 /// Loaded models and where they compute.
@@ -59,11 +61,17 @@ impl ModelCache {
         reply(&Reply::Loading { run: Some(run.number), model: name.to_owned(), received: 0.0, total: note.bytes });
         run.yield_to_messages().await;
         run.check()?;
-        let mut files = Vec::new();
-        for file in &note.weights {
-            files.push((file.clone(), folder.file(file).await?));
-        }
-        let model = LoadedModel::new(config, &tokenizer, &SafetensorsFiles::new(files)?, String::new(), &self.device)?;
+        let tokenizer = Tokenizer::from_json(&tokenizer)?;
+        let model = if note.weights[..] == [GGUF_FILE] {
+            let weights = Gguf::open(folder.file(GGUF_FILE).await?)?;
+            LoadedModel::new(config, tokenizer, &weights, String::new(), &self.device)?
+        } else {
+            let mut files = Vec::new();
+            for file in &note.weights {
+                files.push((file.clone(), folder.file(file).await?));
+            }
+            LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), &self.device)?
+        };
         reply(&Reply::Loading {
             run: Some(run.number),
             model: name.to_owned(),
@@ -118,7 +126,8 @@ impl ModelFiles {
     /// The model on a device.
     pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
         let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(unusable)?;
-        LoadedModel::new(self.config()?, &self.tokenizer, &weights, String::new(), device).map_err(unusable)
+        let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(unusable)?;
+        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), device).map_err(unusable)
     }
 }
 

@@ -159,7 +159,7 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     // Without a graph of gradients, from a copy of the weights.
     let bytes = model.to_safetensors().await?;
     let weights = SafetensorsFiles::from_bytes(&bytes)?;
-    let model = LoadedModel::new(job.config.clone(), &job.base.tokenizer, &weights, String::new(), &Device::flex())?;
+    let model = LoadedModel::new(job.config.clone(), job.tokenizer.clone(), &weights, String::new(), &Device::flex())?;
     let reading = Reading { model: None, method: Method::of(&job.config), parameters: Parameters::default() };
     let mut scores = Vec::new();
     for extension in LENGTHS {

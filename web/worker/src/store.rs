@@ -19,6 +19,8 @@ use super::{reply, scope};
 
 /// The folder of all models.
 const ROOT: &str = "models";
+/// The name of a GGUF in its folder.
+pub const GGUF_FILE: &str = "model.gguf";
 /// What is known of a model; written last.
 const NOTE: &str = "model.json";
 
