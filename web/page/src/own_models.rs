@@ -10,8 +10,9 @@ use web_sys::{
     HtmlInputElement,
 };
 
-use super::runs::{export_model, import, remove_model, stop};
+use super::runs::{import, remove_model, stop};
 use super::state::{Running, State};
+use super::trainer_link::export_model;
 
 /// Longest name of a model.
 const LONGEST_NAME: usize = 60;

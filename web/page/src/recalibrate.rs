@@ -7,9 +7,8 @@ use drope_protocol::{
 use leptos::prelude::*;
 
 use super::column::COLUMNS;
-use super::runs::export_model;
 use super::state::State;
-use super::trainer_link::{pause, recalibrate, try_drop};
+use super::trainer_link::{export_model, pause, recalibrate, try_drop};
 use super::training::{DropCost, Phase, duration, is_unfinished};
 
 /// Size of a chart, in its own units.

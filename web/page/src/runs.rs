@@ -62,12 +62,6 @@ pub fn remove_model(state: State, name: String) {
     send(state, Request::Remove { run, name });
 }
 
-/// Saves a model that the browser keeps as a zip.
-pub fn export_model(state: State, name: String) {
-    let run = begin_alone(state, Running::Model);
-    send(state, Request::Export { run, name });
-}
-
 fn comparison(state: State, run: u32) -> Comparison {
     Comparison {
         run,

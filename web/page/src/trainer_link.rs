@@ -1,11 +1,13 @@
 //! The worker of the recalibration: one of its own, so that the page answers meanwhile.
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use drope_protocol::{Recalibration, RecalibrationState, Reply, Request};
 use leptos::prelude::*;
-use web_sys::Worker;
+use web_sys::{Blob, Worker};
 
+use super::blob::save_blob;
 use super::replies::take_stored;
 use super::state::State;
 use super::training::{DropCost, Phase, name_of};
@@ -31,6 +33,27 @@ pub fn recalibrate(state: State) {
     training.progress.set(Some(kept.unwrap_or(fresh)));
     training.name.set(Some(name.clone()));
     begin(state, Phase::Running, name, Request::Recalibrate);
+}
+
+/// Saves a model that the browser keeps as a zip, in a worker of its own, so that neither answers nor training wait.
+pub fn export_model(state: State, name: String) {
+    let worker: Rc<RefCell<Option<Worker>>> = Rc::default();
+    let own = worker.clone();
+    let on_reply = move |reply, blob: Option<Blob>| {
+        match reply {
+            Reply::Exported { name, .. } => blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob)),
+            Reply::Failed { message, .. } => state.error.set(Some(message)),
+            Reply::Finished { .. } => {}
+            _ => return,
+        }
+        own.take().iter().for_each(end);
+    };
+    let on_error = move |message| state.error.set(Some(format!("The zip could not be made ({message}).")));
+    if let Ok(started) = start_worker(Program::Trains, on_reply, on_error) {
+        post(&started, &start_request(false));
+        post(&started, &Request::Export { run: 1, name });
+        worker.replace(Some(started));
+    }
 }
 
 /// Lets the worker keep what it has and stop.

@@ -11,9 +11,8 @@ use js_sys::Array;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsValue;
-use web_sys::{Blob, Worker};
+use web_sys::Worker;
 
-use super::blob::save_blob;
 use super::engine::{Backend, BackendChoice, Engine};
 use super::replies::{fail, take};
 use super::state::State;
@@ -196,10 +195,12 @@ fn give_up_webgpu(state: State, why: &str) {
 }
 
 fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
-    let on_reply = move |reply, blob: Option<Blob>| match reply {
-        Reply::Exported { name, .. } => blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob)),
-        reply if computes(backend) => hear(state, backend, reply),
-        reply => hear_candidate(state, reply),
+    let on_reply = move |reply, _| {
+        if computes(backend) {
+            hear(state, backend, reply);
+        } else {
+            hear_candidate(state, reply);
+        }
     };
     let on_error = move |message: String| {
         if computes(backend) {

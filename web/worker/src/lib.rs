@@ -1,10 +1,11 @@
 //! The playground's workers, in which the models run: one on the CPU; with the feature `webgpu`, one on WebGPU; with `train`, one
-//! that recalibrates. They carry out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
+//! that recalibrates and saves. They carry out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
 
 mod blob_file;
 mod capacity;
 mod content;
 mod download;
+#[cfg(feature = "train")]
 mod export;
 mod import;
 mod models;
@@ -25,7 +26,9 @@ use drope_protocol::{Reply, Request};
 use js_sys::Array;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
-use web_sys::{Blob, DedicatedWorkerGlobalScope, File, MessageEvent};
+#[cfg(feature = "train")]
+use web_sys::Blob;
+use web_sys::{DedicatedWorkerGlobalScope, File, MessageEvent};
 
 use self::capacity::Capacity;
 use self::models::ModelCache;
@@ -133,13 +136,16 @@ async fn carry_out(
             store::tell().await;
             removed
         }
+        #[cfg(feature = "train")]
         Request::Export { name, .. } => export::export(&name, &run).await,
         #[cfg(feature = "train")]
         Request::Drop(recalibration) => recalibrate::try_drop(&recalibration, &run).await,
         #[cfg(feature = "train")]
         Request::Recalibrate(recalibration) => recalibrate::recalibrate(&recalibration, &run).await,
         #[cfg(not(feature = "train"))]
-        Request::Drop(_) | Request::Recalibrate(_) => Err(Interruption::Failed("This worker does not train.".into())),
+        Request::Drop(_) | Request::Recalibrate(_) | Request::Export { .. } => {
+            Err(Interruption::Failed("This worker only reads.".into()))
+        }
         Request::Start { .. } | Request::Stop => Ok(()),
     }
 }
@@ -153,6 +159,7 @@ fn reply(message: &Reply) {
 }
 
 /// Sends a message with what no text can hold.
+#[cfg(feature = "train")]
 fn reply_with(message: &Reply, blob: &Blob) {
     if let Ok(text) = serde_json::to_string(message) {
         // Fails only when the page is gone.
