@@ -192,22 +192,25 @@ fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64) ->
         <progress max=settings.steps value=step aria-label="Updates"></progress>
         <div class="answers">
             <figure>
-                <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img" aria-label="Loss against updates">
+                <svg viewBox=format!("-4 -4 {} {}", SIZE[0] + 8.0, SIZE[1] + 8.0) role="img" aria-label="Loss against updates">
                     {cost.map(|cost| view! { <polyline class="bound" points=level(cost.before, top) /> })}
                     <polyline class="strong" points=loss_line(&losses, settings.steps, top) />
                 </svg>
                 <figcaption class="hint">
-                    {format!("Mean loss of {} updates at a time, 0 to {top:.1} nats; dashed: with positions.", window(losses.len()))}
+                    {loss_caption(window(losses.len()), top, cost.is_some())}
                 </figcaption>
             </figure>
             <figure hidden=latest.is_empty()>
-                <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img" aria-label="Exact answers against updates, a line a length">
+                <svg viewBox=format!("-4 -4 {} {}", SIZE[0] + 8.0, SIZE[1] + 8.0) role="img" aria-label="Exact answers against updates, a line a length">
                     {(0..).zip([1, 2, 4, 8]).map(|(style, extension): (usize, usize)| view! {
                         <polyline class=format!("line style-{style}") points=score_line(&scores, extension, settings.steps) />
+                        {score_points(&scores, extension, settings.steps).into_iter().map(|[x, y]| view! {
+                            <circle class=format!("point style-{style}") cx=x cy=y r="3"><title>{format!("{extension}×")}</title></circle>
+                        }).collect_view()}
                     }).collect_view()}
                 </svg>
                 <figcaption class="hint">
-                    {format!("Exact answers of {} questions on one of four keys, by length: {latest}.",
+                    {format!("Exact answers of {} questions on one of four keys, a line and a point a length: {latest}.",
                         scores.first().map_or(0, |score| score.trials))}
                 </figcaption>
             </figure>
@@ -248,11 +251,23 @@ fn level(loss: f32, top: f32) -> String {
 }
 
 fn score_line(scores: &[RecalibrationScore], extension: usize, steps: usize) -> String {
+    score_points(scores, extension, steps).into_iter().map(|[x, y]| format!("{x:.1},{y:.1} ")).collect()
+}
+
+fn score_points(scores: &[RecalibrationScore], extension: usize, steps: usize) -> Vec<[f64; 2]> {
     let points = scores.iter().filter(|score| score.extension == extension);
-    let point = |score: &RecalibrationScore| {
-        format!("{:.1},{:.1} ", SIZE[0] * score.step as f64 / steps as f64, SIZE[1] * (1.0 - share(score)))
+    points.map(|score| [SIZE[0] * score.step as f64 / steps as f64, SIZE[1] * (1.0 - share(score))]).collect()
+}
+
+/// What a point of the loss curve is.
+fn loss_caption(window: usize, top: f32, has_cost: bool) -> String {
+    let mean = if window == 1 {
+        "Loss of every update".to_owned()
+    } else {
+        format!("Mean loss of {window} updates at a time")
     };
-    points.map(point).collect()
+    let dashed = if has_cost { "; dashed: with positions" } else { "" };
+    format!("{mean}, 0 to {top:.1} nats{dashed}.")
 }
 
 /// Shows the recalibrated model beside the others, in place of the last where there is no room.
