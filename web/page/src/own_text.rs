@@ -12,10 +12,7 @@ pub fn example() -> OwnText {
     OwnText {
         haystack: String::new(),
         needle: "One of the special magic numbers for amber-acorn is: 4172.".to_owned(),
-        question:
-            "What is the special magic number for amber-acorn mentioned in the text? The special magic number for \
-                   amber-acorn mentioned in the text is"
-                .to_owned(),
+        question: "The special magic number for amber-acorn mentioned in the provided text is:".to_owned(),
         answer: "4172".to_owned(),
     }
 }
