@@ -1,6 +1,6 @@
 //! GGUF against PyPI's `gguf` (tests/gguf_fixture.py).
 
-use drope_core::gguf::Gguf;
+use drope_core::gguf::{GgmlType, Gguf};
 use drope_core::model::{SafetensorsFiles, WeightSource};
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -11,7 +11,7 @@ fn fixture(name: &str) -> Vec<u8> {
 fn every_type_is_widened_bit_for_bit() {
     let (file, expected) = (fixture("types.gguf"), fixture("types.safetensors"));
     let (file, expected) = (Gguf::open(&file[..]).unwrap(), SafetensorsFiles::from_bytes(&expected).unwrap());
-    let types: Vec<&str> = file.types().into_iter().map(|kind| kind.name()).collect();
+    let types: Vec<&str> = file.types().into_iter().map(GgmlType::name).collect();
     assert_eq!(types, ["F32", "F16", "BF16", "Q4_0", "Q4_1", "Q8_0", "Q4_K", "Q6_K"]);
     for (layer, kind) in types.iter().enumerate() {
         let name = format!("model.layers.{layer}.self_attn.v_proj.weight");

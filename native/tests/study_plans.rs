@@ -95,10 +95,10 @@ fn the_plan_of_the_project_can_be_run() {
     let output = core(&plan).current_dir(fixtures().join("../..")).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let listed = String::from_utf8(output.stdout).unwrap();
-    // Five trunks, eight runs from each, and six with SSMax from the first.
+    // Five trunks, eight runs from each, six with SSMax from the first, and four pilots for two keys at once.
     let trainings =
         listed.lines().filter(|line| line.contains(" core pretrain ") || line.contains(" core recalibrate "));
-    assert_eq!(trainings.count(), 5 + 5 * 8 + 6, "{listed}");
+    assert_eq!(trainings.count(), 5 + 5 * 8 + 6 + 4, "{listed}");
     // The evaluation's questions are asked with its seed, and settings are chosen with another.
     let asks = |line: &&str| line.contains(" core eval niah ");
     let is_selection = |line: &&str| line.contains("--split selection");

@@ -10,8 +10,9 @@ use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{SafetensorsFiles, WeightSource};
+use drope_core::model::{Model, SafetensorsFiles, WeightSource};
 use drope_core::niah::OwnText;
+use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
 use drope_core::tokenizer::Tokenizer;
 use fantoccini::Locator;
@@ -152,17 +153,22 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     browser.wait("mark.needle", 5, |text| text.contains("amber-acorn")).await?;
     browser.wait(".limit", 5, |text| text.contains("training context")).await?;
     browser.screenshot("own-text.png", ".controls").await?;
-    // Both predict it: DroPE as in its training, RoPE worse and worse.
+    // Both predict it as natively.
     browser.click("predict").await?;
-    let mut said = Vec::new();
-    for column in [1, 2] {
+    let own = OwnText {
+        haystack: prose.join(" "),
+        needle: "One of the special magic numbers for amber-acorn is: 4172.".into(),
+        question: "The special magic number for amber-acorn mentioned in the provided text is:".into(),
+        answer: String::new(),
+    };
+    for (column, method, model) in [(1, Method::Drope, "nano-drope"), (2, Method::Rope, "nano-rope")] {
         let css = format!("[aria-label='Perplexity along the text'] .answers > div:nth-child({column}) figcaption");
-        said.push(browser.wait(&css, 120, |text| text.contains("perplexity")).await?);
+        let said = browser.wait(&css, 120, |text| text.contains("perplexity")).await?;
+        let numbers: Vec<f64> = said.split([' ', ',', ';']).filter_map(|word| word.parse().ok()).collect();
+        for (said, native) in numbers.iter().zip(native_perplexities(method, model, &own.sample(0.5)?.prompt())?) {
+            assert!((said - native).abs() < 0.06 + 0.01 * native, "{method:?}: {said} on the page, {native} natively");
+        }
     }
-    let numbers =
-        |text: &str| -> Vec<f64> { text.split([' ', ',', ';']).filter_map(|word| word.parse().ok()).collect() };
-    let [drope, rope] = [numbers(&said[0]), numbers(&said[1])];
-    assert!(rope[1] > 2.0 * rope[2] && drope[1] < 2.0 * drope[2], "{said:?}");
     browser.screenshot("predicted.png", "[aria-label='Perplexity along the text']").await?;
     // Dragging the strip asks again, with the needle elsewhere.
     let place = "return parseFloat(document.querySelector('.strip .needle').style.left)";
@@ -173,6 +179,22 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     assert!(after.as_f64() > before.as_f64(), "{before} {after}");
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
+}
+
+/// Perplexities of the first and the last of 24 parts of a text.
+fn native_perplexities(method: Method, model: &str, text: &str) -> Result<[f64; 2]> {
+    let folder = root().join("models").join(model);
+    let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?;
+    let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
+    let bytes = std::fs::read(folder.join("model.safetensors"))?;
+    let model = Model::from_safetensors(&config, &bytes, &Device::flex())?;
+    let ids = tokenizer.prompt(text)?;
+    let extension = (ids.len() + 48).div_ceil(config.max_position_embeddings);
+    let positions = method.positions(&config, extension as f64)?;
+    let losses = pollster::block_on(token_losses(&model, &config, &positions, &ids))?;
+    let parts: Vec<&[f32]> = losses.chunks(losses.len().div_ceil(24)).collect();
+    let perplexity = |part: &[f32]| f64::from((part.iter().sum::<f32>() / part.len() as f32).exp());
+    Ok([perplexity(parts[0]), perplexity(parts[parts.len() - 1])])
 }
 
 /// Random weights of SmolLM-135M's shape in half precision, 269 MB, with nano-rope's tokenizer.

@@ -120,17 +120,17 @@ impl ModelFiles {
 
     /// The config.
     pub fn config(&self) -> Result<Config, String> {
-        Config::from_json(&String::from_utf8_lossy(&self.config)).map_err(unusable)
+        Config::from_json(&String::from_utf8_lossy(&self.config)).map_err(|error| unusable(&error))
     }
 
     /// The model on a device.
     pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
-        let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(unusable)?;
-        let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(unusable)?;
-        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), device).map_err(unusable)
+        let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(|error| unusable(&error))?;
+        let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(|error| unusable(&error))?;
+        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), device).map_err(|error| unusable(&error))
     }
 }
 
-fn unusable(error: drope_core::Error) -> String {
+fn unusable(error: &drope_core::Error) -> String {
     format!("The model cannot be used: {error}.")
 }
