@@ -20,6 +20,7 @@ mod own_models;
 mod own_text;
 mod predicted;
 mod recalibrate;
+mod recalibration_curves;
 mod replies;
 mod results;
 mod runs;

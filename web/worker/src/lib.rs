@@ -8,6 +8,7 @@ mod download;
 #[cfg(feature = "train")]
 mod export;
 mod import;
+mod import_source;
 mod models;
 mod questions;
 #[cfg(feature = "train")]
