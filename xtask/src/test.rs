@@ -37,6 +37,11 @@ pub fn all() -> Result<()> {
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;
+    if tools.has_wasm_clippy() {
+        // With the features of the program that was just built.
+        let mut training = worker(&place, &tools, "build", "train");
+        tally.check("clippy on the worker that trains", as_clippy(&mut training))?;
+    }
     // One browser at a time: each of them runs a whole WebGPU in software.
     let mut crossing = test(&place, &NATIVE, &["--test", "browser", "--test", "transformers"]);
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
@@ -73,10 +78,14 @@ fn clippy(place: &Workplace) -> Command {
 
 /// Builds tests with clippy in the compiler's place: `cargo clippy` would go through all dependencies once more.
 fn linted(mut tests: Command) -> Command {
-    tests.arg("--no-run").env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
-    // As `cargo clippy -- -D warnings` passes them to the driver.
-    tests.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    as_clippy(tests.arg("--no-run"));
     tests
+}
+
+fn as_clippy(command: &mut Command) -> &mut Command {
+    // As `cargo clippy -- -D warnings` passes them to the driver.
+    let warnings = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", warnings)
 }
 
 /// In release: an unoptimised Burn would have to be compiled beside the optimised one.
@@ -88,20 +97,27 @@ fn test(place: &Workplace, packages: &[&str], programs: &[&str]) -> Command {
 
 /// The worker's tests, with the features and in the profile of the page's worker: Burn is compiled once for both.
 fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
-    let mut command = tools.command("cargo");
-    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
-    command.args([
-        "test",
+    worker(place, tools, "test", "webgpu")
+}
+
+/// One of cargo's commands for the worker of one feature; a test goes on where another fails.
+fn worker(place: &Workplace, tools: &Tools, command: &str, feature: &str) -> Command {
+    let mut cargo = tools.command("cargo");
+    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
+    cargo.args([
+        command,
         "--release",
-        "--no-fail-fast",
         "-p",
         "drope-worker",
         "--features",
-        "webgpu",
+        feature,
         "--target",
         "wasm32-unknown-unknown",
     ]);
-    command
+    if command == "test" {
+        cargo.arg("--no-fail-fast");
+    }
+    cargo
 }
 
 fn in_the_browser(place: &Workplace, tools: &Tools) -> Command {

@@ -28,7 +28,7 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
         [file] if file == GGUF_FILE => files = vec![(file.clone(), format!("{name}.gguf"))],
         [only] => files.push((only.clone(), WEIGHTS_FILE.to_owned())),
         shards => {
-            files.extend(shards.iter().map(String::as_str).chain([INDEX_FILE]).map(|file| (file.into(), file.into())))
+            files.extend(shards.iter().map(String::as_str).chain([INDEX_FILE]).map(|file| (file.into(), file.into())));
         }
     }
     for (file, called) in files {

@@ -204,14 +204,14 @@ impl Checkpoint {
             folder.write(CONFIG_FILE, job.config.to_json().as_bytes()).await?;
             folder.write(TOKENIZER_FILE, &job.base.tokenizer).await?;
             let state = RecalibrationState { settings: settings.clone(), step: 0, losses: vec![], scores: vec![] };
-            let checkpoint = Self { folder: folder, name: name.clone(), state, turn: 0 };
+            let checkpoint = Self { folder, name: name.clone(), state, turn: 0 };
             return Ok((checkpoint, job.trainer(job.dropped()?)?));
         };
         let bytes = folder.read(WEIGHTS[turn]).await?;
         let (model, _) = Model::load(&job.config, &SafetensorsFiles::from_bytes(&bytes)?, &device())?;
         let optimizer = folder.read(OPTIMIZERS[turn]).await?;
         let trainer = job.trainer(model)?.resumed(state.step, optimizer)?;
-        Ok((Self { folder: folder, name: name.clone(), state, turn }, trainer))
+        Ok((Self { folder, name: name.clone(), state, turn }, trainer))
     }
 
     async fn save(&mut self, job: &Job, trainer: &Trainer) -> Result<(), Interruption> {
