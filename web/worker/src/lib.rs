@@ -1,5 +1,6 @@
 //! The playground's workers, in which the models run: one on the CPU; with the feature `webgpu`, one on WebGPU; with `train`, one
-//! that recalibrates and saves. They carry out requests one after another and let messages arrive at short intervals, so that Stop takes effect.
+//! that recalibrates and saves. They carry out requests one after another and let messages arrive at short intervals, so that Stop
+//! takes effect.
 
 mod blob_file;
 mod capacity;
@@ -127,12 +128,8 @@ async fn carry_out(
         Request::Measure { question, depth, reading, trials, .. } => {
             questions::measure(models, question, depth, &reading, trials, &run).await
         }
-        Request::Import { name, origin, .. } => {
-            models.forget(&name);
-            import::import(&name, origin, files, &models.capacity, &run).await
-        }
+        Request::Import { name, origin, .. } => import::import(&name, origin, files, &models.capacity, &run).await,
         Request::Remove { name, .. } => {
-            models.forget(&name);
             let removed = store::remove(&name).await;
             store::tell().await;
             removed

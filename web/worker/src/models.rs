@@ -10,7 +10,7 @@ use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::SafetensorsFiles;
 use drope_core::tokenizer::Tokenizer;
-use drope_protocol::{Reading, Reply};
+use drope_protocol::{Reading, Reply, StoredModel};
 
 use super::capacity::Capacity;
 use super::run::{Interruption, Run};
@@ -19,14 +19,13 @@ use super::{download, reply};
 
 /// Loaded models and where they compute.
 pub struct ModelCache {
-    /// Where.
-    pub device: Device,
+    device: Device,
     /// What the device holds.
     pub capacity: Capacity,
     /// The page's own, which are small.
     own: HashMap<&'static str, Rc<LoadedModel>>,
-    /// The reader's.
-    kept: HashMap<String, Rc<LoadedModel>>,
+    /// The reader's, with their notes: one that was recalibrated further or replaced has another.
+    kept: HashMap<String, (StoredModel, Rc<LoadedModel>)>,
 }
 
 impl ModelCache {
@@ -51,11 +50,11 @@ impl ModelCache {
     }
 
     async fn kept(&mut self, name: &str, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
-        if let Some(model) = self.kept.get(name) {
-            return Ok(model.clone());
-        }
         let folder = StoredFolder::open(name).await?;
         let note = folder.note().await.ok_or_else(|| format!("{name} is not whole; add it again."))?;
+        if let Some((_, model)) = self.kept.get(name).filter(|(known, _)| *known == note) {
+            return Ok(model.clone());
+        }
         let (config, tokenizer) = folder.config_and_tokenizer().await?;
         self.capacity.check(&config)?;
         reply(&Reply::Loading { run: Some(run.number), model: name.to_owned(), received: 0.0, total: note.bytes });
@@ -79,18 +78,13 @@ impl ModelCache {
             total: note.bytes,
         });
         let model = Rc::new(model);
-        self.kept.insert(name.to_owned(), model.clone());
+        self.kept.insert(name.to_owned(), (note, model.clone()));
         Ok(model)
     }
 
     /// Makes room: of the reader's models only those stay that are wanted now.
     pub fn keep_only(&mut self, readings: &[Reading]) {
         self.kept.retain(|name, _| readings.iter().any(|reading| reading.model.as_ref() == Some(name)));
-    }
-
-    /// Forgets a model, which has changed or is gone.
-    pub fn forget(&mut self, name: &str) {
-        self.kept.remove(name);
     }
 }
 
