@@ -4,7 +4,7 @@
 //! Runs where a Python with torch and transformers is: `$DROPE_PYTHON`, or `python3`. Elsewhere it says so,
 //! and `cargo xtask test` counts it as not run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
@@ -12,6 +12,7 @@ use drope_core::config::Config;
 use drope_core::gguf::Gguf;
 use drope_core::model::{Model, token_ids};
 use drope_core::positions::Method;
+use drope_tests::smollm2;
 use safetensors::SafeTensors;
 
 const SCRIPT: &str = r#"
@@ -64,14 +65,6 @@ fn transformers_computes_our_logits_for_nano_rope() {
     let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-3);
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(is_close, "logits differ by {largest}");
-}
-
-/// SmolLM2-135M-Instruct, dequantised from Q4_1: `cargo xtask test` loads it and says where it is.
-fn smollm2() -> PathBuf {
-    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/drope/SmolLM2-135M-Instruct.Q4_1.gguf"));
-    let path = std::env::var_os("DROPE_SMOLLM2").map(PathBuf::from).or_else(kept).expect("a home folder");
-    assert!(path.is_file(), "{} is missing; run `cargo xtask fetch smollm2`", path.display());
-    path
 }
 
 /// Two thousand lines of what tokenizers get wrong: code, digits, accents, dashes, other scripts, spaces.

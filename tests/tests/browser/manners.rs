@@ -2,17 +2,17 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
+use drope_tests::fetched;
 use fantoccini::Locator;
 use serde_json::json;
 
 use super::driver::Browser;
 use super::processes::family;
-use super::server::Server;
+use super::server::{Server, media_type};
 use super::{keep, root};
 
 /// A server of the page that can be switched off: it then closes every connection without an answer.
@@ -49,13 +49,7 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
     }
     let path = head.split([' ', '?']).nth(1).unwrap_or("/").trim_start_matches('/');
     let path = if path.is_empty() { "index.html" } else { path };
-    let kind = match path.rsplit('.').next() {
-        Some("html") => "text/html",
-        Some("js") => "text/javascript",
-        Some("css") => "text/css",
-        Some("wasm") => "application/wasm",
-        _ => "application/octet-stream",
-    };
+    let kind = media_type(path);
     match std::fs::read(root().join("dist").join(path)) {
         Ok(bytes) => {
             let length = bytes.len();
@@ -92,17 +86,10 @@ async fn the_page_answers_without_a_connection_after_the_first_visit() -> Result
     Ok(())
 }
 
-/// axe-core's script: `cargo xtask test` loads it and says where it is.
-fn axe() -> Result<String> {
-    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/drope/axe-4.11.0.min.js"));
-    let path = std::env::var_os("DROPE_AXE").map(PathBuf::from).or_else(kept).context("DROPE_AXE is not set")?;
-    std::fs::read_to_string(&path).with_context(|| format!("{} is missing; run `cargo xtask test`", path.display()))
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_passes_wcag_aa_in_the_light_in_the_dark_and_on_a_phone() -> Result<()> {
     let server = Server::start()?;
-    let axe = axe()?;
+    let axe = std::fs::read_to_string(fetched("DROPE_AXE", "axe-4.11.0.min.js"))?;
     for (width, dark) in [(1280, false), (1280, true), (500, false)] {
         let browser = Browser::open(width, dark).await?;
         browser.client.goto(&format!("{}?backend=cpu&extension=2&columns=drope~rope", server.address)).await?;

@@ -15,6 +15,7 @@ use drope_core::niah::OwnText;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
 use drope_core::tokenizer::Tokenizer;
+use drope_tests::smollm2;
 use fantoccini::Locator;
 use half::f16;
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
@@ -320,9 +321,7 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
-    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/drope/SmolLM2-135M-Instruct.Q4_1.gguf"));
-    let path =
-        std::env::var_os("DROPE_SMOLLM2").map(PathBuf::from).or_else(kept).context("DROPE_SMOLLM2 is not set")?;
+    let path = smollm2();
     let own = OwnText {
         haystack: "France is a country in Europe — its cafés are famous.".into(),
         needle: String::new(),

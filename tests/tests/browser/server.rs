@@ -67,15 +67,19 @@ impl Server {
     }
 }
 
-fn respond(request: Request, path: &str, fault: Option<Fault>) {
-    let kind = match path.rsplit('.').next() {
-        _ if matches!(fault, Some(Fault::WebPage)) => "text/html",
+/// The media type of a file, by its ending.
+pub fn media_type(path: &str) -> &'static str {
+    match path.rsplit('.').next() {
         Some("html") => "text/html",
         Some("js") => "text/javascript",
         Some("css") => "text/css",
         Some("wasm") => "application/wasm",
         _ => "application/octet-stream",
-    };
+    }
+}
+
+fn respond(request: Request, path: &str, fault: Option<Fault>) {
+    let kind = if matches!(fault, Some(Fault::WebPage)) { "text/html" } else { media_type(path) };
     let header = Header::from_bytes("content-type", kind).expect("a valid header");
     let bytes = std::fs::read(root().join("dist").join(path));
     // Fails only when the browser has ended.
