@@ -1,7 +1,7 @@
 //! Names of functions are a third of the wasm and serve no visitor.
 
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
+pub fn main() {
+    println!("cargo::rerun-if-changed=../build.rs");
     if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
         println!("cargo::rustc-link-arg-bins=--strip-all");
     }

@@ -1,12 +1,13 @@
-//! Strips names of functions, a third of the wasm, which serve no visitor; and turns the recipes of recalibration into JSON, which the worker reads already.
+//! Beside what all of the page's programs do: the recipes of recalibration as JSON, which the worker reads already.
 
 use std::path::Path;
 
+#[path = "../build.rs"]
+mod strip;
+
 fn main() {
+    strip::main();
     println!("cargo::rerun-if-changed=build.rs");
-    if std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch == "wasm32") {
-        println!("cargo::rustc-link-arg-bins=--strip-all");
-    }
     let out = std::env::var("OUT_DIR").expect("cargo sets it");
     for name in ["nano-drope", "nano-p-drope"] {
         let path = format!("../../recipes/{name}.toml");

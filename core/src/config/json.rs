@@ -1,10 +1,10 @@
 //! `config.json` of a Hugging Face model folder, in and out.
 //!
-//! Read: `llama` and `qwen2` (whose queries, keys and values have biases) with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with
-//! `attention_type` and `softmax_scale`. Ours are `rope_min_frequency` (partial drop), `rope_scaling_trained`,
-//! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is
-//! Falcon's, and in `llama_drope` alone `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4,
-//! which every version of transformers reads. Fields of others survive.
+//! Read: `llama` and `qwen2` (whose queries, keys and values have biases) with v4's `rope_theta` + `rope_scaling` or v5's
+//! `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
+//! `rope_min_frequency` (partial drop), `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
+//! `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
+//! RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of others survive.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

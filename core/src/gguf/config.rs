@@ -80,11 +80,9 @@ fn scaling(metadata: &Metadata, key: &impl Fn(&str) -> String) -> Result<Option<
     if kind == "none" {
         return Ok(None);
     }
-    let kind = if kind == "yarn" || kind == "linear" {
-        kind
-    } else {
+    if !["linear", "yarn"].contains(&kind) {
         return Err(Error::Gguf(format!("its scaling of RoPE is {kind}, but only linear and yarn are read")));
-    };
+    }
     let mut fields = Map::new();
     fields.insert("rope_type".into(), json!(kind));
     fields.insert("factor".into(), json!(metadata.f64(&key("rope.scaling.factor"))?));

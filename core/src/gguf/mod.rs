@@ -1,6 +1,6 @@
 //! GGUF, the format of llama.cpp: config, tokenizer and weights in one file, whose tensors may be quantised.
 //!
-//! Read: architectures `llama` and `qwen2`; tensors of the types that [`dequantize`] lists. Format: version 2 and 3 of
+//! Read: architectures `llama` and `qwen2`; tensors of the types of [`GgmlType`]. Format: version 2 and 3 of
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
 mod config;
@@ -12,10 +12,8 @@ mod tokenizer;
 
 pub use self::dequantize::GgmlType;
 use self::metadata::Metadata;
-pub use self::metadata::Value;
 use self::reader::Reader;
-pub use self::tensors::TensorInfo;
-use self::tensors::read_tensors;
+use self::tensors::{TensorInfo, read_tensors};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::model::ReadAt;
@@ -76,11 +74,6 @@ impl<R: ReadAt> Gguf<R> {
     /// If its kind is not one that is read, or a value is missing or impossible.
     pub fn tokenizer(&self) -> Result<Tokenizer> {
         tokenizer::tokenizer(&self.metadata)
-    }
-
-    /// The template by which its conversations are written, in Jinja.
-    pub fn chat_template(&self) -> Option<&str> {
-        self.metadata.text("tokenizer.chat_template").ok()
     }
 
     /// Numbers in all tensors.

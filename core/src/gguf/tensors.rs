@@ -1,6 +1,6 @@
 //! The tensors of a file, by the names that Hugging Face's Llama gives them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use burn::tensor::TensorData;
 
@@ -29,10 +29,10 @@ pub struct TensorInfo {
 /// Reads what the head says of so many tensors.
 pub(super) fn read_tensors<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> Result<Vec<TensorInfo>> {
     let mut tensors: Vec<TensorInfo> = Vec::new();
-    let mut known = HashMap::new();
-    for number in 0..count {
+    let mut known = HashSet::new();
+    for _ in 0..count {
         let name = reader.text()?;
-        if known.insert(name.clone(), number).is_some() {
+        if !known.insert(name.clone()) {
             return Err(Error::Gguf(format!("it has two tensors of the name {name}")));
         }
         let dimensions = reader.u32()?;

@@ -33,8 +33,15 @@ pub fn OwnTextFields(state: State) -> impl IntoView {
             read_file(state, file);
         }
     };
-    let set = move |change: fn(&mut OwnText, String)| {
-        move |event| state.own_text.update(|own| change(own, event_target_value(&event)))
+    let line = move |id, label, field: fn(&mut OwnText) -> &mut String| {
+        let value = move || field(&mut state.own_text.get()).clone();
+        view! {
+            <label class="field wide">
+                <span>{label}</span>
+                <input id=id type="text" prop:value=value
+                    on:input=move |event| state.own_text.update(|own| *field(own) = event_target_value(&event)) />
+            </label>
+        }
     };
     view! {
         <div class="own-text" hidden=move || !state.is_own.get()>
@@ -42,27 +49,15 @@ pub fn OwnTextFields(state: State) -> impl IntoView {
                 <span>"Text: paste one, or drop a text file here"</span>
                 <textarea id="own-haystack" rows="5" on:dragover=|event: leptos::ev::DragEvent| event.prevent_default() on:drop=drop_file
                     prop:value=move || state.own_text.with(|own| own.haystack.clone())
-                    on:input=set(|own, text| own.haystack = text)></textarea>
+                    on:input=move |event| state.own_text.update(|own| own.haystack = event_target_value(&event))></textarea>
             </label>
             <label class="field">
                 <span>"or choose a file"</span>
                 <input type="file" accept=".txt,.md,text/plain" on:change=choose_file />
             </label>
-            <label class="field wide">
-                <span>"Hidden in it (the needle; may be empty)"</span>
-                <input id="own-needle" type="text" prop:value=move || state.own_text.with(|own| own.needle.clone())
-                    on:input=set(|own, text| own.needle = text) />
-            </label>
-            <label class="field wide">
-                <span>"Asked behind it; the model goes on from here"</span>
-                <input id="own-question" type="text" prop:value=move || state.own_text.with(|own| own.question.clone())
-                    on:input=set(|own, text| own.question = text) />
-            </label>
-            <label class="field">
-                <span>"Right if the answer holds (may be empty)"</span>
-                <input id="own-answer" type="text" prop:value=move || state.own_text.with(|own| own.answer.clone())
-                    on:input=set(|own, text| own.answer = text) />
-            </label>
+            {line("own-needle", "Hidden in it (the needle; may be empty)", |own| &mut own.needle)}
+            {line("own-question", "Asked behind it; the model goes on from here", |own| &mut own.question)}
+            {line("own-answer", "Right if the answer holds (may be empty)", |own| &mut own.answer)}
             <p class="hint">
                 "The page's own models know a small synthetic language alone; other words are all one to them. A model of yours, below, \
                  reads any text. The text stays in this tab, and is not in the address."

@@ -37,7 +37,7 @@ pub async fn file(path: &str, progress: Progress<'_>) -> Result<Vec<u8>, Interru
 }
 
 /// What is done with a piece of a file, of which so many bytes have come, of so many in all (0 if unknown).
-pub type Take<'a> = &'a mut dyn FnMut(&[u8], f64, f64) -> Result<Flow, Interruption>;
+pub type Take<'a> = &'a mut dyn FnMut(&[u8], f64, f64) -> Result<(), Interruption>;
 
 /// Reads a file of any server piece by piece, without keeping it.
 pub async fn stream(address: &str, take: Take<'_>) -> Result<(), Interruption> {
@@ -100,20 +100,18 @@ async fn open_cache() -> Result<Cache, JsValue> {
 /// Reads a body; `None` if it was stopped.
 async fn read(response: &Response, progress: Progress<'_>) -> Result<Option<Vec<u8>>, JsValue> {
     let mut bytes = Vec::new();
-    let mut flow = Flow::Continue;
     let mut take = |piece: &[u8], received, total| {
         bytes.extend_from_slice(piece);
-        flow = progress(received, total);
-        Ok(flow)
+        if progress(received, total) == Flow::Stop { Err(Interruption::Stopped) } else { Ok(()) }
     };
     match read_pieces(response, |error| Interruption::Failed(reason(error)), &mut take).await {
-        Ok(()) => Ok((flow == Flow::Continue).then_some(bytes)),
+        Ok(()) => Ok(Some(bytes)),
         Err(Interruption::Failed(reason)) => Err(reason.into()),
         Err(Interruption::Stopped) => Ok(None),
     }
 }
 
-/// Reads a body piece by piece, until `take` stops it.
+/// Reads a body piece by piece, until `take` refuses one.
 async fn read_pieces(
     response: &Response,
     failed: impl Fn(&JsValue) -> Interruption,
@@ -132,13 +130,10 @@ async fn read_pieces(
             return Ok(());
         };
         received += f64::from(piece.length());
-        match take(&piece.to_vec(), received, total) {
-            Ok(Flow::Continue) => {}
-            other => {
-                // The rest need not be sent.
-                let _ = JsFuture::from(reader.cancel()).await;
-                return other.map(drop);
-            }
+        if let Err(interruption) = take(&piece.to_vec(), received, total) {
+            // The rest need not be sent.
+            let _ = JsFuture::from(reader.cancel()).await;
+            return Err(interruption);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Where a model of the reader's comes from: files, a zip, or an address.
 
+use std::fmt::Display;
 use std::io::Read;
 
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
@@ -77,7 +78,7 @@ impl Source {
             }
             Self::Zip(archive) => {
                 let place = place_in(archive, name).ok_or_else(|| missing(name))?;
-                let damaged = |error: &dyn std::fmt::Display| format!("{name} in the zip is damaged ({error}).");
+                let damaged = |error: &dyn Display| format!("{name} in the zip is damaged ({error}).");
                 let file = archive.by_index(place).map_err(|error| damaged(&error))?;
                 let mut bytes = Vec::new();
                 file.take(LONGEST_TEXT).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
@@ -88,10 +89,9 @@ impl Source {
                 let address = format!("{folder}{name}");
                 download::stream(&address, &mut |piece, _, _| {
                     bytes.extend_from_slice(piece);
-                    Ok(run.flow())
+                    run.check()
                 })
                 .await?;
-                run.check()?;
                 Ok(bytes)
             }
         }
@@ -105,46 +105,69 @@ impl Source {
         model: &str,
         run: &Run,
     ) -> Result<(), Interruption> {
-        if let Self::Files(files) = self {
-            let file = files.iter().find(|file| file.name() == name).ok_or_else(|| missing(name))?;
-            return copy_file(file, name, folder, model, run).await;
-        }
-        let mut writer = folder.writer(name).await?;
-        let tell = |received: f64, total: f64| {
-            reply(&Reply::Loading { run: Some(run.number), model: format!("{model}, {name}"), received, total });
-        };
         match self {
-            Self::Files(_) => {}
+            Self::Files(files) => {
+                let file = files.iter().find(|file| file.name() == name).ok_or_else(|| missing(name))?;
+                copy_file(file, name, folder, model, run).await
+            }
             Self::Zip(archive) => {
                 let place = place_in(archive, name).ok_or_else(|| missing(name))?;
-                let mut file =
-                    archive.by_index(place).map_err(|error| format!("{name} in the zip is damaged ({error})."))?;
-                let (size, mut at, mut piece) = (file.size() as f64, 0.0, vec![0; PIECE]);
-                loop {
-                    let read =
-                        file.read(&mut piece).map_err(|error| format!("{name} in the zip is damaged ({error})."))?;
-                    if read == 0 {
-                        break;
-                    }
-                    writer.write(&piece[..read])?;
-                    at += read as f64;
-                    tell(at, size);
-                    run.yield_to_messages().await;
-                    run.check()?;
-                }
+                let damaged = |error: &dyn Display| format!("{name} in the zip is damaged ({error}).");
+                let file = archive.by_index(place).map_err(|error| damaged(&error))?;
+                let copy = Copy { called: name, folder, model, run };
+                let size = file.size();
+                copy.from_reader(file, size, |error| damaged(&error)).await
             }
             Self::Address(address) => {
-                let address = format!("{address}{name}");
-                download::stream(&address, &mut |piece, received, total| {
+                let copy = Copy { called: name, folder, model, run };
+                let mut writer = folder.writer(name).await?;
+                download::stream(&format!("{address}{name}"), &mut |piece, received, total| {
                     writer.write(piece)?;
-                    tell(received, total);
-                    Ok(run.flow())
+                    copy.tell(received, total);
+                    run.check()
                 })
                 .await?;
-                run.check()?;
+                writer.finish()
             }
         }
-        writer.finish()
+    }
+}
+
+/// A file on its way into the store.
+struct Copy<'a> {
+    /// Its name there.
+    called: &'a str,
+    folder: &'a StoredFolder,
+    /// Name of the model, for the reader.
+    model: &'a str,
+    run: &'a Run,
+}
+
+impl Copy<'_> {
+    async fn from_reader(
+        &self,
+        mut reader: impl Read,
+        size: u64,
+        failed: impl Fn(std::io::Error) -> String,
+    ) -> Result<(), Interruption> {
+        let mut writer = self.folder.writer(self.called).await?;
+        let (mut at, mut piece) = (0.0, vec![0; PIECE]);
+        loop {
+            let read = reader.read(&mut piece).map_err(&failed)?;
+            if read == 0 {
+                return writer.finish();
+            }
+            writer.write(&piece[..read])?;
+            at += read as f64;
+            self.tell(at, size as f64);
+            self.run.yield_to_messages().await;
+            self.run.check()?;
+        }
+    }
+
+    fn tell(&self, received: f64, total: f64) {
+        let model = format!("{}, {}", self.model, self.called);
+        reply(&Reply::Loading { run: Some(self.run.number), model, received, total });
     }
 }
 
@@ -180,18 +203,6 @@ pub async fn copy_file(
     model: &str,
     run: &Run,
 ) -> Result<(), Interruption> {
-    let mut writer = folder.writer(called).await?;
-    let size = file.size();
-    let mut at = 0;
-    while at < size {
-        let length = (size - at).min(PIECE as u64) as usize;
-        let piece = file.read_at(at, length).map_err(|error| format!("{called}: {error}."))?;
-        writer.write(&piece)?;
-        at += length as u64;
-        let (received, total) = (at as f64, size as f64);
-        reply(&Reply::Loading { run: Some(run.number), model: format!("{model}, {called}"), received, total });
-        run.yield_to_messages().await;
-        run.check()?;
-    }
-    writer.finish()
+    let copy = Copy { called, folder, model, run };
+    copy.from_reader(file.clone(), file.size(), |error| format!("{called}: {error}.")).await
 }
