@@ -116,7 +116,7 @@ impl Source {
                 let file = archive.by_index(place).map_err(|error| damaged(&error))?;
                 let copy = Copy { called: name, folder, model, run };
                 let size = file.size();
-                copy.from_reader(file, size, |error| damaged(&error)).await
+                copy.write_from(file, size, |error| damaged(&error)).await
             }
             Self::Address(address) => {
                 let copy = Copy { called: name, folder, model, run };
@@ -144,7 +144,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    async fn from_reader(
+    async fn write_from(
         &self,
         mut reader: impl Read,
         size: u64,
@@ -204,5 +204,5 @@ pub async fn copy_file(
     run: &Run,
 ) -> Result<(), Interruption> {
     let copy = Copy { called, folder, model, run };
-    copy.from_reader(file.clone(), file.size(), |error| format!("{called}: {error}.")).await
+    copy.write_from(file.clone(), file.size(), |error| format!("{called}: {error}.")).await
 }
