@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::models::{ReadRun, StudyReading};
 use super::paired_tests::lengths;
+use super::plot::{self, Plot, PlotLine, PlotPoint};
 use super::questions::PRIMARY;
 use super::rows::StudyResults;
 
@@ -84,6 +85,23 @@ pub fn figure(results: &StudyResults) -> StudyFigure {
     let lengths = lengths(&PRIMARY).into_iter().filter(is_measured).collect();
     let floor = results.of_task(&PRIMARY).map(Cell::guess_floor).fold(0.0, f64::max);
     StudyFigure { task: PRIMARY.name, floor, lengths, methods }
+}
+
+impl StudyFigure {
+    /// As it is drawn.
+    pub fn plot(&self) -> Plot<'static> {
+        let lines = self.methods.iter().map(|line| {
+            let point = |point: &LinePoint| {
+                let [y, low, high] = [point.mean, point.low, point.high].map(|share| 100.0 * share);
+                PlotPoint { x: (point.extension as f64).log2(), y, low, high }
+            };
+            let points = line.points.iter().map(point).collect();
+            PlotLine { name: line.name.clone(), style: line.style, points }
+        });
+        let longest = self.lengths.iter().copied().max().unwrap_or(1);
+        let level = Some((100.0 * self.floor, "a random guess"));
+        Plot { level, ..plot::by_length(longest, plot::EXACT_ANSWERS, lines.collect()) }
+    }
 }
 
 fn point(results: &StudyResults, read: &ReadRun, extension: usize) -> Option<LinePoint> {

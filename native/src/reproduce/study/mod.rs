@@ -1,7 +1,8 @@
 //! The study of docs/protocol.md: from results files to docs/study.md, its figure, and a headline.
 //!
 //! Rows ([`rows`], [`selection`]) come first, then tests and their verdicts ([`hypotheses`], [`paired_tests`], [`verdict`],
-//! [`against`]), then what is written of them ([`sentences`], [`tables`], [`document`], [`figure`], [`plot`]).
+//! [`against`]), then what is written of them ([`sentences`], [`tables`], [`document`], [`figure`], [`plot`]), and what may explain
+//! them ([`why`]).
 
 mod against;
 mod document;
@@ -19,33 +20,48 @@ mod tables;
 #[cfg(test)]
 mod test_cells;
 mod verdict;
+mod why;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use drope_core::results::Cell;
+use serde::de::DeserializeOwned;
 
 use self::rows::StudyResults;
+use self::why::StudyAccount;
 use crate::{files, results_file};
 
-/// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, in `root`, from the results files in `folder`.
-/// Returns what the README says of the study; `None`, and nothing is written, where there are no results.
+/// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, and docs/study-why.md with its figures, in `root`, from
+/// the results files in `folder`. Returns what the README says of the study; `None`, and nothing is written, where there are no
+/// results.
 pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
-    let results = read(folder)?;
+    let searched = read::<Cell>(&folder.join("longrope2"))?;
+    let results = StudyResults::new([read(folder)?, searched].concat());
     if results.is_empty() {
         return Ok(None);
     }
     let docs = root.join("docs");
     let drawn = figure::figure(&results);
     files::write(&docs.join("study.md"), document::document(&results).as_bytes())?;
-    files::write(&docs.join("study.svg"), plot::plot(&drawn)?.as_bytes())?;
+    files::write(&docs.join("study.svg"), plot::plot(&drawn.plot())?.as_bytes())?;
     files::write(&docs.join("study.json"), (serde_json::to_string(&drawn)? + "\n").as_bytes())?;
+    let why = StudyAccount {
+        results: &results,
+        cuts: read(&folder.join("cuts"))?,
+        heads: read(&folder.join("heads"))?,
+        pilots: StudyResults::new(read(&folder.join("two-keys"))?),
+    };
+    let has_why = why.write(&docs)?;
     let headline = sentences::headline(&results, &hypotheses::test_all(&results));
-    Ok(Some(format!("{headline} [How it was compared](docs/study.md).\n\n![Accuracy against length](docs/study.svg)")))
+    let why = if has_why { ", [what may explain it](docs/study-why.md)" } else { "" };
+    Ok(Some(format!(
+        "{headline} [How it was compared](docs/study.md){why}.\n\n![Accuracy against length](docs/study.svg)"
+    )))
 }
 
-/// All results files of a folder, in the order of their names.
-fn read(folder: &Path) -> Result<StudyResults> {
+/// The cells of all files of a folder, in the order of the files' names; none where there is no folder.
+fn read<T: DeserializeOwned>(folder: &Path) -> Result<Vec<T>> {
     let mut paths: Vec<PathBuf> = Vec::new();
     if folder.is_dir() {
         for entry in std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))? {
@@ -54,11 +70,11 @@ fn read(folder: &Path) -> Result<StudyResults> {
     }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
     paths.sort();
-    let mut cells: Vec<Cell> = Vec::new();
+    let mut cells: Vec<T> = Vec::new();
     for path in paths {
-        cells.extend(results_file::read::<Cell>(Some(&path))?);
+        cells.extend(results_file::read::<T>(Some(&path))?);
     }
-    Ok(StudyResults::new(cells))
+    Ok(cells)
 }
 
 #[cfg(test)]

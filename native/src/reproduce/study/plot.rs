@@ -1,12 +1,44 @@
-//! The figure as SVG. Lines differ in colour, dashes and markers, so that no colour is needed to tell them apart.
+//! Lines with bands as SVG. Lines differ in colour, dashes and markers, so that no colour is needed to tell them apart.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 
-use super::figure::{MethodLine, StudyFigure};
+/// What is drawn.
+pub struct Plot<'a> {
+    pub x: Axis<'a>,
+    pub y: Axis<'a>,
+    pub lines: Vec<PlotLine>,
+    /// A level that a thin grey line marks, and what it is called.
+    pub level: Option<(f64, &'a str)>,
+}
+
+/// An axis.
+pub struct Axis<'a> {
+    pub name: &'a str,
+    /// Ends of what is shown.
+    pub range: [f64; 2],
+    /// Most labels.
+    pub labels: usize,
+    pub label: &'a dyn Fn(f64) -> String,
+}
+
+/// A line with its band.
+pub struct PlotLine {
+    pub name: String,
+    /// Place in the list of styles.
+    pub style: usize,
+    pub points: Vec<PlotPoint>,
+}
+
+/// A point of a line and the ends of the band there.
+pub struct PlotPoint {
+    pub x: f64,
+    pub y: f64,
+    pub low: f64,
+    pub high: f64,
+}
 
 const SIZE: (u32, u32) = (860, 460);
 const LEGEND: u32 = 230;
@@ -28,7 +60,7 @@ enum Marker {
     Cross,
 }
 
-/// In the order of the figure's methods. Colours of Okabe and Ito (2008), Color universal design, which readers with any
+/// Colours of Okabe and Ito (2008), Color universal design, which readers with any
 /// colour vision tell apart, and black and grey.
 const STYLES: [LineStyle; 9] = [
     style((0, 114, 178), None, Marker::Disc),
@@ -46,79 +78,89 @@ const fn style(colour: (u8, u8, u8), dashes: Option<(i32, i32)>, marker: Marker)
     LineStyle { colour: RGBColor(colour.0, colour.1, colour.2), dashes, marker }
 }
 
-/// Draws the figure.
-pub fn plot(figure: &StudyFigure) -> Result<String> {
+/// The accuracy at lengths of 1× to `longest`, in percent.
+pub fn by_length<'a>(longest: usize, y: Axis<'a>, lines: Vec<PlotLine>) -> Plot<'a> {
+    let longest = longest.max(2) as f64;
+    let x = Axis {
+        name: "length, multiples of the training context",
+        range: [-0.1, longest.log2() + 0.1],
+        labels: longest.log2() as usize + 1,
+        label: &|x| format!("{}×", x.exp2().round()),
+    };
+    Plot { x, y, lines, level: None }
+}
+
+/// Exact answers, in percent.
+pub const EXACT_ANSWERS: Axis =
+    Axis { name: "exact answers, %", range: [0.0, 102.0], labels: 11, label: &|y| format!("{y:.0}") };
+
+/// Draws it.
+pub fn plot(plot: &Plot) -> Result<String> {
     let mut svg = String::new();
-    draw(&mut svg, figure).map_err(|error| anyhow!("cannot draw: {error}"))?;
+    draw(&mut svg, plot).map_err(|error| anyhow!("cannot draw: {error}"))?;
     Ok(svg)
 }
 
 type Drawn<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
 type Area<'a, C> = DrawingArea<SVGBackend<'a>, C>;
-type Plane = Cartesian2d<RangedCoordf64, RangedCoordf64>;
 
-fn draw(svg: &mut String, figure: &StudyFigure) -> Drawn {
+fn draw(svg: &mut String, plot: &Plot) -> Drawn {
     let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
     root.fill(&WHITE)?;
     let (left, right) = root.split_horizontally(SIZE.0 - LEGEND);
-    let longest = figure.lengths.iter().copied().max().unwrap_or(1).max(2) as f64;
+    let [[first, last], [lowest, highest]] = [plot.x.range, plot.y.range];
     let mut chart = ChartBuilder::on(&left)
         .margin(12)
         .x_label_area_size(46)
         .y_label_area_size(58)
-        .build_cartesian_2d(-0.1..longest.log2() + 0.1, 0.0..102.0)?;
+        .build_cartesian_2d(first..last, lowest..highest)?;
     chart
         .configure_mesh()
         .max_light_lines(0)
         .bold_line_style(BLACK.mix(0.12))
-        .x_labels(figure.lengths.len().max(2))
+        .x_labels(plot.x.labels.max(2))
+        .y_labels(plot.y.labels.max(2))
         .label_style(("sans-serif", TEXT))
-        .x_desc("length, multiples of the training context")
-        .y_desc("exact answers, %")
-        .x_label_formatter(&|x| format!("{}×", x.exp2().round()))
-        .y_label_formatter(&|y| format!("{y:.0}"))
+        .x_desc(plot.x.name)
+        .y_desc(plot.y.name)
+        .x_label_formatter(&|x| (plot.x.label)(*x))
+        .y_label_formatter(&|y| (plot.y.label)(*y))
         .draw()?;
     let area = chart.plotting_area();
-    for line in &figure.methods {
-        let low = line.points.iter().map(|point| at(point.extension, point.low));
-        let high = line.points.iter().rev().map(|point| at(point.extension, point.high));
+    for line in &plot.lines {
+        let low = line.points.iter().map(|point| (point.x, point.low));
+        let high = line.points.iter().rev().map(|point| (point.x, point.high));
         area.draw(&Polygon::new(low.chain(high).collect::<Vec<_>>(), STYLES[line.style].colour.mix(0.1)))?;
     }
-    for line in &figure.methods {
-        draw_line(area, line)?;
+    for line in &plot.lines {
+        let style = &STYLES[line.style];
+        let points: Vec<(f64, f64)> = line.points.iter().map(|point| (point.x, point.y)).collect();
+        stroke(area, &points, style)?;
+        points.iter().try_for_each(|&point| mark(area, point, style))?;
     }
-    let floor = [(-0.1, 100.0 * figure.floor), (longest.log2() + 0.1, 100.0 * figure.floor)];
-    area.draw(&PathElement::new(floor, BLACK.mix(0.4)))?;
-    draw_legend(&right, figure)?;
+    if let Some((level, _)) = plot.level {
+        area.draw(&PathElement::new([(first, level), (last, level)], BLACK.mix(0.4)))?;
+    }
+    draw_legend(&right, plot)?;
     root.present()?;
     Ok(())
 }
 
-/// A point of the chart.
-fn at(extension: usize, share: f64) -> (f64, f64) {
-    ((extension as f64).log2(), 100.0 * share)
-}
-
-fn draw_line(area: &Area<Plane>, line: &MethodLine) -> Drawn {
-    let style = &STYLES[line.style];
-    let points: Vec<(f64, f64)> = line.points.iter().map(|point| at(point.extension, point.mean)).collect();
-    stroke(area, &points, style)?;
-    points.iter().try_for_each(|&point| mark(area, point, style))
-}
-
-/// A line for each method, in the order of the figure, and one for the floor.
-fn draw_legend(area: &Area<Shift>, figure: &StudyFigure) -> Drawn {
+/// A line for each line of the plot, in their order, and one for the level.
+fn draw_legend(area: &Area<Shift>, plot: &Plot) -> Drawn {
     let font = ("sans-serif", TEXT).into_font();
     let middle = |row: usize| 40 + 26 * row as i32;
-    for (row, line) in figure.methods.iter().enumerate() {
+    for (row, line) in plot.lines.iter().enumerate() {
         let (y, style) = (middle(row), &STYLES[line.style]);
         stroke(area, &[(0, y), (34, y)], style)?;
         mark(area, (17, y), style)?;
         area.draw(&Text::new(line.name.clone(), (42, y - 6), font.clone()))?;
     }
-    let y = middle(figure.methods.len());
-    area.draw(&PathElement::new([(0, y), (34, y)], BLACK.mix(0.4)))?;
-    area.draw(&Text::new("a random guess", (42, y - 6), font))?;
+    if let Some((_, name)) = plot.level {
+        let y = middle(plot.lines.len());
+        area.draw(&PathElement::new([(0, y), (34, y)], BLACK.mix(0.4)))?;
+        area.draw(&Text::new(name.to_owned(), (42, y - 6), font))?;
+    }
     Ok(())
 }
 
@@ -153,18 +195,18 @@ where
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::figure;
-    use super::super::rows::StudyResults;
-    use super::super::test_cells::study;
-    use super::plot;
+    use super::{EXACT_ANSWERS, PlotLine, PlotPoint, STYLES, by_length, plot};
 
     #[test]
-    fn every_method_has_its_name_and_its_band() {
-        let drawn = figure(&study(|run, _| if run == "all" { [0.9, 0.8, 0.7, 0.6] } else { [0.9; 4] }));
+    fn every_line_has_its_name_and_its_band() {
+        let point = |x| PlotPoint { x, y: 50.0, low: 40.0, high: 60.0 };
+        let line = |style| PlotLine { name: format!("line {style}"), style, points: vec![point(0.0), point(1.0)] };
+        let mut drawn = by_length(2, EXACT_ANSWERS, (0..STYLES.len()).map(line).collect());
+        drawn.level = Some((25.0, "a random guess"));
         let svg = plot(&drawn).unwrap();
         assert_eq!(svg, plot(&drawn).unwrap());
-        assert!(svg.matches("<polygon").count() >= drawn.methods.len(), "{svg}");
-        assert!(drawn.methods.iter().all(|line| svg.contains(&line.name)), "{svg}");
-        assert!(plot(&figure(&StudyResults::new(Vec::new()))).unwrap().starts_with("<svg"));
+        assert!(svg.matches("<polygon").count() >= STYLES.len(), "{svg}");
+        assert!(drawn.lines.iter().all(|line| svg.contains(&line.name)) && svg.contains("a random guess"), "{svg}");
+        assert!(plot(&by_length(1, EXACT_ANSWERS, Vec::new())).unwrap().starts_with("<svg"));
     }
 }

@@ -27,7 +27,7 @@ pub struct StudyTask {
     pub lengths: &'static [usize],
 }
 
-const STANDARD: Difficulty = Difficulty {
+pub const STANDARD: Difficulty = Difficulty {
     keys: None,
     digits: Values::DIGITS,
     distractors: Distractors::Unrelated,
@@ -57,6 +57,8 @@ pub const PRIMARY: StudyTask = StudyTask {
 
 pub const LATEST_VALUE: StudyTask = standard("latest value", Task::LatestValue);
 
+pub const MULTI_QUERY: StudyTask = standard("multi-query", Task::MultiQuery);
+
 pub const MULTI_KEY: StudyTask = standard("multi-key, unrelated keys, 4 digits", Task::MultiKey);
 
 pub const SECONDARY: [StudyTask; 11] = [
@@ -65,7 +67,7 @@ pub const SECONDARY: [StudyTask; 11] = [
     needles("needles alone, 32 keys", 32),
     needles("needles alone, 64 keys", 64),
     StudyTask { name: "decoys", filler: Some(Filler::Decoys), ..PRIMARY },
-    standard("multi-query", Task::MultiQuery),
+    MULTI_QUERY,
     standard("multi-value", Task::MultiValue),
     tracking("variable tracking, 2 hops", 2),
     tracking("variable tracking, 3 hops", 3),

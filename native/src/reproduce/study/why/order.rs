@@ -1,0 +1,46 @@
+//! What the latest value of a key says about order without positions.
+
+use drope_core::results::Cell;
+
+use super::super::super::markdown::{DASH, by_length, percent, table};
+use super::super::models::{RUNS, ReadRun, title};
+use super::super::plot::{self, EXACT_ANSWERS, Plot};
+use super::super::questions::LATEST_VALUE;
+use super::super::rows::StudyResults;
+use super::{Explanation, line, mean_text};
+
+/// The latest value at 1× and beyond, of every run read plainly. `None` where it was not asked.
+pub fn order(results: &StudyResults) -> Option<Explanation> {
+    let floor = results.of_task(&LATEST_VALUE).map(Cell::guess_floor).reduce(f64::max)?;
+    let is_measured = |s: &usize| results.of_task(&LATEST_VALUE).any(|cell| cell.extension == *s);
+    let lengths: Vec<usize> = LATEST_VALUE.lengths.iter().copied().filter(is_measured).collect();
+    let at = |run: &str, s: usize| results.accuracy(&ReadRun::plain(run), &LATEST_VALUE, s);
+    let lines = RUNS.iter().enumerate().filter_map(|(style, run)| {
+        line(&title(run), style, 100.0, lengths.iter().map(|&s| ((s as f64).log2(), at(run, s))))
+    });
+    let row = |run: &&str| {
+        let shares = lengths.iter().map(|&s| mean_text(at(run, s), 100.0, 1).unwrap_or_else(|| DASH.to_owned()));
+        std::iter::once(title(run)).chain(shares).collect::<Vec<_>>()
+    };
+    let answered: Vec<String> =
+        RUNS.iter().filter_map(|run| Some(format!("{} {}", title(run), percent(at(run, 1)?.mean)))).collect();
+    Some(Explanation {
+        title: "Order without positions",
+        paragraph: format!(
+            "One key is told four values, and the latest is asked for: which it is, only the order of the sentences says. A causal \
+             model without positions still sees how many tokens come before each; whether it learns to use that is the question. \
+             A guess among the four is right in {}. At 1×: {}.",
+            percent(floor),
+            answered.join("; ")
+        ),
+        figure: (
+            "study-order.svg",
+            Plot {
+                level: Some((100.0 * floor, "a random guess")),
+                ..plot::by_length(lengths.iter().copied().max().unwrap_or(1), EXACT_ANSWERS, lines.collect())
+            },
+        ),
+        caption: "The latest of four values of one key, against length.",
+        table: table(&by_length("run, read plainly", &lengths), &RUNS.iter().map(row).collect::<Vec<_>>()),
+    })
+}
