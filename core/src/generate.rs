@@ -1,10 +1,13 @@
 //! Generation: the prompt in chunks, then one token at a time. The CLI, the page and the evaluation all read this way.
 
+use burn::tensor::Tensor;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu;
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
@@ -64,26 +67,27 @@ pub async fn generate(
 ) -> Result<Vec<u32>> {
     check(config, prompt, options)?;
     let prompt = &cropped(prompt, options);
-    let mut rng = ChaCha8Rng::seed_from_u64(options.seed);
+    let seeded = || ChaCha8Rng::seed_from_u64(options.seed);
     // Room for a long answer is made when it comes.
     let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens.min(CHUNK), &model.device());
     cache.expect_prompt(prompt.len());
     let mut answer = Vec::new();
-    let mut logits = Vec::new();
+    let (mut token, mut rng) = (0, seeded());
     for chunk in prompt.chunks(CHUNK) {
-        logits = next_logits(model, positions, &mut cache, chunk).await?;
+        // The choice behind the last chunk counts.
+        rng = seeded();
+        token = next_token(model, positions, &mut cache, chunk, options.temperature, &mut rng).await?;
         if observe(Event::Read(cache.len())).await == Flow::Stop {
             return Ok(answer);
         }
     }
     while answer.len() < options.max_new_tokens {
-        let token = choose(&logits, options.temperature, &mut rng)?;
         answer.push(token);
         let flow = observe(Event::Token(token)).await;
         if flow == Flow::Stop || options.stop.contains(&token) || answer.len() == options.max_new_tokens {
             break;
         }
-        logits = next_logits(model, positions, &mut cache, &[token]).await?;
+        token = next_token(model, positions, &mut cache, &[token], options.temperature, &mut rng).await?;
     }
     Ok(answer)
 }
@@ -117,12 +121,31 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
     config.check_ids(prompt)
 }
 
-/// Takes tokens into the cache; logits after the last, `[vocab]`.
-async fn next_logits(model: &Model, positions: &Positions, cache: &mut Cache, ids: &[u32]) -> Result<Vec<f32>> {
+/// Takes tokens into the cache and chooses the one after them. The most likely one a GPU chooses itself, so that no logits have
+/// to be read back.
+async fn next_token(
+    model: &Model,
+    positions: &Positions,
+    cache: &mut Cache,
+    ids: &[u32],
+    temperature: f64,
+    rng: &mut ChaCha8Rng,
+) -> Result<u32> {
     let ids = token_ids(ids, [1, ids.len()], &model.device());
-    let hidden = model.hidden(ids, positions, Some(cache)); // [1, seq, hidden]
-    let last = hidden.slice_dim(1, -1); // [1, 1, hidden]
-    let data = model.logits(last).into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+    let logits = model.next_logits(ids, positions, cache); // [1, 1, vocab]
+    #[cfg(feature = "gpu")]
+    if temperature <= 0.0 && gpu::takes(&logits) {
+        let chosen = numbers(gpu::largest_logit(logits)).await?;
+        return match chosen[..] {
+            [place, 0.0] => Ok(place as u32),
+            _ => Err(Error::LogitsNotFinite),
+        };
+    }
+    choose(&numbers(logits).await?, temperature, rng)
+}
+
+async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
     Ok(data.iter::<f32>().collect())
 }
 

@@ -14,6 +14,7 @@ use std::time::Instant;
 use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::DeviceChoice;
+use drope_core::Error;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -57,7 +58,7 @@ fn logits_equal_those_of_transformers() {
 #[test]
 fn reading_through_the_cache_changes_nothing() {
     let Some(device) = gpu("logits through the cache") else { return };
-    for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi"] {
+    for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi", "qwen2"] {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
         assert!(difference < TOLERANCE, "{name}: {difference}");
@@ -113,6 +114,8 @@ fn greedy_tokens_are_those_of_the_cpu() {
         println!("{name}: {TOKENS} tokens at {speed:.0} tokens/s (of a card only if this is one)");
         assert_eq!(found, block_on(case(name).greedy(&Device::flex(), TOKENS)), "{name}");
     }
+    let absurd = block_on(case("rope").absurd(&device));
+    assert!(matches!(absurd, Err(Error::LogitsNotFinite)), "{absurd:?}");
 }
 
 fn name() -> &'static str {

@@ -11,6 +11,8 @@ mod attention;
 pub(crate) mod check;
 #[cfg(feature = "train")]
 mod cross_entropy;
+#[cfg(feature = "gpu")]
+pub(crate) mod gpu;
 #[cfg(feature = "train")]
 mod gradients;
 mod math;

@@ -5,6 +5,8 @@ use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Device, Tensor};
 
 use super::cache::LayerCache;
+#[cfg(feature = "gpu")]
+use super::decode::FewTokens;
 use super::rotation::Rotation;
 use super::{linear, norm};
 use crate::config::Config;
@@ -34,6 +36,9 @@ pub(super) struct LayerKind {
     pub(super) has_keys_per_head: bool,
     /// β.
     pub(super) logit_scale: f64,
+    /// For few tokens on a GPU, where its kernels can compute what the layers do.
+    #[cfg(feature = "gpu")]
+    pub(super) few: Option<FewTokens>,
 }
 
 /// What one layer takes in beside the residual stream.
@@ -88,7 +93,7 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = rms_norm(norm, k);
         }
-        let LayerKind { rotation, bias, has_keys_per_head, logit_scale } = layer.kind;
+        let LayerKind { rotation, bias, has_keys_per_head, logit_scale, .. } = layer.kind;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
         let mut activations = layer.activations;
         if let Some(activations) = &mut activations {
@@ -113,6 +118,25 @@ impl Attention {
         let captured = activations.map(|activations| &mut activations.attention);
         let y = attend(q, rotation.read_keys(k), v, bias, captured); // [batch, heads, seq, head_dim]
         self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
+    }
+
+    /// Those of queries, keys and values.
+    #[cfg(feature = "gpu")]
+    pub(super) fn projections(&self) -> [&Linear; 3] {
+        [&self.q_proj, &self.k_proj, &self.v_proj]
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn output(&self) -> &Linear {
+        &self.o_proj
+    }
+
+    /// `[heads, head_dim]` of the queries, and the scale of the logits; `None` where queries or keys have a norm.
+    #[cfg(feature = "gpu")]
+    pub(super) fn without_norms(&self) -> Option<([usize; 2], f64)> {
+        let heads = self.num_attention_heads;
+        let shape = [heads, self.q_proj.weight.dims()[1] / heads];
+        (self.q_norm.is_none() && self.k_norm.is_none()).then_some((shape, self.scale))
     }
 
     /// `[batch, kv_heads, keys, head_dim]` to `[batch, heads, keys, head_dim]`: a copy for each head of a group.

@@ -78,14 +78,38 @@ impl LayerCache {
     /// Writes `[batch, kv_heads, seq, head_dim]` after what is there, of which the last `past` are still seen.
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
         let seq = k.dims()[2];
+        let at = self.reserve(seq, past);
+        let at = at..at + seq;
+        // In place: no other handle to the buffers is alive between two steps.
+        self.keys.inplace(|keys| keys.slice_assign(s![.., .., at.clone(), ..], k));
+        self.values.inplace(|values| values.slice_assign(s![.., .., at, ..], v));
+    }
+
+    /// Takes `seq` more places after what is there, of which the last `past` are still seen; the first of them, which is for the
+    /// caller to fill.
+    pub(super) fn reserve(&mut self, seq: usize, past: usize) -> usize {
         if self.len + seq > self.keys.dims()[2] {
             self.make_room(past, seq);
         }
-        let at = self.len..self.len + seq;
-        // In place: no other handle to the buffers is alive between two steps.
-        self.keys.inplace(|keys| keys.slice_assign(s![.., .., at.clone(), ..], k));
-        self.values.inplace(|values| values.slice_assign(s![.., .., at.clone(), ..], v));
-        self.len = at.end;
+        self.len += seq;
+        self.len - seq
+    }
+
+    /// Lets `write` fill places of both buffers.
+    #[cfg(feature = "gpu")]
+    pub(super) fn write<R>(&mut self, write: impl FnOnce(Tensor<4>, Tensor<4>) -> (R, [Tensor<4>; 2])) -> R {
+        let nothing = || Tensor::empty([0; 4], &self.keys.device());
+        let (keys, values) = (nothing(), nothing());
+        let (keys, values) = (std::mem::replace(&mut self.keys, keys), std::mem::replace(&mut self.values, values));
+        let (result, [keys, values]) = write(keys, values);
+        (self.keys, self.values) = (keys, values);
+        result
+    }
+
+    /// Both buffers.
+    #[cfg(feature = "gpu")]
+    pub(super) fn whole(&self) -> (&Tensor<4>, &Tensor<4>) {
+        (&self.keys, &self.values)
     }
 
     /// Views of the last `tokens`: two of `[batch, kv_heads, tokens, head_dim]`.

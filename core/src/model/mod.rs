@@ -4,6 +4,8 @@
 
 mod attention;
 mod cache;
+#[cfg(feature = "gpu")]
+mod decode;
 mod pass;
 mod rotation;
 mod safetensors_files;
@@ -25,6 +27,8 @@ pub use self::shard_index::ShardIndex;
 pub use self::weight_source::WeightSource;
 pub use self::weights::StoredType;
 use crate::config::Config;
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu;
 use crate::kernels::{rms_norm, swiglu};
 use crate::positions::Positions;
 
@@ -78,14 +82,29 @@ impl Model {
     /// The residual stream after the last norm: `[batch, seq]` to `[batch, seq, hidden]`.
     pub fn hidden(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Tensor<3> {
         let pass = self.pass(&ids, positions, cache.as_deref());
-        self.through_layers(ids, positions, &pass, cache, None)
+        rms_norm(&self.norm, self.residual(ids, positions, &pass, cache, None))
+    }
+
+    /// Logits of the token after `ids`, `[1, seq]`, which follow what `cache` holds: `[1, 1, vocab]`.
+    pub fn next_logits(&self, ids: Tensor<2, Int>, positions: &Positions, cache: &mut Cache) -> Tensor<3> {
+        let pass = self.pass(&ids, positions, Some(cache));
+        let last = self.residual(ids, positions, &pass, Some(cache), None).slice_dim(1, -1); // [1, 1, hidden]
+        #[cfg(feature = "gpu")]
+        if gpu::takes(&last) {
+            let weight = match &self.lm_head {
+                Some(head) => head.weight.val().transpose(),
+                None => self.embed_tokens.weight.val(),
+            };
+            return gpu::normed_product(&self.norm, &last, weight);
+        }
+        self.logits(rms_norm(&self.norm, last))
     }
 
     /// Queries, keys, attention weights and residual stream of `ids`, which follow what `cache` holds; `[batch, seq]`.
     pub fn capture(&self, ids: Tensor<2, Int>, positions: &Positions, cache: Option<&mut Cache>) -> Activations {
         let pass = self.pass(&ids, positions, cache.as_deref());
         let mut activations = Activations::default();
-        self.through_layers(ids, positions, &pass, cache, Some(&mut activations));
+        self.residual(ids, positions, &pass, cache, Some(&mut activations));
         activations
     }
 
@@ -101,7 +120,7 @@ impl Model {
         positions: &Positions,
     ) -> Tensor<3> {
         let pass = Pass::with_multiplicity(multiplicity, ids.dims(), &ids.device());
-        self.through_layers(ids, positions, &pass, None, None)
+        rms_norm(&self.norm, self.residual(ids, positions, &pass, None, None))
     }
 
     /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
@@ -115,7 +134,7 @@ impl Model {
     ) -> Tensor<3> {
         let head_scales = scales.iter().map(|scales| scales.clone().reshape([1, -1, 1, 1])).collect();
         let pass = Pass { head_scales, ..self.pass(&ids, positions, None) };
-        self.through_layers(ids, positions, &pass, None, None)
+        rms_norm(&self.norm, self.residual(ids, positions, &pass, None, None))
     }
 
     fn pass(&self, ids: &Tensor<2, Int>, positions: &Positions, cache: Option<&Cache>) -> Pass {
@@ -125,7 +144,8 @@ impl Model {
         Pass::new(positions, past..past + seq, text_len, &ids.device())
     }
 
-    fn through_layers(
+    /// The residual stream after the last layer: `[batch, seq]` to `[batch, seq, hidden]`.
+    fn residual(
         &self,
         ids: Tensor<2, Int>,
         positions: &Positions,
@@ -135,8 +155,13 @@ impl Model {
     ) -> Tensor<3> {
         let device = ids.device();
         let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
-        let kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
+        #[cfg_attr(not(feature = "gpu"), allow(unused_mut, reason = "kernels of GPUs alone need more"))]
+        let mut kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
+        #[cfg(feature = "gpu")]
+        if cache.is_some() && activations.is_none() && gpu::takes(&x) {
+            self.prepare_few(&mut kinds, positions, pass, &device);
+        }
         for (index, block) in self.layers.iter().enumerate() {
             let inputs = LayerInputs {
                 kind: &kinds[index % kinds.len()],
@@ -152,7 +177,7 @@ impl Model {
         if let Some(cache) = cache {
             cache.advance(pass.tokens.len());
         }
-        rms_norm(&self.norm, x)
+        x
     }
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
@@ -172,6 +197,10 @@ impl Model {
 impl Block {
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
+        #[cfg(feature = "gpu")]
+        if let LayerInputs { kind: LayerKind { few: Some(few), bias, .. }, cache: Some(cache), .. } = inputs {
+            return self.decode(&x, few, bias.past(), cache);
+        }
         let x = x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs);
         x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
     }

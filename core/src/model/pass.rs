@@ -70,23 +70,27 @@ impl Pass {
         ssmax_context: Option<usize>,
         device: &Device,
     ) -> LayerKind {
-        let ssmax = ssmax_context.map(|context| self.ssmax(context, layer.window, device));
+        let ssmax = ssmax_context.map(|context| {
+            let (factors, seq) = (self.ssmax(context, layer.window), self.tokens.len());
+            let shape = [factors.len() / seq, 1, seq, 1];
+            Tensor::from_data(TensorData::new(factors, shape), device)
+        });
         LayerKind {
             rotation: Rotation::new(&layer.encoding, self, ssmax, device),
             bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref()),
             has_keys_per_head: matches!(layer.encoding, Encoding::PerHead(_)),
             logit_scale,
+            #[cfg(feature = "gpu")]
+            few: None,
         }
     }
 
     /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it attends to n keys (Nakanishi 2025,
-    /// arXiv 2501.19399): `[batch or 1, 1, seq, 1]`.
-    fn ssmax(&self, context: usize, window: Option<usize>, device: &Device) -> Tensor<4> {
+    /// arXiv 2501.19399): `[batch or 1, seq]`.
+    pub(super) fn ssmax(&self, context: usize, window: Option<usize>) -> Vec<f32> {
         let scale = 1.0 / (context as f32).ln();
         let most = window.map_or(f32::INFINITY, |window| window as f32);
-        let factors = self.keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect();
-        let seq = self.tokens.len();
-        Tensor::from_data(TensorData::new(factors, [self.keys_seen.len() / seq, 1, seq, 1]), device)
+        self.keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect()
     }
 }
 

@@ -118,7 +118,7 @@ impl Tables {
 
 /// A value of each pair's angle at a position, once for each of its two components. Angles are f64: they grow to thousands
 /// of radians, where f32 has lost four digits.
-fn both_halves(inv_freq: &[f64], position: usize, value: impl Fn(f64, usize) -> f64) -> Vec<f32> {
+pub(super) fn both_halves(inv_freq: &[f64], position: usize, value: impl Fn(f64, usize) -> f64) -> Vec<f32> {
     let half = inv_freq.iter().enumerate().map(|(pair, omega)| value(position as f64 * omega, pair) as f32);
     half.collect::<Vec<_>>().repeat(2)
 }

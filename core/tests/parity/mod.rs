@@ -118,6 +118,15 @@ impl Case {
 
     /// Greedy answer to the fixture's ids.
     pub async fn greedy(&self, device: &Device, tokens: usize) -> Vec<u32> {
+        self.answer(&self.positions(), device, tokens).await.unwrap()
+    }
+
+    /// The same with logits that overflow.
+    pub async fn absurd(&self, device: &Device) -> drope_core::Result<Vec<u32>> {
+        self.answer(&self.positions().with_logit_scale(1e308), device, 2).await
+    }
+
+    async fn answer(&self, positions: &Positions, device: &Device, tokens: usize) -> drope_core::Result<Vec<u32>> {
         let options = Options {
             max_new_tokens: tokens,
             stop: vec![],
@@ -126,8 +135,8 @@ impl Case {
             temperature: 0.0,
             seed: 0,
         };
-        let (model, config, positions) = (self.model(device), self.config(), self.positions());
-        generate(&model, &config, &positions, &self.ids(), &options, async |_: Event| Flow::Continue).await.unwrap()
+        let (model, config) = (self.model(device), self.config());
+        generate(&model, &config, positions, &self.ids(), &options, async |_: Event| Flow::Continue).await
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod driver;
 mod failures;
+mod kernels;
 mod manners;
 mod native;
 mod own_models;

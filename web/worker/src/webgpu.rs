@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::token_ids;
+use drope_core::model::{Cache, token_ids};
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
 use js_sys::{Function, Promise, Reflect};
@@ -62,7 +62,7 @@ pub async fn capacity() -> Capacity {
     Capacity { largest_buffer: Some(limits.await.ok().flatten().unwrap_or(f64::INFINITY)) }
 }
 
-/// Logits of a short prompt and the milliseconds of the faster of two readings; one before them compiles kernels.
+/// Logits of a short prompt and one more token, and the milliseconds of the faster of two readings; one before them compiles kernels.
 async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f64), String> {
     let model = files.on(device)?;
     let ids = prompt(&model).map_err(|error| error.to_string())?;
@@ -83,8 +83,15 @@ fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 
+/// Of the whole prompt, and of one more token, which other kernels compute.
 async fn logits(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
-    let positions = Method::Rope.positions(&model.config, 1.0).map_err(|error| error.to_string())?;
-    let logits = model.model.forward(token_ids(ids, [1, ids.len()], device), &positions, None).into_data_async().await;
-    Ok(logits.map_err(|error| error.to_string())?.iter::<f32>().collect())
+    let LoadedModel { config, model, .. } = model;
+    let positions = Method::Rope.positions(config, 1.0).map_err(|error| error.to_string())?;
+    let mut cache = Cache::new(config, &positions, ids.len() + 1, device);
+    let mut found = Vec::new();
+    for part in [ids, &ids[..1]] {
+        let logits = model.forward(token_ids(part, [1, part.len()], device), &positions, Some(&mut cache));
+        found.extend(logits.into_data_async().await.map_err(|error| error.to_string())?.iter::<f32>());
+    }
+    Ok(found)
 }

@@ -5,6 +5,7 @@
 mod parity;
 
 use burn::tensor::Device;
+use drope_core::Error;
 use parity::{CASES, case};
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -26,10 +27,12 @@ async fn webgpu_matches_transformers() {
         let difference = case.difference(&device).await;
         assert!(difference < 1e-3, "{}: {difference}", case.name);
     }
-    for name in ["yarn", "drope"] {
+    for name in ["yarn", "drope", "alibi", "rnope-swa", "qwen2"] {
         let case = case(name);
         let difference = case.cache_difference(&device, 36).await;
         assert!(difference < 1e-3, "{name} through the cache: {difference}");
         assert_eq!(case.greedy(&device, 4).await, case.greedy(&Device::flex(), 4).await, "{name}");
     }
+    let absurd = case("rope").absurd(&device).await;
+    assert!(matches!(absurd, Err(Error::LogitsNotFinite)), "{absurd:?}");
 }

@@ -1,0 +1,53 @@
+//! Kernels of GPUs for few tokens at a time, as decoding has them: there launches take longer than what they compute.
+//!
+//! A block takes six: norm and projections, rotation and cache, attention, output projection and residual, norm and gate,
+//! last projection and residual. Burn's own operations, which longer prompts take and tests compare with, are about fifty. Written in CubeCL, for WebGPU, Vulkan, Metal and CUDA alike.
+
+mod attention;
+mod choice;
+mod projection;
+mod rotation;
+mod sum;
+
+use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind};
+use burn::tensor::{DType, Shape, Tensor};
+use burn_cubecl::kernel::into_contiguous;
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
+use burn_cubecl::{Cube, cubecl};
+
+pub use self::attention::{CachedKeys, attend_to_cache};
+pub use self::choice::largest_logit;
+pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
+pub use self::rotation::{FewRotations, rotate_into_cache};
+use super::PLAIN_FORMS;
+
+/// Most tokens that these kernels take.
+const FEW: usize = 8;
+
+/// Whether the kernels can take a residual stream, `[1, seq, hidden]`: on a GPU, in f32, of few tokens, without gradients.
+pub fn takes(x: &Tensor<3>) -> bool {
+    let [batch, seq, _] = x.dims();
+    let is_small = batch == 1 && seq <= FEW && x.dtype() == DType::F32 && !PLAIN_FORMS.get();
+    is_small && matches!(x.clone().into_dispatch().kind, DispatchTensorKind::Cube(_))
+}
+
+/// A tensor's own buffer.
+fn buffer<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+    let tensor: Result<BackendTensor<Cube>, _> = DispatchTensor::try_into_backend(tensor.into_dispatch());
+    tensor.expect("the tensor is on the GPU").float()
+}
+
+/// The same with the numbers in row-major order.
+fn rows<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+    into_contiguous(buffer(tensor))
+}
+
+/// Room for an output on the device of another tensor.
+fn output_like(tensor: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
+    empty_device_contiguous_dtype(tensor.client.clone(), tensor.device.clone(), shape.into(), DType::F32)
+}
+
+fn tensor<const D: usize>(tensor: CubeTensor) -> Tensor<D> {
+    Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<Cube>::Float(tensor)))
+}

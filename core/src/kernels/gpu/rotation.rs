@@ -1,0 +1,100 @@
+//! Rotating queries and keys, and writing keys and values into the cache, in one launch.
+
+use burn::tensor::Tensor;
+
+use super::{buffer, cubecl, output_like, rows, tensor};
+use cubecl::prelude::*;
+
+const UNITS: u32 = 64;
+
+/// What few tokens are rotated by; not being rotated is cosines of 1 and sines of 0.
+pub struct FewRotations {
+    /// `[seq, head_dim]` with equal halves, times the attention factor.
+    pub cos: Tensor<2>,
+    /// As `cos`.
+    pub sin: Tensor<2>,
+    /// `[seq]`: what the logits of each query are multiplied by.
+    pub factors: Tensor<1>,
+}
+
+/// Takes the projections `[1, seq, (heads + 2 kv_heads) · head_dim]`, writes rotated keys and values into the caches,
+/// `[1, kv_heads, capacity, head_dim]`, from token `at` on, and gives the rotated queries with their factors,
+/// `[1, seq, heads, head_dim]`.
+pub fn rotate_into_cache(
+    projections: Tensor<3>,
+    rotations: &FewRotations,
+    keys: Tensor<4>,
+    values: Tensor<4>,
+    at: usize,
+) -> (Tensor<4>, [Tensor<4>; 2]) {
+    let [_, seq, width] = projections.dims();
+    let [_, kv_heads, capacity, head_dim] = keys.dims();
+    let heads = width / head_dim - 2 * kv_heads;
+    let projections = rows(projections);
+    let queries = output_like(&projections, [1, seq, heads, head_dim]);
+    let caches = [keys, values].map(|cache| {
+        let cache = buffer(cache);
+        // The buffer is written in place; a cache that something else still holds must stay as it is.
+        if cache.can_mut() { cache } else { cache.copy() }
+    });
+    let [keys, values] = &caches;
+    rotate::launch(
+        &projections.client.clone(),
+        CubeCount::Static((width as u32).div_ceil(UNITS), seq as u32, 1),
+        CubeDim::new_1d(UNITS),
+        projections.into_buffer_arg(),
+        rows(rotations.cos.clone()).into_buffer_arg(),
+        rows(rotations.sin.clone()).into_buffer_arg(),
+        rows(rotations.factors.clone()).into_buffer_arg(),
+        queries.clone().into_buffer_arg(),
+        keys.clone().into_buffer_arg(),
+        values.clone().into_buffer_arg(),
+        heads,
+        kv_heads,
+        head_dim,
+        capacity,
+        at,
+    );
+    (tensor(queries), caches.map(tensor))
+}
+
+/// A unit for each number of a row of projections.
+#[cube(launch)]
+#[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
+fn rotate(
+    projections: &[f32],
+    cos: &[f32],
+    sin: &[f32],
+    factors: &[f32],
+    queries: &mut [f32],
+    keys: &mut [f32],
+    values: &mut [f32],
+    heads: usize,
+    kv_heads: usize,
+    head_dim: usize,
+    capacity: usize,
+    at: usize,
+) {
+    let column = ABSOLUTE_POS_X as usize;
+    let row = CUBE_POS_Y as usize;
+    let width = (heads + 2 * kv_heads) * head_dim;
+    if column < width {
+        let own = projections[row * width + column];
+        let head = column / head_dim;
+        let i = column % head_dim;
+        let half = head_dim / 2;
+        let mut turned = own * cos[row * head_dim + i];
+        if i < half {
+            turned -= projections[row * width + column + half] * sin[row * head_dim + i];
+        } else {
+            turned += projections[row * width + column - half] * sin[row * head_dim + i];
+        }
+        if head < heads {
+            queries[(row * heads + head) * head_dim + i] = turned * factors[row];
+        } else if head < heads + kv_heads {
+            keys[((head - heads) * capacity + at + row) * head_dim + i] = turned;
+        } else {
+            values[((head - heads - kv_heads) * capacity + at + row) * head_dim + i] = own;
+        }
+    }
+}
