@@ -94,6 +94,9 @@ pub enum Error {
         /// Most tokens to generate.
         max_new_tokens: usize,
     },
+    /// A chat template that cannot be read, or that refuses a conversation.
+    #[error("chat template: {0}; write the prompt without a template")]
+    Chat(String),
     /// `tokenizer.json` cannot be read or trained.
     #[error("tokenizer.json: {0}")]
     Tokenizer(String),

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use drope_core::chat::conversation;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::positions::{Method, Positions};
@@ -18,6 +19,10 @@ pub struct GenerateOptions<'a> {
     pub method: Method,
     pub positions: &'a Positions,
     pub prompt: &'a str,
+    /// Whether the prompt is a message, to be written as the model's chat template says.
+    pub is_chat: bool,
+    /// What the model is told before that message.
+    pub system: Option<&'a str>,
     pub max_new_tokens: usize,
     pub temperature: f64,
     pub seed: u64,
@@ -32,7 +37,13 @@ pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let device = device::open(request.device)?.device;
     let model = model_folder::model(folder, config, &device)?;
-    let prompt = tokenizer.prompt(request.prompt)?;
+    let prompt = if request.is_chat {
+        let template = model_folder::chat_template(folder)?
+            .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))?;
+        tokenizer.encode(&template.render(&conversation(request.system, request.prompt))?)?
+    } else {
+        tokenizer.prompt(request.prompt)?
+    };
     let options = Options {
         max_new_tokens: request.max_new_tokens,
         stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },

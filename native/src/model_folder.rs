@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use burn::tensor::Device;
+use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
@@ -52,6 +53,19 @@ pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
     let tokenizer = tokenizer.with_context(|| cannot_use(folder))?;
     tokenizer.check(config.vocab_size).with_context(|| cannot_use(folder))?;
     Ok(tokenizer)
+}
+
+/// How the model wants conversations written; `None` where it does not say.
+pub fn chat_template(folder: &Path) -> Result<Option<ChatTemplate>> {
+    if weights_files::is_gguf(folder) {
+        return weights_files::gguf(folder)?.chat_template().with_context(|| cannot_use(folder));
+    }
+    let read = |file: &str| {
+        let path = folder.join(file);
+        path.exists().then(|| files::read_text(&path)).transpose()
+    };
+    let (config, own_file) = (read(TOKENIZER_CONFIG_FILE)?, read(CHAT_TEMPLATE_FILE)?);
+    ChatTemplate::from_files(config.as_deref(), own_file.as_deref()).with_context(|| cannot_use(folder))
 }
 
 fn cannot_use(folder: &Path) -> String {

@@ -30,6 +30,30 @@ fn tiny(folder: &Folder) -> PathBuf {
 }
 
 #[test]
+fn generate_writes_a_message_as_the_models_template_says() {
+    let (folder, question) = (Folder::new("chat"), question(1));
+    let model = nano_rope_in(&folder);
+    let generate = |prompt: &str, more: &[&str]| {
+        let arguments =
+            ["generate", "--model", text(&model), "--context", "300", "--max-new-tokens", "16", "--prompt", prompt];
+        [&arguments[..], more].concat().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let run = |arguments: &[String]| succeeds(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let message = question.prompt();
+    let chat: Vec<String> = generate(&message, &["--chat"]);
+    refused(&chat.iter().map(String::as_str).collect::<Vec<_>>(), "has no chat template");
+    // The system's words come where the haystack would: both ways the model reads the same text.
+    let (haystack, asked) = message.split_at(message.len() - question.question.len());
+    let template = "{{ bos_token }}{{ messages[0].content }} {{ messages[1].content }}";
+    folder.write("model/tokenizer_config.json", format!(r#"{{"bos_token": "<s>", "chat_template": "{template}"}}"#));
+    let answer = run(&generate(asked, &["--chat", "--system", haystack.trim()]));
+    assert_eq!(answer, run(&generate(&message, &[])));
+    assert!(question.score(&answer).exact, "{answer}");
+    folder.write("model/chat_template.jinja", "{% for %}");
+    refused(&chat.iter().map(String::as_str).collect::<Vec<_>>(), "the template fails in line 1");
+}
+
+#[test]
 fn generate_answers_a_question() {
     let question = question(1);
     let model = nano_rope();

@@ -14,6 +14,7 @@ pub use self::dequantize::GgmlType;
 use self::metadata::Metadata;
 use self::reader::Reader;
 use self::tensors::{TensorInfo, read_tensors};
+use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::model::ReadAt;
@@ -74,6 +75,27 @@ impl<R: ReadAt> Gguf<R> {
     /// If its kind is not one that is read, or a value is missing or impossible.
     pub fn tokenizer(&self) -> Result<Tokenizer> {
         tokenizer::tokenizer(&self.metadata)
+    }
+
+    /// How conversations are written; `None` where it does not say.
+    ///
+    /// # Errors
+    /// If a value is of another type than it should be.
+    pub fn chat_template(&self) -> Result<Option<ChatTemplate>> {
+        const TEMPLATE: &str = "tokenizer.chat_template";
+        if !self.metadata.has(TEMPLATE) {
+            return Ok(None);
+        }
+        let tokens = self.metadata.texts("tokenizer.ggml.tokens")?;
+        let token = |name: &str| -> Result<Option<String>> {
+            let id = self.metadata.optional_u64(name)?;
+            Ok(id.and_then(|id| tokens.get(id as usize)).map(|&token| token.to_owned()))
+        };
+        Ok(Some(ChatTemplate {
+            source: self.metadata.text(TEMPLATE)?.to_owned(),
+            bos_token: token("tokenizer.ggml.bos_token_id")?,
+            eos_token: token("tokenizer.ggml.eos_token_id")?,
+        }))
     }
 
     /// Numbers in all tensors.

@@ -37,6 +37,12 @@ pub struct GenerateArgs {
     /// Text to continue.
     #[arg(long)]
     prompt: String,
+    /// Take the prompt as a message, and write it as the model's chat template says.
+    #[arg(long)]
+    chat: bool,
+    /// What the model is told before the message.
+    #[arg(long, requires = "chat")]
+    system: Option<String>,
     /// Most tokens to generate.
     #[arg(long, default_value_t = 64)]
     max_new_tokens: usize,
@@ -61,6 +67,8 @@ impl GenerateArgs {
             method: self.reading.method(&config),
             positions: &self.reading.positions(&config)?,
             prompt: &self.prompt,
+            is_chat: self.chat,
+            system: self.system.as_deref(),
             max_new_tokens: self.max_new_tokens,
             temperature: self.temperature,
             seed: self.seed,
