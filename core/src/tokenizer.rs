@@ -49,12 +49,35 @@ impl Tokenizer {
         Ok(self.ids(text, true)?.get_ids().to_vec())
     }
 
+    /// As [`Tokenizer::prompt`]; of a message with what a chat template writes around it, which holds what begins a text.
+    ///
+    /// # Errors
+    /// If the tokenizer's model cannot encode it.
+    pub fn message(&self, text: &str, around: Option<[&str; 2]>) -> Result<Vec<u32>> {
+        match around {
+            None => self.prompt(text),
+            Some([before, behind]) => self.encode(&[before, text, behind].concat()),
+        }
+    }
+
     /// As [`Tokenizer::prompt`], with the bytes of the text that each token stands for; those of an added token are empty.
     ///
     /// # Errors
     /// If the tokenizer's model cannot encode it.
     pub fn prompt_with_spans(&self, text: &str) -> Result<(Vec<u32>, Vec<Range<usize>>)> {
-        let encoding = self.0.encode(text, true).map_err(|error| Error::Tokenizer(error.to_string()))?;
+        self.ids_with_spans(text, true)
+    }
+
+    /// As [`Tokenizer::encode`], likewise.
+    ///
+    /// # Errors
+    /// If the tokenizer's model cannot encode it.
+    pub fn encode_with_spans(&self, text: &str) -> Result<(Vec<u32>, Vec<Range<usize>>)> {
+        self.ids_with_spans(text, false)
+    }
+
+    fn ids_with_spans(&self, text: &str, add_special_tokens: bool) -> Result<(Vec<u32>, Vec<Range<usize>>)> {
+        let encoding = self.0.encode(text, add_special_tokens).map_err(|error| Error::Tokenizer(error.to_string()))?;
         let spans = encoding.get_offsets().iter().map(|&(start, end)| start..end).collect();
         Ok((encoding.get_ids().to_vec(), spans))
     }

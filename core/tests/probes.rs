@@ -147,7 +147,7 @@ fn sentences_stand_where_the_tokens_say_so() {
     for (task, crop) in [(Task::MultiKey, None), (Task::MultiQuery, None), (Task::MultiKey, Some(128))] {
         let spec = Spec::new(task, Values::Numbers, 256, 3);
         let sample = sample(&spec, &tokenizer).unwrap();
-        let marked = TokenizedSample::new(&sample, &tokenizer).unwrap().cropped(crop, 8);
+        let marked = TokenizedSample::new(&sample, &tokenizer, None).unwrap().cropped(crop, 8);
         let text = |at: std::ops::Range<usize>| tokenizer.decode(&marked.ids[at]).unwrap().trim().to_owned();
         assert!(crop.is_none_or(|crop| marked.ids.len() == crop - 8));
         assert_eq!(text(marked.ids.len() - marked.question..marked.ids.len()), sample.question);

@@ -93,7 +93,7 @@ fn sentences_of_a_sample_are_found_and_fill_the_context() {
     for (tokenizer, slack) in [(words(), 0), (bytes(), 40)] {
         for task in [Task::MultiKey, Task::MultiValue] {
             let sample = sample(&Spec::new(task, Values::Numbers, 400, 3), &tokenizer).unwrap();
-            let tokenized = TokenizedSample::new(&sample, &tokenizer).unwrap();
+            let tokenized = TokenizedSample::new(&sample, &tokenizer, None).unwrap();
             for ((at, kind), sentence) in tokenized.sentences.iter().zip(&sample.haystack) {
                 let text = tokenizer.decode(&tokenized.ids[at.clone()]).unwrap();
                 assert_eq!((text.trim(), kind), (&*sentence.text, &sentence.kind));

@@ -105,7 +105,7 @@ impl Measurement for HeadsToProbe<'_> {
         let (loaded, reading) = (&self.model.loaded, &self.reading);
         let spec = Spec::new(TASK, Values::Numbers, reading.context, self.blank.seed.wrapping_add(trial as u64));
         let sample = niah::sample(&spec, &loaded.tokenizer)?;
-        let sample = TokenizedSample::new(&sample, &loaded.tokenizer)?
+        let sample = TokenizedSample::new(&sample, &loaded.tokenizer, None)?
             .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(Values::DIGITS));
         let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);

@@ -23,19 +23,24 @@ pub struct TokenizedSample {
 }
 
 impl TokenizedSample {
-    /// Finds the sentences.
+    /// Finds the sentences. `around` is what a chat template writes around the prompt.
     ///
     /// # Errors
     /// If the tokenizer fails.
-    pub fn new(sample: &Sample, tokenizer: &Tokenizer) -> Result<Self> {
-        let (ids, spans) = tokenizer.prompt_with_spans(&sample.prompt())?;
+    pub fn new(sample: &Sample, tokenizer: &Tokenizer, around: Option<[&str; 2]>) -> Result<Self> {
+        let prompt = sample.prompt();
+        let (ids, spans) = match around {
+            None => tokenizer.prompt_with_spans(&prompt)?,
+            Some([before, behind]) => tokenizer.encode_with_spans(&[before, &prompt, behind].concat())?,
+        };
+        let before = around.map_or(0, |[before, _]| before.len());
         // Added tokens stand for no bytes.
-        let start = spans.iter().take_while(|span| span.is_empty()).count();
+        let start = spans.iter().take_while(|span| span.is_empty() || span.end <= before).count();
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
         for sentence in &sample.haystack {
             sentence.join(&mut text);
             // A token belongs to the sentence that its last byte is in.
-            let to = from + spans[from..].partition_point(|span| span.end <= text.len());
+            let to = from + spans[from..].partition_point(|span| span.end <= before + text.len());
             sentences.push((from..to, sentence.kind));
             from = to;
         }

@@ -44,7 +44,7 @@ pub fn answer(
     let spec = Spec { context: extension * config.max_position_embeddings, ..*spec };
     let sample = sample(&spec, tokenizer)?;
     let positions = method.positions_with(config, extension as f64, parameters)?;
-    let tokenized = TokenizedSample::new(&sample, tokenizer)?;
+    let tokenized = TokenizedSample::new(&sample, tokenizer, None)?;
     let heads = pollster::block_on(probe_heads(model, config, &positions, &tokenized, async |_| Flow::Continue))?;
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;

@@ -247,10 +247,16 @@ fn write_large(folder: &Path) -> Result<()> {
 }
 
 /// What the page answers about a text, natively.
-fn greedy(config: Config, tokenizer: Tokenizer, weights: &impl WeightSource, own: &OwnText) -> Result<String> {
+fn greedy(
+    config: Config,
+    tokenizer: Tokenizer,
+    weights: &impl WeightSource,
+    own: &OwnText,
+    around: Option<[&str; 2]>,
+) -> Result<String> {
     let LoadedModel { config, tokenizer, model, .. } =
         LoadedModel::new(config, tokenizer, weights, String::new(), &Device::flex())?;
-    let prompt = tokenizer.prompt(&own.sample(0.3)?.prompt())?;
+    let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), around)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
     let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };
     let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };
@@ -299,7 +305,7 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
         let read = |name: &str| std::fs::read(folder.path().join(name));
         let config = Config::from_json(&String::from_utf8(read("config.json")?)?)?;
         let tokenizer = Tokenizer::from_json(&read("tokenizer.json")?)?;
-        greedy(config, tokenizer, &SafetensorsFiles::from_bytes(&read("model.safetensors")?)?, &own)?
+        greedy(config, tokenizer, &SafetensorsFiles::from_bytes(&read("model.safetensors")?)?, &own, None)?
     };
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
@@ -328,11 +334,14 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
         question: "The capital of France is".into(),
         answer: "Paris".into(),
     };
-    let native = {
+    let (native, native_chat) = {
         let bytes =
             std::fs::read(&path).with_context(|| format!("{}: run `cargo xtask fetch smollm2`", path.display()))?;
         let file = Gguf::open(&bytes[..])?;
-        greedy(file.config()?, file.tokenizer()?, &file, &own)?
+        let template = file.chat_template()?.context("its chat template")?;
+        let around = template.around(None)?;
+        let answer = |around| greedy(file.config()?, file.tokenizer()?, &file, &own, around);
+        (answer(None)?, answer(Some(around.each_ref().map(String::as_str)))?)
     };
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
@@ -345,6 +354,13 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
     let (answer, verdict) = ask_about(&browser, &own).await?;
     assert_eq!(answer.trim(), native.trim());
     assert!(verdict.starts_with("Found"), "{verdict}");
+    // The same text as a message, as the file's own template has it.
+    browser.wait(".stored", 60, |text| text.contains("chat messages")).await?;
+    browser.client.find(Locator::Css(".stored .chat")).await?.click().await?;
+    browser.wait("#run", 30, |text| text == "Run").await?;
+    let (as_message, _) = ask_about(&browser, &own).await?;
+    assert_eq!(as_message.trim(), native_chat.trim());
+    assert_ne!(as_message, answer);
     let peak = peak_memory(&browser);
     keep("smollm2.json", &json!({ "verdict": verdict, "peak_memory_bytes": peak }))?;
     browser.screenshot("smollm2.png", ".columns").await?;

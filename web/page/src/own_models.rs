@@ -1,6 +1,6 @@
 //! Models of the reader's: taking them in from a folder, a zip or an address, and what the browser keeps.
 
-use drope_protocol::{Origin, StoredModel};
+use drope_protocol::{ChatFormat, Origin, StoredModel};
 use js_sys::{Array, Promise, Reflect};
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
@@ -10,7 +10,7 @@ use web_sys::{
     HtmlInputElement,
 };
 
-use super::runs::{import, remove_model, stop};
+use super::runs::{choose_chat, import, remove_model, stop};
 use super::state::{Running, State};
 use super::trainer_link::export_model;
 
@@ -94,8 +94,19 @@ pub fn OwnModels(state: State) -> impl IntoView {
 fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
     let bytes: f64 = models.iter().map(|model| model.bytes).sum();
     let row = move |model: StoredModel| {
-        let StoredModel { name, bytes, context, parameters, method, .. } = model;
-        let [to_save, to_remove] = [name.clone(), name.clone()];
+        let StoredModel { name, bytes, context, parameters, method, chat, .. } = model;
+        let [to_save, to_remove, to_format] = [name.clone(), name.clone(), name.clone()];
+        let format = match chat {
+            ChatFormat::Around { is_used, .. } => view! {
+                <label class="inline">
+                    <input type="checkbox" class="chat" prop:checked=is_used
+                        on:change=move |event| choose_chat(state, to_format.clone(), event_target_checked(&event)) />
+                    "Write prompts as chat messages"
+                </label>
+            }
+            .into_any(),
+            ChatFormat::None | ChatFormat::Template => ().into_any(),
+        };
         view! {
             <li>
                 <strong>{name.clone()}</strong>
@@ -104,6 +115,7 @@ fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
                     on:click=move |_| export_model(state, to_save.clone())>"Save zip"</button>
                 <button type="button" class="quiet" aria-label=format!("Remove {name}")
                     on:click=move |_| remove_model(state, to_remove.clone())>"Remove"</button>
+                {format}
             </li>
         }
     };

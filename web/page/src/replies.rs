@@ -8,6 +8,7 @@ use leptos::prelude::*;
 use super::column::{Answer, Finished, Predicted, ProbedHeads};
 use super::runs::measure_next;
 use super::state::{Asked, Counted, Download, Running, State};
+use super::trainer_link::render_templates;
 use super::worker_link::confirm_end;
 
 /// Takes in a message of the worker; those of a run that was stopped change nothing.
@@ -73,6 +74,7 @@ pub fn take(state: State, reply: Reply) {
 
 /// Takes in which models the browser keeps. A column whose model is gone reads with the page's.
 pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
+    render_templates(state, models.as_deref().unwrap_or_default());
     state.stored.set(models);
     for column in state.columns.get_untracked() {
         let is_gone = |name: &String| untrack(|| state.stored_model(name)).is_none();

@@ -62,6 +62,18 @@ pub fn remove_model(state: State, name: String) {
     send(state, Request::Remove { run, name });
 }
 
+/// Chooses whether a model gets its prompts as messages.
+pub fn choose_chat(state: State, name: String, is_used: bool) {
+    let run = begin_alone(state, Running::Model);
+    // What was answered to another prompt does not stay.
+    let columns = state.columns.get_untracked();
+    columns
+        .iter()
+        .filter(|column| column.model.get_untracked().as_ref() == Some(&name))
+        .for_each(|column| column.clear());
+    send(state, Request::Chat { run, name, is_used });
+}
+
 fn comparison(state: State, run: u32) -> Comparison {
     Comparison {
         run,

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use drope_protocol::{Recalibration, RecalibrationState, Reply, Request};
+use drope_protocol::{ChatFormat, Recalibration, RecalibrationState, Reply, Request, StoredModel};
 use leptos::prelude::*;
 use web_sys::{Blob, Worker};
 
@@ -35,24 +35,60 @@ pub fn recalibrate(state: State) {
     begin(state, Phase::Running, name, Request::Recalibrate);
 }
 
-/// Saves a model that the browser keeps as a zip, in a worker of its own, so that neither answers nor training wait.
+/// Saves a model that the browser keeps as a zip.
 pub fn export_model(state: State, name: String) {
+    let on_reply = move |reply, blob: Option<Blob>| {
+        if let Reply::Exported { name, .. } = reply {
+            blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob));
+        }
+    };
+    carry_out(state, &Request::Export { run: 1, name }, "The zip could not be made", on_reply);
+}
+
+/// Renders the chat templates of models that the browser keeps, each once.
+pub fn render_templates(state: State, models: &[StoredModel]) {
+    thread_local! {
+        static RENDERING: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+    let waiting = models.iter().filter(|model| model.chat == ChatFormat::Template);
+    let waiting: Vec<&String> = waiting.map(|model| &model.name).collect();
+    let new: Vec<String> = RENDERING.with_borrow_mut(|rendering| {
+        rendering.retain(|name| waiting.contains(&name));
+        let new = waiting.into_iter().filter(|name| !rendering.contains(name)).cloned().collect::<Vec<_>>();
+        rendering.extend(new.clone());
+        new
+    });
+    for name in new {
+        let on_reply = move |reply, _| {
+            if let Reply::Stored { models } = reply {
+                take_stored(state, models);
+            }
+        };
+        let request = Request::Template { run: 1, name };
+        carry_out(state, &request, "The chat template could not be read", on_reply);
+    }
+}
+
+/// Starts a worker for one request, so that neither answers nor training wait; it ends with it.
+fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl Fn(Reply, Option<Blob>) + 'static) {
     let worker: Rc<RefCell<Option<Worker>>> = Rc::default();
     let own = worker.clone();
-    let on_reply = move |reply, blob: Option<Blob>| {
-        match reply {
-            Reply::Exported { name, .. } => blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob)),
-            Reply::Failed { message, .. } => state.error.set(Some(message)),
-            Reply::Finished { .. } => {}
-            _ => return,
+    let on_reply = move |reply, blob| match reply {
+        Reply::Failed { message, .. } => {
+            state.error.set(Some(message));
+            own.take().iter().for_each(end);
         }
-        own.take().iter().for_each(end);
+        Reply::Finished { .. } => own.take().iter().for_each(end),
+        reply => hear(reply, blob),
     };
-    let on_error = move |message| state.error.set(Some(format!("The zip could not be made ({message}).")));
-    if let Ok(started) = start_worker(Program::Trains, on_reply, on_error) {
-        post(&started, &start_request(false));
-        post(&started, &Request::Export { run: 1, name });
-        worker.replace(Some(started));
+    let fail = move |reason: &str| state.error.set(Some(format!("{failed} ({reason}).")));
+    match start_worker(Program::Trains, on_reply, move |message| fail(&message)) {
+        Ok(started) => {
+            post(&started, &start_request(false));
+            post(&started, request);
+            worker.replace(Some(started));
+        }
+        Err(_) => fail("this browser starts no web workers"),
     }
 }
 

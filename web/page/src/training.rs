@@ -98,7 +98,7 @@ pub fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use drope_core::positions::Method;
-    use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
+    use drope_protocol::{ChatFormat, DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
 
     use super::{duration, name_of};
 
@@ -120,6 +120,7 @@ mod tests {
                 context: 256,
                 parameters: 0.0,
                 method: Method::Drope,
+                chat: ChatFormat::None,
                 recalibration: Some(state),
             }
         };

@@ -10,7 +10,7 @@ pub use recalibration::{
 };
 pub use reply::Reply;
 pub use request::{Comparison, Length, Origin, Prompt, Question, Reading, Request};
-pub use stored_model::StoredModel;
+pub use stored_model::{ChatFormat, StoredModel};
 
 /// Names the build: appended to the addresses of files without a hash in their name, and to the cache's name,
 /// so that an old worker or old weights never meet a new page.

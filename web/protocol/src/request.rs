@@ -52,6 +52,22 @@ pub enum Request {
         /// Its name.
         name: String,
     },
+    /// Render the chat template of a model that is kept in the browser.
+    Template {
+        /// Number of the run.
+        run: u32,
+        /// Its name.
+        name: String,
+    },
+    /// Choose whether a model that is kept in the browser gets its prompts as messages.
+    Chat {
+        /// Number of the run.
+        run: u32,
+        /// Its name.
+        name: String,
+        /// Whether it does.
+        is_used: bool,
+    },
     /// Make a zip of a model that is kept in the browser.
     Export {
         /// Number of the run.
@@ -77,6 +93,8 @@ impl Request {
             | Self::Measure { run, .. }
             | Self::Import { run, .. }
             | Self::Remove { run, .. }
+            | Self::Template { run, .. }
+            | Self::Chat { run, .. }
             | Self::Export { run, .. }
             | Self::Drop(Recalibration { run, .. })
             | Self::Recalibrate(Recalibration { run, .. }) => Some(*run),

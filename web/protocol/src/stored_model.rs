@@ -20,7 +20,43 @@ pub struct StoredModel {
     pub parameters: f64,
     /// How its config has it read.
     pub method: Method,
+    /// How it wants messages written.
+    #[serde(default, skip_serializing_if = "ChatFormat::is_none")]
+    pub chat: ChatFormat,
     /// Whether it was recalibrated here, and how far that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recalibration: Option<RecalibrationState>,
+}
+
+/// How a model that was trained on conversations wants a message written.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum ChatFormat {
+    /// It was not, or nothing says how.
+    #[default]
+    None,
+    /// There is a template, which was not rendered yet.
+    Template,
+    /// The template was rendered.
+    Around {
+        /// What stands before a message.
+        before: String,
+        /// What stands behind it, up to the answer.
+        behind: String,
+        /// Whether prompts are written so.
+        is_used: bool,
+    },
+}
+
+impl ChatFormat {
+    fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// What stands around prompts, if anything does.
+    pub fn around(&self) -> Option<[&str; 2]> {
+        match self {
+            Self::Around { before, behind, is_used: true } => Some([before, behind]),
+            _ => None,
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! Models of the reader's own: from files, a zip or an address into the browser's store, piece by piece.
 
+use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::Config;
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::{CONFIG_FILE, INDEX_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex};
 use drope_core::positions::Method;
 use drope_core::tokenizer::Tokenizer;
-use drope_protocol::{Origin, StoredModel};
+use drope_protocol::{ChatFormat, Origin, StoredModel};
 use web_sys::File;
 
 use super::blob_file::BlobFile;
@@ -61,6 +62,10 @@ async fn take_in_gguf(
     capacity.check(&config)?;
     folder.write(CONFIG_FILE, config.to_json().as_bytes()).await?;
     folder.write(TOKENIZER_FILE, tokenizer.to_json()?.as_bytes()).await?;
+    let template = model.chat_template()?;
+    if let Some(template) = &template {
+        folder.write(TOKENIZER_CONFIG_FILE, template.to_json().as_bytes()).await?;
+    }
     copy_file(file, GGUF_FILE, folder, name, run).await?;
     let note = StoredModel {
         name: name.to_owned(),
@@ -69,6 +74,7 @@ async fn take_in_gguf(
         context: config.max_position_embeddings,
         parameters: model.num_parameters() as f64,
         method: Method::of(&config),
+        chat: chat_format(template.is_some()),
         recalibration: None,
     };
     folder.write_note(&note).await
@@ -107,6 +113,10 @@ async fn take_in(
             room / 1e6
         )));
     }
+    let template = template(&mut source, run).await?;
+    if let Some(template) = &template {
+        folder.write(TOKENIZER_CONFIG_FILE, template.to_json().as_bytes()).await?;
+    }
     folder.write(CONFIG_FILE, &config_text).await?;
     folder.write(TOKENIZER_FILE, &tokenizer).await?;
     if let Some(text) = &index_text {
@@ -129,7 +139,24 @@ async fn take_in(
         context: config.max_position_embeddings,
         parameters: tensors.num_parameters() as f64,
         method: Method::of(&config),
+        chat: chat_format(template.is_some()),
         recalibration: None,
     };
     folder.write_note(&model).await
+}
+
+/// The chat template, where one of the two files that may hold it does.
+async fn template(source: &mut Source, run: &Run) -> Result<Option<ChatTemplate>, Interruption> {
+    let mut texts = Vec::new();
+    for file in [TOKENIZER_CONFIG_FILE, CHAT_TEMPLATE_FILE] {
+        // Neither has to be there.
+        let bytes = if source.has(file) == Some(false) { None } else { source.text(file, run).await.ok() };
+        texts.push(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+        run.check()?;
+    }
+    Ok(ChatTemplate::from_files(texts[0].as_deref(), texts[1].as_deref())?)
+}
+
+fn chat_format(has_template: bool) -> ChatFormat {
+    if has_template { ChatFormat::Template } else { ChatFormat::None }
 }

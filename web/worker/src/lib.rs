@@ -4,6 +4,7 @@
 
 mod blob_file;
 mod capacity;
+mod chat;
 mod content;
 mod download;
 #[cfg(feature = "train")]
@@ -134,6 +135,9 @@ async fn carry_out(
             store::tell().await;
             removed
         }
+        Request::Chat { name, is_used, .. } => chat::choose(&name, is_used).await,
+        #[cfg(feature = "train")]
+        Request::Template { name, .. } => chat::render(&name).await,
         #[cfg(feature = "train")]
         Request::Export { name, .. } => export::export(&name, &run).await,
         #[cfg(feature = "train")]
@@ -141,7 +145,7 @@ async fn carry_out(
         #[cfg(feature = "train")]
         Request::Recalibrate(recalibration) => recalibrate::recalibrate(&recalibration, &run).await,
         #[cfg(not(feature = "train"))]
-        Request::Drop(_) | Request::Recalibrate(_) | Request::Export { .. } => {
+        Request::Drop(_) | Request::Recalibrate(_) | Request::Export { .. } | Request::Template { .. } => {
             Err(Interruption::Failed("This worker only reads.".into()))
         }
         Request::Start { .. } | Request::Stop => Ok(()),

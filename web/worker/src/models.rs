@@ -52,8 +52,12 @@ impl ModelCache {
     async fn kept(&mut self, name: &str, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
         let folder = StoredFolder::open(name).await?;
         let note = folder.note().await.ok_or_else(|| format!("{name} is not whole; add it again."))?;
-        if let Some((_, model)) = self.kept.get(name).filter(|(known, _)| *known == note) {
-            return Ok(model.clone());
+        if let Some((known, model)) = self.kept.get_mut(name) {
+            // How prompts are written changes nothing about the weights.
+            known.chat = note.chat.clone();
+            if *known == note {
+                return Ok(model.clone());
+            }
         }
         let (config, tokenizer) = folder.config_and_tokenizer().await?;
         self.capacity.check(&config)?;
@@ -80,6 +84,11 @@ impl ModelCache {
         let model = Rc::new(model);
         self.kept.insert(name.to_owned(), (note, model.clone()));
         Ok(model)
+    }
+
+    /// What stands around the prompts of a reading, as its model's note says.
+    pub fn around(&self, reading: &Reading) -> Option<[&str; 2]> {
+        self.kept.get(reading.model.as_ref()?)?.0.chat.around()
     }
 
     /// Makes room: of the reader's models only those stay that are wanted now.

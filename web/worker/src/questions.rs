@@ -67,7 +67,7 @@ pub async fn probe(models: &mut ModelCache, comparison: Comparison, run: &Run) -
     for (column, reading) in readings.iter().enumerate() {
         let read = Read::new(models, reading, &prompt, depth, run).await?;
         let Read { model, positions, sample, options, extension, .. } = &read;
-        let tokenized = TokenizedSample::new(sample, &model.tokenizer)?;
+        let tokenized = TokenizedSample::new(sample, &model.tokenizer, models.around(reading))?;
         if column == 0 {
             reply(&asked(run, model, sample)?);
         }
@@ -132,7 +132,7 @@ pub async fn measure(
     let mut correct = 0;
     for trial in 0..trials {
         let question = Question { seed: question.seed + trial as u64, ..question };
-        if is_exact(&model, reading, question, depth, run).await? {
+        if is_exact(&model, reading, models.around(reading), question, depth, run).await? {
             correct += 1;
         }
         reply(&Reply::Trial { run: run.number, correct, done: trial + 1 });
@@ -140,10 +140,11 @@ pub async fn measure(
     Ok(())
 }
 
-/// Whether a model answers a question exactly.
+/// Whether a model answers a question exactly; `around` is what its chat template writes around prompts.
 pub async fn is_exact(
     model: &LoadedModel,
     reading: &Reading,
+    around: Option<[&str; 2]>,
     question: Question,
     depth: Option<f64>,
     run: &Run,
@@ -151,7 +152,7 @@ pub async fn is_exact(
     let extension = question.length.extension(model.config.max_position_embeddings);
     let positions = reading.method.positions_with(&model.config, extension, &reading.parameters)?;
     let (sample, options) = drawn(model, reading, &question, depth)?;
-    let prompt = model.tokenizer.prompt(&sample.prompt())?;
+    let prompt = model.tokenizer.message(&sample.prompt(), around)?;
     let observe = async |_| run.yield_to_messages().await;
     let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
     run.check()?;
@@ -182,7 +183,7 @@ impl Read {
             Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth))?,
             Prompt::Own(own) => (own.sample(depth)?, own_options(&model, reading)),
         };
-        let ids = model.tokenizer.prompt(&sample.prompt())?;
+        let ids = model.tokenizer.message(&sample.prompt(), models.around(reading))?;
         let extension = match prompt {
             Prompt::Drawn(question) => question.length.extension(context),
             Prompt::Own(_) => {

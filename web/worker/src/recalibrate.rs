@@ -11,7 +11,7 @@ use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
 use drope_core::train::{DocumentSource, SyntheticDocuments, Trainer, batch_gradients};
 use drope_protocol::{
-    DroppedPositions, Length, Question, Reading, Recalibration, RecalibrationScore, RecalibrationSettings,
+    ChatFormat, DroppedPositions, Length, Question, Reading, Recalibration, RecalibrationScore, RecalibrationSettings,
     RecalibrationState, Reply, StoredModel,
 };
 
@@ -167,7 +167,7 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
         for trial in 0..TRIALS {
             let (task, values) = (Task::MultiKey, Values::Numbers);
             let question = Question { task, values, length: Length::Contexts(extension), seed: SEED + trial as u64 };
-            correct += usize::from(questions::is_exact(&model, &reading, question, None, run).await?);
+            correct += usize::from(questions::is_exact(&model, &reading, None, question, None, run).await?);
         }
         let score = RecalibrationScore { step, extension, correct, trials: TRIALS };
         reply(&Reply::Scored { run: run.number, score });
@@ -226,6 +226,7 @@ impl Checkpoint {
             context: job.config.max_position_embeddings,
             parameters: job.config.num_parameters() as f64,
             method: Method::of(&job.config),
+            chat: ChatFormat::None,
             recalibration: Some(self.state.clone()),
         };
         self.folder.write_note(&note).await?;
