@@ -88,7 +88,16 @@ impl Browser {
 
     /// Runs a script in every page from now on, before the page's own.
     pub async fn before_each_page(&self, source: &str) -> Result<()> {
-        let body = json!({ "cmd": "Page.addScriptToEvaluateOnNewDocument", "params": { "source": source } });
+        self.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": source })).await
+    }
+
+    /// Lets the browser keep no more than so many bytes for a page.
+    pub async fn limit_storage(&self, origin: &str, bytes: u64) -> Result<()> {
+        self.devtools("Storage.overrideQuotaForOrigin", &json!({ "origin": origin, "quotaSize": bytes })).await
+    }
+
+    async fn devtools(&self, command: &str, parameters: &Value) -> Result<()> {
+        let body = json!({ "cmd": command, "params": parameters });
         self.client.issue_cmd(DriverCommand { path: "goog/cdp/execute", body }).await?;
         Ok(())
     }

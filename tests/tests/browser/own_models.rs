@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
@@ -365,5 +365,24 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
     keep("smollm2.json", &json!({ "verdict": verdict, "peak_memory_bytes": peak }))?;
     browser.screenshot("smollm2.png", ".columns").await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_for_which_the_browser_has_no_room_is_refused_and_leaves_nothing() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=cpu", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    let folder = root().join("models/nano-rope");
+    browser.limit_storage(&server.address, 1_000_000).await?;
+    browser.choose("model-folder", &[&folder]).await?;
+    let said = browser.wait("#error", 60, |text| !text.is_empty()).await?;
+    ensure!(said.contains("could not be kept in this browser") && said.contains("or free space"), "{said}");
+    let kept = browser.client.execute("return document.querySelector('.stored') === null", vec![]).await?;
+    assert_eq!(kept, true, "nothing half-written stays");
+    browser.limit_storage(&server.address, 1_000_000_000).await?;
+    browser.choose("model-folder", &[&folder]).await?;
+    browser.wait(".stored", 60, |text| text.contains("nano-rope")).await?;
     Ok(())
 }

@@ -107,7 +107,7 @@ async fn read(response: &Response, progress: Progress<'_>) -> Result<Option<Vec<
     match read_pieces(response, |error| Interruption::Failed(reason(error)), &mut take).await {
         Ok(()) => Ok(Some(bytes)),
         Err(Interruption::Failed(reason)) => Err(reason.into()),
-        Err(Interruption::Stopped) => Ok(None),
+        Err(Interruption::Stopped | Interruption::DeviceLost) => Ok(None),
     }
 }
 

@@ -95,6 +95,8 @@ async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>
         let Some(run) = run else { continue };
         match outcome {
             Err(Interruption::Failed(message)) => reply(&Reply::Failed { run, message }),
+            // The page asks the same of the CPU.
+            Err(Interruption::DeviceLost) => reply(&Reply::Unfit { note: "WebGPU lost its device".to_owned() }),
             Ok(()) | Err(Interruption::Stopped) => reply(&Reply::Finished { run }),
         }
     }

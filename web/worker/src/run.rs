@@ -29,6 +29,8 @@ pub enum Interruption {
     Stopped,
     /// Something went wrong: what, and what to do, in a sentence.
     Failed(String),
+    /// The device computes nothing any more, as when its driver is started anew.
+    DeviceLost,
 }
 
 impl From<String> for Interruption {
@@ -39,7 +41,10 @@ impl From<String> for Interruption {
 
 impl From<drope_core::Error> for Interruption {
     fn from(error: drope_core::Error) -> Self {
-        Self::Failed(format!("{error}."))
+        match error {
+            drope_core::Error::Device(_) => Self::DeviceLost,
+            error => Self::Failed(format!("{error}.")),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
             Interruption::Failed(message) => {
                 format!("WebGPU was not compared, because {}", message.trim_end_matches('.'))
             }
-            Interruption::Stopped => "WebGPU was not compared".to_owned(),
+            Interruption::Stopped | Interruption::DeviceLost => "WebGPU was not compared".to_owned(),
         })?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
