@@ -45,6 +45,10 @@ pub fn all() -> Result<()> {
     // One browser at a time: each of them runs a whole WebGPU in software.
     let mut crossing = test(&place, &NATIVE, &["--test", "browser", "--test", "transformers"]);
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
+    match tools.geckodriver(&place) {
+        Ok(driver) => drop(crossing.env("DROPE_GECKODRIVER", driver)),
+        Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),
+    }
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
     tally.close()
 }

@@ -22,6 +22,9 @@ const WASM_BINDGEN: Tool =
     // Must equal the `wasm-bindgen` crate's version in Cargo.toml.
     Tool { program: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", locked: false };
 
+/// Firefox's driver, which Debian has not.
+const GECKODRIVER: Tool = Tool { program: "geckodriver", package: "geckodriver", version: "0.37.1", locked: true };
+
 /// Programs with which cargo is called for the page and its tests.
 pub struct Tools {
     folder: PathBuf,
@@ -47,6 +50,15 @@ impl Tools {
                 .context("the browser tests need Chromium and ChromeDriver")?;
         }
         Ok(tools)
+    }
+
+    /// Firefox's driver, if Firefox is here or can be installed.
+    pub fn geckodriver(&self, place: &Workplace) -> Result<PathBuf> {
+        if which("firefox-esr").is_none() {
+            apt_install(&["firefox-esr"])?;
+        }
+        install(&GECKODRIVER, &place.cache.join("tools"))?;
+        Ok(self.folder.join(GECKODRIVER.program))
     }
 
     /// Whether the wasm toolchain has clippy: Debian's comes without it.

@@ -45,13 +45,6 @@ impl Drop for Browser {
 
 impl Browser {
     pub async fn open(width: u32, dark: bool) -> Result<Self> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let driver = Command::new("chromedriver")
-            .arg(format!("--port={port}"))
-            .stdout(Stdio::null())
-            .process_group(0)
-            .spawn()
-            .context("chromedriver does not start; install Debian's chromium-driver")?;
         let profile = tempfile::tempdir()?;
         let mut arguments = vec![
             "--headless=new".to_owned(),
@@ -69,6 +62,26 @@ impl Browser {
         let mut capabilities = Capabilities::new();
         capabilities.insert("goog:chromeOptions".into(), json!({ "args": arguments }));
         capabilities.insert("goog:loggingPrefs".into(), json!({ "browser": "ALL" }));
+        Self::connect(Command::new("chromedriver"), capabilities, profile).await
+    }
+
+    /// Firefox, whose driver is named by a variable; Chromium's own commands do not work there.
+    pub async fn open_firefox(driver: &Path) -> Result<Self> {
+        let profile = tempfile::tempdir()?;
+        let mut capabilities = Capabilities::new();
+        capabilities
+            .insert("moz:firefoxOptions".into(), json!({ "args": ["-headless"], "binary": "/usr/bin/firefox-esr" }));
+        let mut command = Command::new(driver);
+        command.arg("--profile-root").arg(profile.path());
+        Self::connect(command, capabilities, profile).await
+    }
+
+    async fn connect(mut driver: Command, capabilities: Capabilities, profile: TempDir) -> Result<Self> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let name = driver.get_program().to_string_lossy().into_owned();
+        driver.arg(format!("--port={port}")).stdout(Stdio::null()).process_group(0);
+        let driver =
+            driver.spawn().with_context(|| format!("{name} does not start; `cargo xtask test` installs it"))?;
         let address = format!("http://127.0.0.1:{port}");
         for _ in 0..100 {
             if let Ok(client) =
@@ -78,7 +91,7 @@ impl Browser {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        bail!("ChromeDriver does not open a browser")
+        bail!("{name} does not open a browser")
     }
 
     /// Number of ChromeDriver's process.

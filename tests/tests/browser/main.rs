@@ -5,6 +5,7 @@
 
 mod driver;
 mod failures;
+mod firefox;
 mod kernels;
 mod manners;
 mod native;

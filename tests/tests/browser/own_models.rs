@@ -84,22 +84,24 @@ async fn a_folder_in_several_files_is_read_and_kept_until_it_is_removed() -> Res
     Ok(())
 }
 
+/// nano-drope as a zip, without one of its files or the end of its weights.
+pub fn write_zip(path: PathBuf, skipped: &str, cut: usize) -> Result<PathBuf> {
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for file in ["config.json", "tokenizer.json", "model.safetensors"].into_iter().filter(|file| *file != skipped) {
+        let bytes = std::fs::read(root().join("models/nano-drope").join(file))?;
+        writer.start_file(format!("some/where/{file}"), SimpleFileOptions::default())?;
+        writer.write_all(if file.ends_with("safetensors") { &bytes[..bytes.len() - cut] } else { &bytes })?;
+    }
+    std::fs::write(&path, writer.finish()?.into_inner())?;
+    Ok(path)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     let folder = tempfile::tempdir()?;
-    let zip = |name: &str, skipped: &str, cut: usize| -> Result<PathBuf> {
-        let path = folder.path().join(name);
-        let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-        for file in ["config.json", "tokenizer.json", "model.safetensors"].into_iter().filter(|file| *file != skipped) {
-            let bytes = std::fs::read(root().join("models/nano-drope").join(file))?;
-            writer.start_file(format!("some/where/{file}"), SimpleFileOptions::default())?;
-            writer.write_all(if file.ends_with("safetensors") { &bytes[..bytes.len() - cut] } else { &bytes })?;
-        }
-        std::fs::write(&path, writer.finish()?.into_inner())?;
-        Ok(path)
-    };
+    let zip = |name: &str, skipped: &str, cut: usize| write_zip(folder.path().join(name), skipped, cut);
     browser.client.goto(&format!("{}?backend=cpu&extension=2&columns=drope~rope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.choose("model-zip", &[&zip("truncated.zip", "", 1000)?]).await?;
