@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use drope_core::language::Values;
-use drope_core::niah::{Spec, Task};
+use drope_core::niah::{Difficulty, Distractors, Filler, Spec, Task};
 use drope_core::positions::{Method, Parameters};
 use fantoccini::Locator;
 use serde_json::json;
@@ -184,6 +184,48 @@ async fn the_tour_is_in_the_address_and_can_be_left() -> Result<()> {
     browser.click("tour-end").await?;
     browser.client.wait().for_element(Locator::Css("body:not(:has(.tour))")).await?;
     assert!(!browser.client.current_url().await?.as_str().contains("tour"));
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn harder_questions_are_the_native_ones() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    let page =
+        format!("{}?backend=cpu&extension=2&seed=3&depth=50&columns=drope~yarn&digits=7&filler=decoys", server.address);
+    browser.client.goto(&page).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.wait(".harder summary", 5, |text| text == "Harder questions: filler=decoys digits=7").await?;
+    browser.client.find(Locator::Css(".harder summary")).await?.click().await?;
+    browser.select("distractors", "share a word with it").await?;
+    // Nothing is committed of them.
+    browser.wait(".headline", 5, |text| text.starts_with("No committed results")).await?;
+    browser.click("run").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    let difficulty = Difficulty { digits: 7, distractors: Distractors::Sharing, ..Difficulty::default() };
+    let spec = Spec {
+        depth: Some(0.5),
+        filler: Filler::Decoys,
+        difficulty,
+        ..Spec::new(Task::MultiKey, Values::Numbers, 0, 3)
+    };
+    for (column, (method, model)) in (1..).zip([(Method::Drope, "nano-drope"), (Method::Yarn, "nano-rope")]) {
+        let expected = native::answer(method, &Parameters::default(), model, 2, &spec)?.text;
+        // The page marks digits that are missing.
+        let answer = browser.text(&format!("answer-{column}")).await?.replace('·', "");
+        assert_eq!(answer.trim(), expected.trim(), "column {column}");
+    }
+    browser.screenshot("harder.png", ".controls").await?;
+    // What no question can be is said, and mended.
+    browser.client.find(Locator::Id("task")).await?.select_by_value("single").await?;
+    browser.click("run").await?;
+    browser.wait("#error", 30, |text| text.contains("use multi-key")).await?;
+    browser.client.find(Locator::Id("task")).await?.select_by_value("latest-value").await?;
+    browser.click("run").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    let url = browser.client.current_url().await?.to_string();
+    assert!(url.contains("filler=decoys&digits=7&distractors=sharing"), "{url}");
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

@@ -11,9 +11,10 @@ use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
 use super::column::COLUMNS;
+use super::difficulty;
 use super::engine::{BackendChoice, Engine};
 use super::own_text;
-use super::state::{EXTENSIONS, State, TOKENS, is_taught};
+use super::state::{EXTENSIONS, State, TOKENS};
 use super::tour::step;
 use super::training::Training;
 
@@ -30,8 +31,10 @@ impl State {
             _ => BackendChoice::Auto,
         };
         let state = Self {
-            task: RwSignal::new(read(get("task")).filter(|&task| is_taught(task)).unwrap_or(Task::MultiKey)),
+            task: RwSignal::new(read(get("task")).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
+            filler: RwSignal::new(read(get("filler"))),
+            difficulty: RwSignal::new(difficulty::from_address(get)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             tokens: RwSignal::new(read(get("tokens")).filter(|tokens| TOKENS.contains(tokens))),
             is_own: RwSignal::new(false),
@@ -79,9 +82,10 @@ impl State {
             let embed = if self.is_embedded { "&embed=1" } else { "" };
             let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
             let address = format!(
-                "?task={}&values={}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}{embed}",
+                "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}{embed}",
                 self.task.get().name(),
                 self.values.get().name(),
+                difficulty::written(self.kind()),
                 self.extension.get(),
                 self.depth.get(),
                 self.seed.get(),

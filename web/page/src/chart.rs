@@ -23,10 +23,10 @@ const BOTTOM: f64 = 40.0;
 #[component]
 pub fn Chart(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     let lines = move || {
-        let (task, values) = (state.task.get(), state.values.get());
+        let kind = state.kind();
         results.with_value(|results| {
             let point = |method, extension| {
-                find(results, &CellKey { reading: plain(method), task, values, extension, depth: None }).cloned()
+                find(results, &CellKey { reading: plain(method), kind, extension, depth: None }).cloned()
             };
             METHODS
                 .map(|method| EXTENSIONS.iter().filter_map(|&extension| point(method, extension)).collect::<Vec<_>>())

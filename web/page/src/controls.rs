@@ -5,9 +5,10 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use leptos::prelude::*;
 
+use super::difficulty::HarderQuestions;
 use super::own_text::OwnTextFields;
 use super::runs::{ask, stop};
-use super::state::{EXTENSIONS, State, TOKENS, is_taught};
+use super::state::{EXTENSIONS, State, TOKENS};
 
 /// The choice of a text of the reader's, among the tasks.
 const OWN: &str = "own";
@@ -34,10 +35,10 @@ pub fn Controls(state: State) -> impl IntoView {
         Task::LatestValue => "the latest of four values",
         Task::Passkey => "a pass key",
     };
-    let tasks = Task::ALL.into_iter().filter(|&task| is_taught(task));
+    let tasks = Task::ALL.into_iter();
     let own = std::iter::once((OWN, "your own text"));
     let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).chain(own).collect();
-    let values = [(Values::Numbers.name(), "numbers (4 digits)"), (Values::Words.name(), "words")];
+    let values = [(Values::Numbers.name(), "numbers"), (Values::Words.name(), "words")];
     view! {
         <form class="controls" on:submit=submit aria-label="Question">
             <Choice id="task".to_owned() label="Task" value=Signal::derive(move || if state.is_own.get() { OWN } else { state.task.get().name() }) options=tasks
@@ -51,6 +52,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 <Choice id="values".to_owned() label="Values" value=Signal::derive(move || state.values.get().name()) options=values.to_vec()
                     on_choose=move |name: String| if let Ok(values) = name.parse() { state.values.set(values) } />
             </div>
+            <HarderQuestions state />
             <OwnTextFields state />
             <fieldset class="segments" hidden=move || state.is_own.get()>
                 <legend>"Length, in training contexts"</legend>
@@ -91,8 +93,7 @@ pub fn Controls(state: State) -> impl IntoView {
             {EXAMPLES.map(|(name, task, extension, methods)| view! {
                 <button type="button" on:click=move |_| {
                     state.is_own.set(false);
-                    state.task.set(task);
-                    state.values.set(Values::Numbers);
+                    state.ask_standard(task, Values::Numbers);
                     state.extension.set(extension);
                     state.compare(&methods);
                     ask(state);

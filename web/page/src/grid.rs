@@ -14,8 +14,8 @@ use super::state::{CellKey, Counted, EXTENSIONS, Running, State};
 #[component]
 pub fn Grid(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     let summary = move || {
-        let (task, values) = (state.task.get(), state.values.get());
-        results.with_value(|results| leaders(results, task, values))
+        let kind = state.kind();
+        results.with_value(|results| leaders(results, kind))
     };
     view! {
         <section class="grid" aria-label="Results">
@@ -52,13 +52,7 @@ pub fn Grid(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
 /// One cell: a button that runs it.
 #[component]
 fn GridCell(state: State, method: Method, extension: usize, results: StoredValue<Vec<Cell>>) -> impl IntoView {
-    let key = move || CellKey {
-        reading: plain(method),
-        task: state.task.get(),
-        values: state.values.get(),
-        extension,
-        depth: None,
-    };
+    let key = move || CellKey { reading: plain(method), kind: state.kind(), extension, depth: None };
     let committed = move || results.with_value(|results| find(results, &key()).cloned());
     let counted = move || state.counted(&key());
     let is_running = move || state.running.get() == Some(Running::Cell(key()));

@@ -1,10 +1,8 @@
 //! Depth against length, the table by which retrieval is known: a heatmap for each column, from the committed results and from
 //! what is counted in this tab.
 
-use drope_core::language::Values;
-use drope_core::niah::Task;
 use drope_core::results::Cell;
-use drope_protocol::Reading;
+use drope_protocol::{QuestionKind, Reading};
 use leptos::prelude::*;
 
 use super::column::Column;
@@ -60,18 +58,18 @@ fn all_keys(state: State) -> Vec<CellKey> {
             readings.push(reading);
         }
     }
-    let (task, values) = (state.task.get(), state.values.get());
+    let kind = state.kind();
     let mut keys = Vec::new();
     for extension in EXTENSIONS {
         for depth in DEPTHS {
-            keys.extend(readings.iter().map(|reading| key(reading.clone(), task, values, extension, depth)));
+            keys.extend(readings.iter().map(|reading| key(reading.clone(), kind, extension, depth)));
         }
     }
     keys
 }
 
-fn key(reading: Reading, task: Task, values: Values, extension: usize, depth: u32) -> CellKey {
-    CellKey { reading, task, values, extension, depth: Some(depth) }
+fn key(reading: Reading, kind: QuestionKind, extension: usize, depth: u32) -> CellKey {
+    CellKey { reading, kind, extension, depth: Some(depth) }
 }
 
 /// What is known of a cell: what was counted in this tab, once all was asked, else the committed result.
@@ -125,7 +123,7 @@ fn DepthCell(
     extension: usize,
     depth: u32,
 ) -> impl IntoView {
-    let key = move || key(column.reading(), state.task.get(), state.values.get(), extension, depth);
+    let key = move || key(column.reading(), state.kind(), extension, depth);
     let counts = Memo::new(move |_| counts(state, results, &key()));
     let is_running = move || state.running.get() == Some(Running::Cell(key()));
     let said = move || match counts.get() {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use drope_core::stats::wilson;
 use drope_protocol::Reading;
 
+use super::difficulty;
 use super::state::CellKey;
 
 /// Side of a cell in the drawing, and its margins.
@@ -52,15 +53,17 @@ pub fn title(Reading { model, method, parameters }: &Reading) -> String {
 
 /// A line a cell.
 pub fn csv_text(cells: &[HeatmapCell]) -> String {
-    let mut text = "method,parameters,task,values,extension,depth,correct,trials,accuracy,low,high,source\n".to_owned();
-    for HeatmapCell { key: CellKey { reading, task, values, extension, depth }, counts } in cells {
+    let mut text =
+        "method,parameters,task,values,settings,extension,depth,correct,trials,accuracy,low,high,source\n".to_owned();
+    for HeatmapCell { key: CellKey { reading, kind, extension, depth }, counts } in cells {
         let [low, high] = counts.interval();
         text.push_str(&format!(
-            "{},\"{}\",{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4},{}\n",
+            "{},\"{}\",{},{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4},{}\n",
             reading.method.name(),
             reading.parameters,
-            task.name(),
-            values.name(),
+            kind.task.name(),
+            kind.values.name(),
+            difficulty::text(*kind),
             depth.map(|percent| (f64::from(percent) / 100.0).to_string()).unwrap_or_default(),
             counts.correct,
             counts.trials,
@@ -131,6 +134,8 @@ mod tests {
     use drope_core::niah::Task;
     use drope_core::positions::Method;
 
+    use drope_protocol::QuestionKind;
+
     use super::super::column::plain;
     use super::super::state::CellKey;
     use super::{DepthCounts, HeatmapCell, csv_text, svg_text};
@@ -139,8 +144,7 @@ mod tests {
         let cell = |(method, extension, depth, correct)| {
             let key = CellKey {
                 reading: plain(method),
-                task: Task::MultiKey,
-                values: Values::Numbers,
+                kind: QuestionKind::standard(Task::MultiKey, Values::Numbers),
                 extension,
                 depth: Some(depth),
             };
@@ -155,7 +159,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         // Wilson's interval of 9 of 10.
-        assert_eq!(lines[1], "drope,\"\",multi-key,numbers,4,0.25,9,10,0.9000,0.5958,0.9821,this tab");
+        assert_eq!(lines[1], "drope,\"\",multi-key,numbers,,4,0.25,9,10,0.9000,0.5958,0.9821,this tab");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod blob;
 mod chart;
 mod column;
 mod controls;
+mod difficulty;
 mod engine;
 mod export;
 mod frequencies;

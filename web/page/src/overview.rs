@@ -18,13 +18,12 @@ const TELLING: usize = 4;
 #[component]
 pub fn Overview(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
     let sentence = move || {
-        let (task, values) = (state.task.get(), state.values.get());
-        results.with_value(|results| headline(results, task, values))
+        let kind = state.kind();
+        results.with_value(|results| headline(results, kind))
     };
     let show = move |_| {
         state.is_own.set(false);
-        state.task.set(Task::MultiKey);
-        state.values.set(Values::Numbers);
+        state.ask_standard(Task::MultiKey, Values::Numbers);
         state.extension.set(TELLING);
         state.compare(&[Method::Drope, Method::Rope]);
         ask(state);

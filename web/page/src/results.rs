@@ -1,9 +1,8 @@
 //! The committed results that the grid shows, and what is said of them.
 
-use drope_core::language::Values;
-use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::results::{Cell, ResultCell, current};
+use drope_protocol::QuestionKind;
 
 use super::column::plain;
 use super::state::{CellKey, EXTENSIONS};
@@ -55,8 +54,10 @@ pub fn committed_at_depths() -> Vec<Cell> {
 pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
     results.iter().find(|cell| {
         let depth = cell.depth.map(|depth| (100.0 * depth).round() as u32);
+        let QuestionKind { task, values, filler, difficulty } = key.kind;
         (cell.method, cell.task, cell.values, cell.extension, depth)
-            == (key.reading.method, key.task, key.values, key.extension, key.depth)
+            == (key.reading.method, task, values, key.extension, key.depth)
+            && (cell.filler, cell.difficulty) == (filler, difficulty)
             && cell.parameters == key.reading.parameters
             && key.reading.model.is_none()
     })
@@ -94,9 +95,8 @@ pub fn papers_drope() -> String {
 
 /// What the results say of DroPE, of the best of what scales rotary positions, and of plain RoPE, at the greatest length at
 /// which all of them were asked.
-pub fn headline(results: &[Cell], task: Task, values: Values) -> String {
-    let at =
-        |method, extension| find(results, &CellKey { reading: plain(method), task, values, extension, depth: None });
+pub fn headline(results: &[Cell], kind: QuestionKind) -> String {
+    let at = |method, extension| find(results, &CellKey { reading: plain(method), kind, extension, depth: None });
     let scaled = [Method::Pi, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3, Method::LongRope];
     let found = EXTENSIONS.iter().rev().find_map(|&extension| {
         let rival = scaled.iter().filter_map(|&method| at(method, extension));
@@ -119,9 +119,12 @@ pub fn headline(results: &[Cell], task: Task, values: Values) -> String {
 }
 
 /// Which methods are best at each length, in a sentence; methods whose intervals overlap the best one's are level with it.
-pub fn leaders(results: &[Cell], task: Task, values: Values) -> String {
+pub fn leaders(results: &[Cell], kind: QuestionKind) -> String {
     let leaders = EXTENSIONS.map(|extension| {
-        let is_here = |cell: &&Cell| (cell.task, cell.values, cell.extension) == (task, values, extension);
+        let is_here = |cell: &&Cell| {
+            (cell.task, cell.values, cell.extension) == (kind.task, kind.values, extension)
+                && (cell.filler, cell.difficulty) == (kind.filler, kind.difficulty)
+        };
         let here: Vec<&Cell> = results.iter().filter(is_here).collect();
         let best = here.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
         let level = here.iter().filter(|cell| cell.ci95[1] >= best.ci95[0]).map(|cell| cell.method.title());

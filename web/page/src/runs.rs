@@ -95,9 +95,8 @@ pub fn measure_next(state: State) {
     let Some(cell) = state.queue.try_update(|queue| next_shown(state, queue)).flatten() else { return };
     let run = begin(state, Running::Cell(cell.clone()));
     state.count(cell.clone(), Counted::default());
-    let CellKey { reading, task, values, extension, depth } = cell;
-    let question =
-        Question { task, values, length: Length::Contexts(extension), seed: state.seed.get_untracked() << 20 };
+    let CellKey { reading, kind, extension, depth } = cell;
+    let question = Question { kind, length: Length::Contexts(extension), seed: state.seed.get_untracked() << 20 };
     let trials = if depth.is_some() { TRIALS_AT_DEPTH } else { TRIALS };
     let depth = depth.map(|percent| f64::from(percent) / 100.0);
     send(state, Request::Measure { run, question, depth, reading, trials });
@@ -106,8 +105,8 @@ pub fn measure_next(state: State) {
 /// The next of the waiting cells that the page still shows.
 fn next_shown(state: State, queue: &mut VecDeque<CellKey>) -> Option<CellKey> {
     let readings = untrack(|| state.readings());
-    let shown = (state.task.get_untracked(), state.values.get_untracked());
-    let is_shown = |cell: &CellKey| (cell.task, cell.values) == shown && readings.contains(&cell.reading);
+    let shown = untrack(|| state.kind());
+    let is_shown = |cell: &CellKey| cell.kind == shown && readings.contains(&cell.reading);
     while let Some(cell) = queue.pop_front() {
         // The table of all methods has no columns that could go.
         if cell.depth.is_none() || is_shown(&cell) {

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
 use drope_core::language::Values;
-use drope_core::niah::{OwnText, SentenceKind, Task};
+use drope_core::niah::{Difficulty, Filler, OwnText, SentenceKind, Task};
 use drope_core::positions::Method;
-use drope_protocol::{Length, Prompt, Question, Reading, StoredModel};
+use drope_protocol::{Length, Prompt, Question, QuestionKind, Reading, StoredModel};
 use leptos::prelude::*;
 
 use super::column::{Column, plain};
@@ -19,11 +19,6 @@ pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Tokens that a text can have, for models with long contexts.
 pub const TOKENS: RangeInclusive<usize> = 64..=65_536;
 
-/// Tasks that the page's models were taught: not the words of pass keys and of the latest value, and no chains.
-pub fn is_taught(task: Task) -> bool {
-    matches!(task, Task::Single | Task::MultiKey | Task::MultiQuery | Task::MultiValue)
-}
-
 /// Signals of the page.
 #[derive(Clone, Copy)]
 pub struct State {
@@ -31,6 +26,10 @@ pub struct State {
     pub task: RwSignal<Task>,
     /// Numbers or words.
     pub values: RwSignal<Values>,
+    /// What surrounds the needles, in place of the task's own.
+    pub filler: RwSignal<Option<Filler>>,
+    /// How hard the questions are made.
+    pub difficulty: RwSignal<Difficulty>,
     /// Multiple of the training context.
     pub extension: RwSignal<usize>,
     /// Tokens of the text, in place of the multiple.
@@ -106,10 +105,8 @@ pub enum Running {
 pub struct CellKey {
     /// How it is read.
     pub reading: Reading,
-    /// Kind of retrieval.
-    pub task: Task,
-    /// Numbers or words.
-    pub values: Values,
+    /// What is asked.
+    pub kind: QuestionKind,
     /// Multiple of the training context.
     pub extension: usize,
     /// Depth of the needle in percent; none: a random one for each question.
@@ -179,6 +176,24 @@ impl State {
         });
     }
 
+    /// Chooses questions of the standard difficulty.
+    pub fn ask_standard(self, task: Task, values: Values) {
+        self.task.set(task);
+        self.values.set(values);
+        self.filler.set(None);
+        self.difficulty.set(Difficulty::default());
+    }
+
+    /// The kind of questions that was chosen.
+    pub fn kind(self) -> QuestionKind {
+        QuestionKind {
+            task: self.task.get(),
+            values: self.values.get(),
+            filler: self.filler.get(),
+            difficulty: self.difficulty.get(),
+        }
+    }
+
     /// The question as chosen.
     pub fn prompt(self) -> Prompt {
         if self.is_own.get_untracked() {
@@ -186,8 +201,7 @@ impl State {
         }
         let contexts = Length::Contexts(self.extension.get_untracked());
         Prompt::Drawn(Question {
-            task: self.task.get_untracked(),
-            values: self.values.get_untracked(),
+            kind: untrack(|| self.kind()),
             length: self.tokens.get_untracked().map_or(contexts, Length::Tokens),
             seed: self.seed.get_untracked(),
         })

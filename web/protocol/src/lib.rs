@@ -9,7 +9,7 @@ pub use recalibration::{
     DroppedPositions, Recalibration, RecalibrationScore, RecalibrationSettings, RecalibrationState,
 };
 pub use reply::Reply;
-pub use request::{Comparison, Length, Origin, Prompt, Question, Reading, Request};
+pub use request::{Comparison, Length, Origin, Prompt, Question, QuestionKind, Reading, Request};
 pub use stored_model::{ChatFormat, StoredModel};
 
 /// Names the build: appended to the addresses of files without a hash in their name, and to the cache's name,
@@ -22,15 +22,17 @@ pub const BUILD: &str = match option_env!("DROPE_BUILD") {
 #[cfg(test)]
 mod tests {
     use drope_core::language::Values;
-    use drope_core::niah::Task;
+    use drope_core::niah::{Difficulty, Filler, Task};
     use drope_core::positions::Method;
 
-    use super::{Length, Question, Reading, Request};
+    use super::{Length, Question, QuestionKind, Reading, Request};
 
     #[test]
     fn requests_survive_json_and_name_the_method() {
-        let question =
-            Question { task: Task::MultiKey, values: Values::Words, length: Length::Contexts(8), seed: u64::MAX };
+        let difficulty = Difficulty { digits: 7, hops: 3, ..Difficulty::default() };
+        let filler = Some(Filler::Decoys);
+        let kind = QuestionKind { difficulty, filler, ..QuestionKind::standard(Task::MultiKey, Values::Words) };
+        let question = Question { kind, length: Length::Contexts(8), seed: u64::MAX };
         for method in Method::ALL {
             let reading = Reading { model: None, method, parameters: "temperature_coefficient=0.1".parse().unwrap() };
             let request = Request::Measure { run: 3, question, depth: Some(0.5), reading, trials: 50 };

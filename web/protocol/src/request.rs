@@ -1,7 +1,7 @@
 //! From the page to the worker.
 
 use drope_core::language::Values;
-use drope_core::niah::{OwnText, Spec, Task};
+use drope_core::niah::{Difficulty, Filler, OwnText, Spec, Task};
 use drope_core::positions::{Method, Parameters};
 use serde::{Deserialize, Serialize};
 
@@ -146,13 +146,33 @@ pub struct Reading {
     pub parameters: Parameters,
 }
 
-/// A question but for the depth of its needle.
+/// Questions of one kind, of all lengths, depths and seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Question {
+pub struct QuestionKind {
     /// Kind of retrieval.
     pub task: Task,
     /// Numbers or words.
     pub values: Values,
+    /// What surrounds the needles, in place of what the task's authors have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<Filler>,
+    /// How hard they are made.
+    #[serde(default)]
+    pub difficulty: Difficulty,
+}
+
+impl QuestionKind {
+    /// Of the standard difficulty.
+    pub fn standard(task: Task, values: Values) -> Self {
+        Self { task, values, filler: None, difficulty: Difficulty::default() }
+    }
+}
+
+/// A question but for the depth of its needle.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its kind.
+    pub kind: QuestionKind,
     /// Length of the text.
     pub length: Length,
     /// Seed of the haystack.
@@ -189,6 +209,8 @@ impl Length {
 impl Question {
     /// What it is drawn from, for a model of this training context.
     pub fn spec(&self, context: usize, depth: Option<f64>) -> Spec<'static> {
-        Spec { depth, ..Spec::new(self.task, self.values, self.length.tokens(context), self.seed) }
+        let QuestionKind { task, values, filler, difficulty } = self.kind;
+        let filler = filler.unwrap_or(task.filler());
+        Spec { depth, filler, difficulty, ..Spec::new(task, values, self.length.tokens(context), self.seed) }
     }
 }

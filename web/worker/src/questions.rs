@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use drope_core::generate::{Event, Options, generate};
-use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, sample};
 use drope_core::perplexity::{token_losses, windows};
@@ -205,7 +204,8 @@ fn drawn(
     depth: Option<f64>,
 ) -> Result<(Sample, Options), Interruption> {
     let spec = question.spec(model.config.max_position_embeddings, depth);
-    let max_new_tokens = question.task.max_answer_tokens(Values::DIGITS);
+    spec.check()?;
+    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {
         max_new_tokens,
         stop: model.tokenizer.sentence_ends(),

@@ -11,8 +11,8 @@ use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
 use drope_core::train::{DocumentSource, SyntheticDocuments, Trainer, batch_gradients};
 use drope_protocol::{
-    ChatFormat, DroppedPositions, Length, Question, Reading, Recalibration, RecalibrationScore, RecalibrationSettings,
-    RecalibrationState, Reply, StoredModel,
+    ChatFormat, DroppedPositions, Length, Question, QuestionKind, Reading, Recalibration, RecalibrationScore,
+    RecalibrationSettings, RecalibrationState, Reply, StoredModel,
 };
 
 use super::models::ModelFiles;
@@ -165,8 +165,8 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     for extension in LENGTHS {
         let mut correct = 0;
         for trial in 0..TRIALS {
-            let (task, values) = (Task::MultiKey, Values::Numbers);
-            let question = Question { task, values, length: Length::Contexts(extension), seed: SEED + trial as u64 };
+            let kind = QuestionKind::standard(Task::MultiKey, Values::Numbers);
+            let question = Question { kind, length: Length::Contexts(extension), seed: SEED + trial as u64 };
             correct += usize::from(questions::is_exact(&model, &reading, None, question, None, run).await?);
         }
         let score = RecalibrationScore { step, extension, correct, trials: TRIALS };

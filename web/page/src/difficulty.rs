@@ -1,0 +1,134 @@
+//! What makes questions harder than the standard ones.
+
+use std::str::FromStr;
+
+use drope_core::language::Values;
+use drope_core::niah::{Difficulty, Distractors, Filler, Task};
+use drope_protocol::QuestionKind;
+use leptos::prelude::*;
+
+use super::controls::Choice;
+use super::state::State;
+
+/// Numbers of different keys that can be chosen.
+const KEYS: [&str; 4] = ["8", "16", "32", "64"];
+
+/// The settings, folded away.
+#[component]
+pub fn HarderQuestions(state: State) -> impl IntoView {
+    let chosen = move || match text(state.kind()) {
+        text if text.is_empty() => "Harder questions".to_owned(),
+        text => format!("Harder questions: {text}"),
+    };
+    let change = move |change: &dyn Fn(&mut Difficulty)| state.difficulty.update(change);
+    let fillers = [
+        ("", "varied prose"),
+        (Filler::Decoys.name(), "prose with words and digits of needles"),
+        (Filler::Needles.name(), "needles alone"),
+        (Filler::Grass.name(), "five sentences over and over"),
+    ];
+    let digits = [("4", "4"), ("7", "7, as in RULER")];
+    let distractors = [
+        (Distractors::Unrelated.name(), "share no word with it"),
+        (Distractors::Sharing.name(), "share a word with it"),
+    ];
+    let keys: Vec<_> = std::iter::once(("", "as many as the task has")).chain(KEYS.map(|keys| (keys, keys))).collect();
+    let known = |known: &'static [&'static str], value: String| {
+        known.iter().find(|known| **known == value).copied().unwrap_or("")
+    };
+    let number_of_keys = move || state.difficulty.get().keys.map(|keys| keys.to_string()).unwrap_or_default();
+    view! {
+        <details class="settings harder" hidden=move || state.is_own.get()>
+            <summary>{chosen}</summary>
+            <p class="hint">
+                "The page's own models were taught the standard questions alone, and neither pass keys nor chains nor the latest of several values; \
+                 for these settings there are no committed results here. They are for models of your own, and for seeing what breaks."
+            </p>
+            <div class="controls">
+                <Choice id="digits".to_owned() label="Digits of numbers" options=digits.to_vec()
+                    value=Signal::derive(move || if state.difficulty.get().digits == Values::LONG_DIGITS { "7" } else { "4" })
+                    on_choose=move |digits: String| if let Ok(digits) = digits.parse() { change(&|difficulty| difficulty.digits = digits) } />
+                <Choice id="distractors".to_owned() label="Other keys" options=distractors.to_vec()
+                    value=Signal::derive(move || state.difficulty.get().distractors.name())
+                    on_choose=move |name: String| if let Ok(kind) = name.parse() { change(&|difficulty| difficulty.distractors = kind) } />
+                <Choice id="keys".to_owned() label="Number of keys" options=keys
+                    value=Signal::derive(move || known(&KEYS, number_of_keys()))
+                    on_choose=move |keys: String| change(&|difficulty| difficulty.keys = keys.parse().ok()) />
+                <Choice id="filler".to_owned() label="Haystack" options=fillers.to_vec()
+                    value=Signal::derive(move || state.filler.get().map_or("", Filler::name))
+                    on_choose=move |name: String| state.filler.set(name.parse().ok()) />
+                <div class="field" hidden=move || state.task.get() != Task::VariableTracking>
+                    <Choice id="hops".to_owned() label="Links of the chain" options=HOPS.map(|hops| (hops, hops)).to_vec()
+                        value=Signal::derive(move || known(&HOPS, state.difficulty.get().hops.to_string()))
+                        on_choose=move |hops: String| if let Ok(hops) = hops.parse() { change(&|difficulty| difficulty.hops = hops) } />
+                </div>
+            </div>
+        </details>
+    }
+}
+
+const HOPS: [&str; 3] = ["2", "3", "4"];
+
+/// What is not standard, by the names of the command line: `digits=7 distractors=sharing`; nothing where all is.
+pub fn text(kind: QuestionKind) -> String {
+    named(kind).map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+/// The same as parts of an address: `&digits=7&distractors=sharing`.
+pub fn written(kind: QuestionKind) -> String {
+    named(kind).map(|(name, value)| format!("&{name}={value}")).collect()
+}
+
+fn named(QuestionKind { filler, difficulty, .. }: QuestionKind) -> impl Iterator<Item = (&'static str, String)> {
+    let standard = Difficulty::default();
+    let Difficulty { keys, digits, distractors, hops, split: _ } = difficulty;
+    [
+        ("filler", filler.map(|filler| filler.name().to_owned())),
+        ("keys", keys.map(|keys| keys.to_string())),
+        ("digits", (digits != standard.digits).then(|| digits.to_string())),
+        ("distractors", (distractors != standard.distractors).then(|| distractors.name().to_owned())),
+        ("hops", (hops != standard.hops).then(|| hops.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+}
+
+/// What an address says, and the standard for the rest. What no question can have, the worker refuses in a sentence.
+pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Difficulty {
+    fn read<T: FromStr>(text: Option<String>) -> Option<T> {
+        text?.parse().ok()
+    }
+    let standard = Difficulty::default();
+    Difficulty {
+        keys: read(get("keys")),
+        digits: read(get("digits")).unwrap_or(standard.digits),
+        distractors: read(get("distractors")).unwrap_or(standard.distractors),
+        hops: read(get("hops")).unwrap_or(standard.hops),
+        split: standard.split,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::language::Values;
+    use drope_core::niah::{Difficulty, Distractors, Filler, Task};
+    use drope_protocol::QuestionKind;
+
+    use super::{from_address, text, written};
+
+    #[test]
+    fn settings_survive_the_address_and_the_standard_ones_are_left_out() {
+        let standard = QuestionKind::standard(Task::MultiKey, Values::Numbers);
+        assert_eq!((text(standard), written(standard)), (String::new(), String::new()));
+        let difficulty =
+            Difficulty { keys: Some(32), digits: 7, distractors: Distractors::Sharing, ..Difficulty::default() };
+        let hard = QuestionKind { filler: Some(Filler::Decoys), difficulty, ..standard };
+        assert_eq!(text(hard), "filler=decoys keys=32 digits=7 distractors=sharing");
+        let address = written(hard);
+        let get = |name: &str| {
+            let parts = address.split('&').filter_map(|part| part.split_once('='));
+            parts.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+        };
+        assert_eq!(from_address(get), difficulty);
+    }
+}
