@@ -5,6 +5,7 @@
 
 mod attention;
 mod choice;
+mod products;
 mod projection;
 mod rotation;
 mod sum;
