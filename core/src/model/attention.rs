@@ -5,8 +5,6 @@ use burn::nn::{Linear, RmsNorm};
 use burn::tensor::{Device, Tensor};
 
 use super::cache::LayerCache;
-#[cfg(feature = "gpu")]
-use super::decode::FewTokens;
 use super::rotation::Rotation;
 use super::{linear, norm};
 use crate::config::Config;
@@ -36,9 +34,6 @@ pub(super) struct LayerKind {
     pub(super) has_keys_per_head: bool,
     /// β.
     pub(super) logit_scale: f64,
-    /// For few tokens on a GPU, where its kernels can compute what the layers do.
-    #[cfg(feature = "gpu")]
-    pub(super) few: Option<FewTokens>,
 }
 
 /// What one layer takes in beside the residual stream.
@@ -93,7 +88,7 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = rms_norm(norm, k);
         }
-        let LayerKind { rotation, bias, has_keys_per_head, logit_scale, .. } = layer.kind;
+        let LayerKind { rotation, bias, has_keys_per_head, logit_scale } = layer.kind;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
         let mut activations = layer.activations;
         if let Some(activations) = &mut activations {

@@ -95,20 +95,9 @@ impl LayerCache {
         self.len - seq
     }
 
-    /// Lets `write` fill places of both buffers.
+    /// Both buffers. Kernels fill reserved places in place: no other handle is alive between two steps.
     #[cfg(feature = "gpu")]
-    pub(super) fn write<R>(&mut self, write: impl FnOnce(Tensor<4>, Tensor<4>) -> (R, [Tensor<4>; 2])) -> R {
-        let nothing = || Tensor::empty([0; 4], &self.keys.device());
-        let (keys, values) = (nothing(), nothing());
-        let (keys, values) = (std::mem::replace(&mut self.keys, keys), std::mem::replace(&mut self.values, values));
-        let (result, [keys, values]) = write(keys, values);
-        (self.keys, self.values) = (keys, values);
-        result
-    }
-
-    /// Both buffers.
-    #[cfg(feature = "gpu")]
-    pub(super) fn whole(&self) -> (&Tensor<4>, &Tensor<4>) {
+    pub(super) fn whole(&mut self) -> (&Tensor<4>, &Tensor<4>) {
         (&self.keys, &self.values)
     }
 

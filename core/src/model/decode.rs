@@ -2,13 +2,14 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::attention::LayerKind;
-use super::cache::LayerCache;
+use super::cache::{Cache, LayerCache};
 use super::pass::Pass;
 use super::rotation::both_halves;
 use super::{Block, Model};
+use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{
-    CachedKeys, FewRotations, add_projection, attend_to_cache, gated_projections, normed_projections, rotate_into_cache,
+    CachedKeys, FewRotations, add_projection, attend_to_cache, gated_projections, normed_projections,
+    rotate_into_cache, takes,
 };
 use crate::positions::{Encoding, LayerPositions, Positions};
 
@@ -17,6 +18,8 @@ pub(super) struct FewTokens {
     rotations: FewRotations,
     /// `[heads]`: ALiBi's, or 0.
     slopes: Tensor<1>,
+    /// Keys in the cache that the first of them attends to.
+    past: usize,
     window: Option<usize>,
 }
 
@@ -58,34 +61,51 @@ impl FewTokens {
                 factors: Tensor::from_data(TensorData::new(factors, [seq]), device),
             },
             slopes: Tensor::from_data(TensorData::new(slopes, [heads]), device),
+            past: AttentionBias::new(positions, pass.tokens.clone(), None).past(),
             window: positions.window,
         })
     }
 }
 
 impl Model {
-    /// Adds to each kind of layers what few tokens on a GPU need.
-    pub(super) fn prepare_few(&self, kinds: &mut [LayerKind], positions: &Positions, pass: &Pass, device: &Device) {
-        let Some((shape, scale)) = self.layers.first().and_then(|block| block.self_attn.without_norms()) else {
-            return;
-        };
-        for (kind, layer) in kinds.iter_mut().zip(&positions.layers) {
-            let ssmax = self.ssmax_context.map(|context| pass.ssmax(context, layer.window));
-            kind.few = FewTokens::new(layer, pass, scale * kind.logit_scale, ssmax, shape, device);
+    /// The residual stream after the last layer, as [`Model::residual`] has it, of embedded tokens `[1, seq, hidden]`; `None`, and
+    /// nothing is in the cache, where the kernels cannot compute it.
+    pub(super) fn decode(
+        &self,
+        x: &Tensor<3>,
+        positions: &Positions,
+        pass: &Pass,
+        cache: &mut Cache,
+    ) -> Option<Tensor<3>> {
+        if !takes(x) {
+            return None;
         }
+        let (shape, scale) = self.layers.first()?.self_attn.without_norms()?;
+        let few = |layer: &LayerPositions| {
+            let ssmax = self.ssmax_context.map(|context| pass.ssmax(context, layer.window));
+            FewTokens::new(layer, pass, scale * positions.logit_scale, ssmax, shape, &x.device())
+        };
+        let kinds: Vec<FewTokens> = positions.layers.iter().map(few).collect::<Option<_>>()?;
+        let mut x = x.clone();
+        for (index, block) in self.layers.iter().enumerate() {
+            x = block.decode(&x, &kinds[index % kinds.len()], cache.layer(index));
+        }
+        cache.advance(pass.tokens.len());
+        Some(x)
     }
 }
 
 impl Block {
-    /// `[1, seq, hidden]` to the same, of tokens behind `past` that are in the cache.
-    pub(super) fn decode(&self, x: &Tensor<3>, few: &FewTokens, past: usize, cache: &mut LayerCache) -> Tensor<3> {
+    /// `[1, seq, hidden]` to the same.
+    fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut LayerCache) -> Tensor<3> {
+        let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
         let projections = normed_projections(&self.input_layernorm, x, attention.projections());
-        let at = cache.reserve(x.dims()[1], past);
-        let queries = cache.write(|keys, values| rotate_into_cache(projections, &few.rotations, keys, values, at));
+        let at = cache.reserve(x.dims()[1], *past);
         let (keys, values) = cache.whole();
-        let seen = CachedKeys { at, past, window: few.window };
-        let y = attend_to_cache(queries, keys, values, &few.slopes, &seen); // [1, seq, heads · head_dim]
+        let queries = rotate_into_cache(projections, rotations, [keys, values], at);
+        let seen = CachedKeys { at, past: *past, window: *window };
+        let y = attend_to_cache(queries, keys, values, slopes, &seen); // [1, seq, heads · head_dim]
         let x = add_projection(attention.output(), y, x);
         let gated = gated_projections(&self.post_attention_layernorm, &x, &mlp.gate_proj, &mlp.up_proj);
         add_projection(&mlp.down_proj, gated, &x)

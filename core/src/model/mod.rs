@@ -154,14 +154,15 @@ impl Model {
         mut activations: Option<&mut Activations>,
     ) -> Tensor<3> {
         let device = ids.device();
-        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
-        #[cfg_attr(not(feature = "gpu"), allow(unused_mut, reason = "kernels of GPUs alone need more"))]
-        let mut kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
         let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
         #[cfg(feature = "gpu")]
-        if cache.is_some() && activations.is_none() && gpu::takes(&x) {
-            self.prepare_few(&mut kinds, positions, pass, &device);
+        if let (Some(cache), None) = (&mut cache, &activations)
+            && let Some(x) = self.decode(&x, positions, pass, cache)
+        {
+            return x;
         }
+        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
+        let kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
         for (index, block) in self.layers.iter().enumerate() {
             let inputs = LayerInputs {
                 kind: &kinds[index % kinds.len()],
@@ -197,10 +198,6 @@ impl Model {
 impl Block {
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        #[cfg(feature = "gpu")]
-        if let LayerInputs { kind: LayerKind { few: Some(few), bias, .. }, cache: Some(cache), .. } = inputs {
-            return self.decode(&x, few, bias.past(), cache);
-        }
         let x = x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs);
         x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
     }

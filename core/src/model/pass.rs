@@ -80,8 +80,6 @@ impl Pass {
             bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref()),
             has_keys_per_head: matches!(layer.encoding, Encoding::PerHead(_)),
             logit_scale,
-            #[cfg(feature = "gpu")]
-            few: None,
         }
     }
 

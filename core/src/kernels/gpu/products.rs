@@ -52,10 +52,10 @@ fn normed_part(x: &[f32], gamma: &[f32], weight: &[f32], width: usize, of: usize
     sum
 }
 
-/// The unit's part for its column of three matrices side by side.
+/// The unit's column of RMSNorm(x) times three matrices side by side.
 #[cube]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn part_of_three(
+fn projected_onto_three(
     x: &[f32],
     gamma: &[f32],
     q: &[f32],
@@ -65,17 +65,20 @@ fn part_of_three(
     q_width: usize,
     k_width: usize,
     v_width: usize,
+    epsilon: f32,
 ) -> f32 {
-    let mut sum = 0f32;
+    let mut shared = Shared::new_slice(UNITS);
+    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
+    let mut part = 0f32;
     let of_k = q_width + k_width;
     if column() < q_width {
-        sum = normed_part(x, gamma, q, width, column());
+        part = normed_part(x, gamma, q, width, column());
     } else if column() < of_k {
-        sum = normed_part(x, gamma, k, width, column() - q_width);
+        part = normed_part(x, gamma, k, width, column() - q_width);
     } else if column() < of_k + v_width {
-        sum = normed_part(x, gamma, v, width, column() - of_k);
+        part = normed_part(x, gamma, v, width, column() - of_k);
     }
-    sum
+    sum_of_parts(&mut shared, part) * scale
 }
 
 /// The sum over the parts of the unit's column.
@@ -106,13 +109,10 @@ pub fn project(
     v_width: usize,
     epsilon: f32,
 ) {
-    let mut shared = Shared::new_slice(UNITS);
     let columns = q_width + k_width + v_width;
-    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
-    let part = part_of_three(x, gamma, q, k, v, width, q_width, k_width, v_width);
-    let sum = sum_of_parts(&mut shared, part);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon);
     if UNIT_POS_X == 0 && column() < columns {
-        output[row() * columns + column()] = sum * scale;
+        output[row() * columns + column()] = projected;
     }
 }
 
@@ -132,13 +132,10 @@ pub fn project_biased(
     v_width: usize,
     epsilon: f32,
 ) {
-    let mut shared = Shared::new_slice(UNITS);
     let columns = q_width + k_width + v_width;
-    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
-    let part = part_of_three(x, gamma, q, k, v, width, q_width, k_width, v_width);
-    let sum = sum_of_parts(&mut shared, part);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon);
     if UNIT_POS_X == 0 && column() < columns {
-        output[row() * columns + column()] = sum * scale + bias[column()];
+        output[row() * columns + column()] = projected + bias[column()];
     }
 }
 

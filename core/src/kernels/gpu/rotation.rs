@@ -19,25 +19,18 @@ pub struct FewRotations {
 
 /// Takes the projections `[1, seq, (heads + 2 kv_heads) · head_dim]`, writes rotated keys and values into the caches,
 /// `[1, kv_heads, capacity, head_dim]`, from token `at` on, and gives the rotated queries with their factors,
-/// `[1, seq, heads, head_dim]`.
+/// `[1, seq, heads, head_dim]`. The caches' buffers are changed in place, whoever else holds them.
 pub fn rotate_into_cache(
     projections: Tensor<3>,
     rotations: &FewRotations,
-    keys: Tensor<4>,
-    values: Tensor<4>,
+    [keys, values]: [&Tensor<4>; 2],
     at: usize,
-) -> (Tensor<4>, [Tensor<4>; 2]) {
+) -> Tensor<4> {
     let [_, seq, width] = projections.dims();
     let [_, kv_heads, capacity, head_dim] = keys.dims();
     let heads = width / head_dim - 2 * kv_heads;
     let projections = rows(projections);
     let queries = output_like(&projections, [1, seq, heads, head_dim]);
-    let caches = [keys, values].map(|cache| {
-        let cache = buffer(cache);
-        // The buffer is written in place; a cache that something else still holds must stay as it is.
-        if cache.can_mut() { cache } else { cache.copy() }
-    });
-    let [keys, values] = &caches;
     rotate::launch(
         &projections.client.clone(),
         CubeCount::Static((width as u32).div_ceil(UNITS), seq as u32, 1),
@@ -47,15 +40,15 @@ pub fn rotate_into_cache(
         rows(rotations.sin.clone()).into_buffer_arg(),
         rows(rotations.factors.clone()).into_buffer_arg(),
         queries.clone().into_buffer_arg(),
-        keys.clone().into_buffer_arg(),
-        values.clone().into_buffer_arg(),
+        buffer(keys.clone()).into_buffer_arg(),
+        buffer(values.clone()).into_buffer_arg(),
         heads,
         kv_heads,
         head_dim,
         capacity,
         at,
     );
-    (tensor(queries), caches.map(tensor))
+    tensor(queries)
 }
 
 /// A unit for each number of a row of projections.
