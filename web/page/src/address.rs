@@ -118,7 +118,8 @@ fn readings(text: &str) -> Option<Vec<Reading>> {
     COLUMNS.contains(&readings.len()).then_some(readings)
 }
 
-fn read<T: FromStr>(text: Option<String>) -> Option<T> {
+/// What a part of the address says, if it can be read.
+pub fn read<T: FromStr>(text: Option<String>) -> Option<T> {
     text?.parse().ok()
 }
 

@@ -1,12 +1,11 @@
 //! What makes questions harder than the standard ones.
 
-use std::str::FromStr;
-
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Distractors, Filler, Task};
 use drope_protocol::QuestionKind;
 use leptos::prelude::*;
 
+use super::address::read;
 use super::controls::Choice;
 use super::state::State;
 
@@ -95,9 +94,6 @@ fn named(QuestionKind { filler, difficulty, .. }: QuestionKind) -> impl Iterator
 
 /// What an address says, and the standard for the rest. What no question can have, the worker refuses in a sentence.
 pub fn from_address(get: impl Fn(&str) -> Option<String>) -> Difficulty {
-    fn read<T: FromStr>(text: Option<String>) -> Option<T> {
-        text?.parse().ok()
-    }
     let standard = Difficulty::default();
     Difficulty {
         keys: read(get("keys")),

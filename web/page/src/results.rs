@@ -54,13 +54,14 @@ pub fn committed_at_depths() -> Vec<Cell> {
 pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
     results.iter().find(|cell| {
         let depth = cell.depth.map(|depth| (100.0 * depth).round() as u32);
-        let QuestionKind { task, values, filler, difficulty } = key.kind;
-        (cell.method, cell.task, cell.values, cell.extension, depth)
-            == (key.reading.method, task, values, key.extension, key.depth)
-            && (cell.filler, cell.difficulty) == (filler, difficulty)
+        (cell.method, kind_of(cell), cell.extension, depth) == (key.reading.method, key.kind, key.extension, key.depth)
             && cell.parameters == key.reading.parameters
             && key.reading.model.is_none()
     })
+}
+
+fn kind_of(&Cell { task, values, filler, difficulty, .. }: &Cell) -> QuestionKind {
+    QuestionKind { task, values, filler, difficulty }
 }
 
 /// A share in percent. Near the ceiling, where whole percents would say 100 for 99.65, with one decimal.
@@ -121,10 +122,7 @@ pub fn headline(results: &[Cell], kind: QuestionKind) -> String {
 /// Which methods are best at each length, in a sentence; methods whose intervals overlap the best one's are level with it.
 pub fn leaders(results: &[Cell], kind: QuestionKind) -> String {
     let leaders = EXTENSIONS.map(|extension| {
-        let is_here = |cell: &&Cell| {
-            (cell.task, cell.values, cell.extension) == (kind.task, kind.values, extension)
-                && (cell.filler, cell.difficulty) == (kind.filler, kind.difficulty)
-        };
+        let is_here = |cell: &&Cell| (kind_of(cell), cell.extension) == (kind, extension);
         let here: Vec<&Cell> = results.iter().filter(is_here).collect();
         let best = here.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
         let level = here.iter().filter(|cell| cell.ci95[1] >= best.ci95[0]).map(|cell| cell.method.title());
