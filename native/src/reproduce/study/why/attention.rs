@@ -55,7 +55,8 @@ pub fn follow(cells: &[HeadCell], statistic: HeadStatistic) -> Option<Explanatio
     }
     if statistic == HeadStatistic::Entropy {
         let bound = |s: usize| {
-            OverTrunks::of(&[cells.iter().find(|cell| is_asked(cell) && cell.extension == s)?.probe.bound()])
+            let cell = cells.iter().find(|cell| is_asked(cell) && cell.extension == s)?;
+            OverTrunks::of(&[last(&cell.probe.entropy_bounds)])
         };
         lines.extend(line("bound, ln i", FOLLOWED.len(), 1.0, LENGTHS.map(|s| ((s as f64).log2(), bound(s)))));
     }
@@ -98,20 +99,9 @@ fn heads<'a>(cells: &'a [HeadCell], model: (&str, usize), method: Method) -> Vec
     cells.iter().filter(is_of).collect()
 }
 
-/// Nats of the last part of the text.
-trait LastPart {
-    fn entropy(&self) -> f64;
-    fn bound(&self) -> f64;
-}
-
-impl LastPart for HeadProbe {
-    fn entropy(&self) -> f64 {
-        self.entropies.get(PARTS - 1).copied().unwrap_or_default()
-    }
-
-    fn bound(&self) -> f64 {
-        self.entropy_bounds.get(PARTS - 1).copied().unwrap_or_default()
-    }
+/// Nats in the last part of the text.
+fn last(nats: &[f64]) -> f64 {
+    nats.get(PARTS - 1).copied().unwrap_or_default()
 }
 
 impl HeadStatistic {
@@ -125,7 +115,7 @@ impl HeadStatistic {
                 Some(at(extension).find(is_same)?.needle_of_question)
             }
             Self::Entropy => {
-                let entropies: Vec<f64> = at(extension).map(LastPart::entropy).collect();
+                let entropies: Vec<f64> = at(extension).map(|probe| last(&probe.entropies)).collect();
                 OverTrunks::of(&entropies).map(|over| over.mean)
             }
         }
