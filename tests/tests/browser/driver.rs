@@ -104,6 +104,20 @@ impl Browser {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": source })).await
     }
 
+    /// Runs a script in every worker from now on, before the worker's own.
+    pub async fn before_each_worker(&self, source: &str) -> Result<()> {
+        let wrapped = format!(
+            "window.Worker = class extends Worker {{
+               constructor(address) {{
+                 const text = `${{{}}}; importScripts(${{JSON.stringify(address)}})`;
+                 super(URL.createObjectURL(new Blob([text], {{ type: 'text/javascript' }})));
+               }}
+             }};",
+            json!(source)
+        );
+        self.before_each_page(&wrapped).await
+    }
+
     /// Lets the browser keep no more than so many bytes for a page.
     pub async fn limit_storage(&self, origin: &str, bytes: u64) -> Result<()> {
         self.devtools("Storage.overrideQuotaForOrigin", &json!({ "origin": origin, "quotaSize": bytes })).await

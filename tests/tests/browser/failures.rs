@@ -125,26 +125,18 @@ async fn a_worker_that_could_not_start_is_started_anew() -> Result<()> {
 
 /// Lets the page lose the device of WebGPU, as a driver that is started anew does.
 const LOSING: &str = "
-    const keep = (address) => {
-      const request = GPUAdapter.prototype.requestDevice;
-      GPUAdapter.prototype.requestDevice = async function (...given) {
-        const device = await request.apply(this, given);
-        new BroadcastChannel('lose').onmessage = () => device.destroy();
-        return device;
-      };
-      importScripts(address);
-    };
-    window.Worker = class extends Worker {
-      constructor(address) {
-        super(URL.createObjectURL(new Blob([`(${keep})(${JSON.stringify(address)})`], { type: 'text/javascript' })));
-      }
+    const request = GPUAdapter.prototype.requestDevice;
+    GPUAdapter.prototype.requestDevice = async function (...given) {
+      const device = await request.apply(this, given);
+      new BroadcastChannel('lose').onmessage = () => device.destroy();
+      return device;
     };";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_device_is_replaced_by_the_cpu() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.before_each_page(LOSING).await?;
+    browser.before_each_worker(LOSING).await?;
     browser.client.goto(&format!("{}?backend=webgpu&extension=1&columns=drope~p-drope", server.address)).await?;
     browser.wait("#backend", 300, |text| text.starts_with("Computing on WebGPU")).await?;
     browser.client.execute("new BroadcastChannel('lose').postMessage(1)", vec![]).await?;

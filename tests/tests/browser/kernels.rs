@@ -14,38 +14,33 @@ const A_LAYER: u64 = 6;
 /// Embedding, logits and choice.
 const BESIDE: u64 = 3;
 
-/// Counts launches and readbacks in every worker; `window.kernels` gets the counts so far with each token that was generated.
+/// Counts launches and readbacks in a worker, and tells the counts so far with each token that was generated.
 const COUNTING: &str = "
-    const count = (address) => {
-      let launches = 0, readbacks = 0;
-      const wrap = (prototype, name, count) => {
-        const own = prototype[name];
-        prototype[name] = function (...given) { count(); return own.apply(this, given); };
-      };
-      wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroups', () => launches++);
-      wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroupsIndirect', () => launches++);
-      wrap(GPUBuffer.prototype, 'mapAsync', () => readbacks++);
-      const told = new BroadcastChannel('kernels');
-      const post = self.postMessage.bind(self);
-      self.postMessage = (...given) => {
-        if (String(given[0]).includes('Generated')) told.postMessage([JSON.parse(given[0]).Generated.column, launches, readbacks]);
-        post(...given);
-      };
-      importScripts(address);
+    let launches = 0, readbacks = 0;
+    const wrap = (prototype, name, count) => {
+      const own = prototype[name];
+      prototype[name] = function (...given) { count(); return own.apply(this, given); };
     };
-    window.kernels = [];
-    new BroadcastChannel('kernels').onmessage = (event) => window.kernels.push(event.data);
-    window.Worker = class extends Worker {
-      constructor(address) {
-        super(URL.createObjectURL(new Blob([`(${count})(${JSON.stringify(address)})`], { type: 'text/javascript' })));
-      }
+    wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroups', () => launches++);
+    wrap(GPUComputePassEncoder.prototype, 'dispatchWorkgroupsIndirect', () => launches++);
+    wrap(GPUBuffer.prototype, 'mapAsync', () => readbacks++);
+    const told = new BroadcastChannel('kernels');
+    const post = self.postMessage.bind(self);
+    self.postMessage = (...given) => {
+      if (String(given[0]).includes('Generated')) told.postMessage([JSON.parse(given[0]).Generated.column, launches, readbacks]);
+      post(...given);
     };";
+
+/// Takes in what [`COUNTING`] tells.
+const GATHERING: &str = "window.kernels = [];
+    new BroadcastChannel('kernels').onmessage = (event) => window.kernels.push(event.data);";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decoded_token_takes_few_kernels_on_webgpu() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.before_each_page(COUNTING).await?;
+    browser.before_each_page(GATHERING).await?;
+    browser.before_each_worker(COUNTING).await?;
     browser.client.goto(&format!("{}?backend=webgpu&extension=1&columns=drope~yarn", server.address)).await?;
     browser.wait("#backend", 300, |text| text.starts_with("Computing on WebGPU")).await?;
     browser.click("run").await?;
