@@ -15,11 +15,15 @@ import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, SmolLM3Config,
+                          SmolLM3ForCausalLM)
 
 FACTOR = 4.0
 CONTEXT = 16
 SEQ = 40
+# Fields of ours that transformers reads too.
+THEIRS = ["original_max_position_embeddings", "use_sliding_window", "sliding_window", "max_window_layers",
+          "no_rope_layers", "pad_token_id"]
 OUT = pathlib.Path(__file__).parent / "fixtures"
 
 
@@ -157,13 +161,14 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     if len(sys.argv) > 1 and case not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, case)))
-    config_class, model_class = {"llama": (LlamaConfig, LlamaForCausalLM), "qwen2": (Qwen2Config, Qwen2ForCausalLM)}[model_type]
+    config_class, model_class = {"llama": (LlamaConfig, LlamaForCausalLM), "qwen2": (Qwen2Config, Qwen2ForCausalLM),
+                                 "smollm3": (SmolLM3Config, SmolLM3ForCausalLM)}[model_type]
     config = config_class(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
         num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=context, tie_word_embeddings=tied,
         rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
         attn_implementation="eager",
-        **{name: value for name, value in (extra or {}).items() if name == "original_max_position_embeddings"},
+        **{name: value for name, value in (extra or {}).items() if name in THEIRS},
     )
     model = model_class(config).eval()
     for name, parameter in model.named_parameters():
@@ -270,3 +275,10 @@ if __name__ == "__main__":
     make("qwen2", "rope", model_type="qwen2")
     make("qwen2-yarn", "yarn", {"rope_type": "yarn", **scaled}, tied=True, model_type="qwen2")
     make("qwen2-drope", "drope", model_type="qwen2", extra={"attention_type": "nope"})
+    # Layers that see a window, from the second on.
+    make("qwen2-windows", "rope", model_type="qwen2", layers=3,
+         extra={"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1})
+    make("smollm3", "rope", model_type="smollm3", layers=4, extra={"no_rope_layers": [1, 1, 0, 1], "pad_token_id": 0})
+    # Without the list every fourth layer has no positions.
+    make("smollm3-yarn", "yarn", {"rope_type": "yarn", **scaled}, model_type="smollm3", layers=5, tied=True,
+         extra={"pad_token_id": 0})

@@ -158,6 +158,42 @@ fn a_window_of_a_plain_llama_is_kept_but_not_used() {
     assert_eq!((again.sliding_window, Method::of(&again)), (Some(4), Method::RnopeSwa));
 }
 
+/// Layers of SmolLM3 without positions and of Qwen 2 with a window; the fixtures compare what they compute.
+#[test]
+fn layers_that_differ_survive_a_save_and_are_checked() {
+    for name in ["smollm3", "smollm3-yarn", "qwen2-windows"] {
+        let config = case(name).config();
+        assert_eq!(config.layer_types.len(), config.num_hidden_layers);
+        assert_eq!(Config::from_json(&config.to_json()).unwrap(), config);
+        // Without positions, transformers' own classes do not compute it; the windows stay.
+        let dropped = Config { attention: AttentionType::Nope, ..config };
+        assert_eq!(Config::from_json(&dropped.to_json()).unwrap(), dropped);
+    }
+    let windows = case("qwen2-windows").config();
+    assert_eq!(windows.layer_types.iter().map(|layer| layer.window).collect::<Vec<_>>(), [None, Some(6), Some(6)]);
+    let by_name = windows.to_json().replacen("\"max_window_layers\": 1", "\"max_window_layers\": 2", 1);
+    assert_eq!(Config::from_json(&by_name).unwrap(), windows, "names of layers go before their number");
+    for (name, field, value, words) in [
+        ("smollm3", "no_rope_layers", "[1, 0]", "0 or 1 for each of the 4 layers"),
+        ("smollm3", "no_rope_layers", "[1, 1, 2, 0]", "0 or 1 for each"),
+        ("smollm3", "no_rope_layers", "true", "not a list"),
+        ("smollm3", "use_sliding_window", "true", "SmolLM3's windows"),
+        ("qwen2-windows", "sliding_window", "0", "no number of tokens"),
+        ("qwen2-windows", "max_window_layers", "-1", "no number of layers"),
+        (
+            "qwen2-windows",
+            "layer_types",
+            "[\"chunked_attention\", \"a\", \"b\"]",
+            "full_attention or sliding_attention",
+        ),
+    ] {
+        let mut fields: serde_json::Value = serde_json::from_str(&case(name).config().to_json()).unwrap();
+        fields[field] = serde_json::from_str(value).unwrap();
+        let said = Config::from_json(&fields.to_string()).unwrap_err().to_string();
+        assert!(said.contains(words), "{said} does not say {words}");
+    }
+}
+
 #[test]
 fn foreign_fields_survive_a_save() {
     let text = String::from_utf8(fixture("config.json")).unwrap();

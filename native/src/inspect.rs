@@ -19,9 +19,13 @@ pub fn print(folder: &Path, config: &Config, method: Method, positions: &Positio
     println!("parameters: {parameters}");
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);
     println!("logit scale β: {}", positions.logit_scale);
-    for (index, layer) in positions.layers.iter().enumerate() {
-        if positions.layers.len() > 1 {
-            println!("layers {index}, {}, …:", index + positions.layers.len());
+    let (kinds, _) = positions.kinds();
+    for layer in &kinds {
+        if kinds.len() > 1 {
+            let is_of_kind = |index: &usize| positions.layer(*index) == *layer;
+            let layers: Vec<String> =
+                (0..config.num_hidden_layers).filter(is_of_kind).map(|index| index.to_string()).collect();
+            println!("layers {}:", layers.join(", "));
         }
         if let Some(window) = layer.window {
             println!("sliding window: {window} tokens");

@@ -1,7 +1,7 @@
 //! `config.json` of a Hugging Face model folder, in and out.
 //!
-//! Read: `llama` and `qwen2` (whose queries, keys and values have biases) with v4's `rope_theta` + `rope_scaling` or v5's
-//! `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
+//! Read: `llama`, `qwen2` (whose queries, keys and values have biases) and `smollm3` with v4's `rope_theta` + `rope_scaling` or
+//! v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
 //! `rope_min_frequency` (partial drop), `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
 //! `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
 //! RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of others survive.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::dope::DopeHeads;
-use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling};
+use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types};
 use crate::error::{Error, Result};
 
 /// `config.json` as it stands in the file.
@@ -86,6 +86,7 @@ const LLAMA: &str = "llama";
 const DROPE: &str = "llama_drope";
 const QWEN: &str = "qwen2";
 const QWEN_DROPE: &str = "qwen2_drope";
+const SMOLLM3: &str = "smollm3";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
 
 impl Config {
@@ -99,7 +100,7 @@ impl Config {
             serde_json::from_str(text).map_err(|error| Error::Config(format!("this is not valid JSON ({error})")))?;
         let object = value.as_object().ok_or_else(|| Error::Config("the top level is not an object".into()))?;
         let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
-        if ![LLAMA, DROPE, QWEN, QWEN_DROPE].contains(&model_type) {
+        if ![LLAMA, DROPE, QWEN, QWEN_DROPE, SMOLLM3].contains(&model_type) {
             return Err(Error::UnknownModelType(model_type.to_owned()));
         }
         let json: ConfigJson = serde_path_to_error::deserialize(value).map_err(|error| {
@@ -117,7 +118,7 @@ impl Config {
         format!("{value:#}\n")
     }
 
-    /// Whether transformers' own Llama or Qwen 2 computes the same.
+    /// Whether transformers' own Llama, Qwen 2 or SmolLM3 computes the same.
     fn is_plain(&self) -> bool {
         self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
@@ -132,12 +133,15 @@ impl Config {
     fn as_json(&self) -> ConfigJson {
         let is_plain = self.is_plain();
         let (model_type, architecture) = match (is_plain, self.qkv_bias) {
+            (true, false) if !self.layer_types.is_empty() => (SMOLLM3, "SmolLM3ForCausalLM"),
             (true, false) => (LLAMA, "LlamaForCausalLM"),
             (true, true) => (QWEN, "Qwen2ForCausalLM"),
             (false, false) => (DROPE, "DroPELlamaForCausalLM"),
             (false, true) => (QWEN_DROPE, "DroPEQwen2ForCausalLM"),
         };
         let number = |value: f64| (value != 0.0).then_some(value);
+        let mut other = self.other.clone();
+        other.extend(layer_types::fields(&self.layer_types));
         ConfigJson {
             architectures: json!([architecture]),
             model_type: model_type.to_owned(),
@@ -175,9 +179,9 @@ impl Config {
             scalable_softmax: self.scalable_softmax.then_some(true),
             alibi: self.alibi.then_some(true),
             sliding_window: self.sliding_window.map(|window| json!(window)),
-            use_sliding_window: self.qkv_bias.then_some(false),
+            use_sliding_window: self.qkv_bias.then(|| self.has_windows()),
             dope_heads: self.dope_heads.clone(),
-            other: self.other.clone(),
+            other,
         }
     }
 }
@@ -195,12 +199,22 @@ impl ConfigJson {
         if self.partial_rotary_factor.is_some_and(|share| share != 1.0) {
             return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
         }
-        if self.use_sliding_window == Some(true) {
-            return Err(Error::Config("use_sliding_window is true, but Qwen 2's windows are not supported".into()));
-        }
         let is_drope = [DROPE, QWEN_DROPE].contains(&&*self.model_type);
+        let is_qwen = [QWEN, QWEN_DROPE].contains(&&*self.model_type);
+        let is_smollm3 = self.model_type == SMOLLM3;
+        if is_smollm3 && self.use_sliding_window == Some(true) {
+            return Err(Error::Config("use_sliding_window is true, but SmolLM3's windows are not supported".into()));
+        }
+        let mut window = self.sliding_window.take().filter(|window| !window.is_null());
+        let layers = self.num_hidden_layers;
+        let layer_types = if is_qwen && self.use_sliding_window == Some(true) {
+            layer_types::with_windows(&mut self.other, layers, window.take())?
+        } else if is_smollm3 || self.model_type == DROPE {
+            layer_types::without_rotation(&mut self.other, layers, is_smollm3)?
+        } else {
+            Vec::new()
+        };
         // The window of a plain Llama is one of the fields that transformers ignores; it survives as such.
-        let window = self.sliding_window.take().filter(|window| !window.is_null());
         let sliding_window = match window {
             Some(window) if self.model_type == DROPE => {
                 Some(size(window).map_err(|error| Error::Config(format!("sliding_window: {error}")))?)
@@ -223,7 +237,8 @@ impl ConfigJson {
             head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads),
             rms_norm_eps: self.rms_norm_eps.unwrap_or(1e-6),
             max_position_embeddings: self.max_position_embeddings,
-            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(false),
+            // transformers' SmolLM3 is tied unless it says otherwise.
+            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(is_smollm3),
             attention: self.attention_type.unwrap_or(default_attention),
             softmax_scale: self.softmax_scale,
             temperature_coefficient: self.temperature_coefficient.unwrap_or(0.0),
@@ -231,7 +246,8 @@ impl ConfigJson {
             scalable_softmax: self.scalable_softmax.unwrap_or(false),
             alibi: self.alibi.unwrap_or(false),
             sliding_window,
-            qkv_bias: [QWEN, QWEN_DROPE].contains(&&*self.model_type),
+            qkv_bias: is_qwen,
+            layer_types,
             dope_heads: self.dope_heads,
             bos_token_id: self.bos_token_id.first().copied(),
             eos_token_ids: self.eos_token_id,
@@ -250,7 +266,8 @@ impl ConfigJson {
         if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
             return Err(Error::UnknownRopeType(kind.to_owned()));
         }
-        parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(10_000.0)));
+        let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
+        parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta)));
         parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.unwrap_or(0.0)));
         parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
         if let Some(original) = self.original_max_position_embeddings {
@@ -263,7 +280,7 @@ impl ConfigJson {
 }
 
 /// Larger than any model, small enough that no product of two sizes overflows.
-const MAX_SIZE: u64 = 0x4000_0000;
+pub(super) const MAX_SIZE: u64 = 0x4000_0000;
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<usize, D::Error> {
     let value = Value::deserialize(deserializer)?;

@@ -2,11 +2,13 @@
 
 pub mod dope;
 mod json;
+mod layer_types;
 mod rope;
 
 use serde::{Deserialize, Serialize};
 
 use self::dope::DopeHeads;
+pub use self::layer_types::LayerType;
 pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
 
@@ -59,6 +61,8 @@ pub struct Config {
     pub sliding_window: Option<usize>,
     /// Whether the projections of queries, keys and values have biases: Qwen 2.
     pub qkv_bias: bool,
+    /// How layers differ, one a layer; empty where all rotate and none has a window.
+    pub layer_types: Vec<LayerType>,
     /// Heads that DoPE's methods treat.
     pub dope_heads: Option<DopeHeads>,
     /// First token of every text.
@@ -122,12 +126,17 @@ impl Config {
         self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
     }
 
-    /// Whether rotary positions, all or the higher frequencies of them, are in every layer.
+    /// Whether rotary positions, all or the higher frequencies of them, are in every layer that is to have them.
     pub fn rotates(&self) -> bool {
         !self.alibi && !self.attention.drops_positions() && self.sliding_window.is_none()
     }
 
-    /// Whether all rotary frequencies are in every layer.
+    /// Whether a query of some layer attends to no more than a window.
+    pub fn has_windows(&self) -> bool {
+        self.sliding_window.is_some() || self.layer_types.iter().any(|layer| layer.window.is_some())
+    }
+
+    /// Whether all rotary frequencies are there.
     pub fn is_rope(&self) -> bool {
         self.rotates() && self.rope.rope_min_frequency == 0.0
     }

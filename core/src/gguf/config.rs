@@ -4,11 +4,13 @@ use serde_json::{Map, Value as Json, json};
 
 use super::metadata::Metadata;
 use super::tensors::TensorInfo;
-use crate::config::Config;
+use crate::config::{Config, Llama3Parameters};
 use crate::error::{Error, Result};
+use crate::positions::{llama3_frequencies, rope_frequencies};
 
-/// The config, by way of the `config.json` that a Hugging Face folder would have, so that both are checked alike.
-pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<Config> {
+/// The config, by way of the `config.json` that a Hugging Face folder would have, so that both are checked alike. `factors` are
+/// what the tensor `rope_freqs.weight` holds, where there is one.
+pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Option<&[f32]>) -> Result<Config> {
     let architecture = metadata.text("general.architecture")?;
     if !["llama", "qwen2"].contains(&architecture) {
         return Err(Error::Gguf(format!("its architecture is {architecture}, but only llama and qwen2 are read")));
@@ -16,14 +18,10 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<Conf
     let key = |name: &str| format!("{architecture}.{name}");
     let size = |name: &str| metadata.u64(&key(name));
     let has_tensor = |name: &str| tensors.iter().any(|tensor| tensor.name == name);
-    if has_tensor("rope_freqs.weight") {
-        return Err(Error::Gguf(
-            "it holds frequencies as a tensor (rope_freqs.weight), as Llama 3.1's files do; use the safetensors of the model".into(),
-        ));
-    }
     if metadata.optional_u64(&key("expert_count"))?.unwrap_or(0) > 0 {
         return Err(Error::Gguf("it is a mixture of experts, which is not read".into()));
     }
+    let theta = metadata.optional_f64(&key("rope.freq_base"))?.unwrap_or(10_000.0);
     let (hidden, heads) = (size("embedding_length")?, size("attention.head_count")?);
     let head_dim = match metadata.optional_u64(&key("attention.key_length"))? {
         Some(length) => length,
@@ -52,11 +50,15 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo]) -> Result<Conf
         "head_dim": head_dim,
         "max_position_embeddings": size("context_length")?,
         "rms_norm_eps": short(metadata.f64(&key("attention.layer_norm_rms_epsilon"))?),
-        "rope_theta": metadata.optional_f64(&key("rope.freq_base"))?.unwrap_or(10_000.0),
+        "rope_theta": theta,
         "tie_word_embeddings": is_tied,
     });
     let fields = config.as_object_mut().expect("the text above is an object");
-    if let Some(scaling) = scaling(metadata, &key)? {
+    let scaling = match factors {
+        Some(factors) => Some(llama3(theta, head_dim as usize, factors)?),
+        None => scaling(metadata, &key)?,
+    };
+    if let Some(scaling) = scaling {
         fields.insert("rope_scaling".into(), Json::Object(scaling));
     }
     for (name, key) in
@@ -90,4 +92,28 @@ fn scaling(metadata: &Metadata, key: &impl Fn(&str) -> String) -> Result<Option<
         fields.insert("original_max_position_embeddings".into(), json!(original));
     }
     Ok(Some(fields))
+}
+
+/// The context that every Llama of version 3 was trained with before it was extended; a GGUF does not have it.
+const LLAMA_3_CONTEXT: usize = 8192;
+
+/// Llama 3.1's scaling, of which llama.cpp's converter keeps what it divides each frequency by. The largest is the factor; the other
+/// parameters are Llama 3's own, and must give the same numbers.
+fn llama3(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Map<String, Json>> {
+    let largest = f64::from(factors.iter().copied().fold(1.0, f32::max));
+    let parameters =
+        Llama3Parameters { original_max_position_embeddings: Some(LLAMA_3_CONTEXT), ..Llama3Parameters::new(largest) };
+    let scaled = llama3_frequencies(theta, head_dim, &parameters, LLAMA_3_CONTEXT);
+    let expected = rope_frequencies(theta, head_dim).into_iter().zip(&scaled).map(|(plain, scaled)| plain / scaled);
+    let is_llama3 = factors.len() == scaled.len()
+        && expected.zip(factors).all(|(expected, &found)| (expected / f64::from(found) - 1.0).abs() < 1e-4);
+    match serde_json::to_value(&parameters) {
+        Ok(Json::Object(mut fields)) if is_llama3 => {
+            fields.insert("rope_type".into(), json!("llama3"));
+            Ok(fields)
+        }
+        _ => Err(Error::Gguf(
+            "its factors of frequencies (rope_freqs.weight) are not those of Llama 3.1; use the safetensors of the model".into(),
+        )),
+    }
 }

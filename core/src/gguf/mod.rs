@@ -13,7 +13,7 @@ mod tokenizer;
 pub use self::dequantize::GgmlType;
 use self::metadata::Metadata;
 use self::reader::Reader;
-use self::tensors::{TensorInfo, read_tensors};
+use self::tensors::{ROPE_FACTORS, TensorInfo, read_tensors};
 use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -66,7 +66,8 @@ impl<R: ReadAt> Gguf<R> {
     /// # Errors
     /// If the architecture is not one that is read, or a value is missing or impossible.
     pub fn config(&self) -> Result<Config> {
-        config::config(&self.metadata, &self.tensors)
+        let factors = self.find(ROPE_FACTORS).map(|info| self.read(info)).transpose()?;
+        config::config(&self.metadata, &self.tensors, factors.as_deref())
     }
 
     /// The tokenizer that it describes.

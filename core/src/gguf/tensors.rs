@@ -10,6 +10,9 @@ use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::model::{ReadAt, WeightSource};
 
+/// What Llama 3.1's scaling divides frequencies by: a part of the config here, and not a weight.
+pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
+
 /// As in ggml.
 const MOST_DIMENSIONS: u32 = 4;
 
@@ -89,9 +92,7 @@ impl<R: ReadAt> WeightSource for Gguf<R> {
         if info.shape != shape {
             return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
         }
-        let bytes = self.file.read_at(self.start + info.offset, info.bytes());
-        let bytes = bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))?;
-        let mut numbers = dequantize(info.kind, &bytes);
+        let mut numbers = self.read(info)?;
         if let Some(heads) = self.heads_of(&info.name)? {
             numbers = halves_from_pairs(&numbers, shape, heads);
         }
@@ -102,12 +103,25 @@ impl<R: ReadAt> WeightSource for Gguf<R> {
         // A tensor that has no name there is told by its own, so that it is not lost.
         self.tensors
             .iter()
+            .filter(|tensor| tensor.name != ROPE_FACTORS)
             .map(|tensor| hugging_face_name(&tensor.name).unwrap_or(format!("model.{}", tensor.name)))
             .collect()
     }
 }
 
 impl<R: ReadAt> Gguf<R> {
+    /// The tensor that has this name in the file.
+    pub(super) fn find(&self, name: &str) -> Option<&TensorInfo> {
+        self.tensors.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// The numbers of a tensor, in the order of the file.
+    pub(super) fn read(&self, info: &TensorInfo) -> Result<Vec<f32>> {
+        let bytes = self.file.read_at(self.start + info.offset, info.bytes());
+        let bytes = bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))?;
+        Ok(dequantize(info.kind, &bytes))
+    }
+
     /// Heads of a projection whose rows are stored in pairs; none: its rows are as in Hugging Face's files.
     ///
     /// llama.cpp rotates neighbours, Hugging Face the halves of a head, so that the converter reorders the rows of q and k of

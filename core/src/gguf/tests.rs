@@ -1,6 +1,7 @@
 //! Small files made here, whole and damaged. Files of llama.cpp's own tools are in core/tests/gguf.rs.
 
 use super::{GgmlType, Gguf};
+use crate::config::{Llama3Parameters, RopeScaling};
 use crate::model::WeightSource;
 use crate::positions::Method;
 
@@ -144,6 +145,19 @@ fn a_beginning_of_text_is_added_where_the_file_says_so() {
     let bytes = small().value("tokenizer.ggml.add_bos_token", 7, &[1]).bytes();
     let tokenizer = Gguf::open(&bytes[..]).unwrap().tokenizer().unwrap();
     assert_eq!((tokenizer.bos(), tokenizer.prompt("ba").unwrap()), (Some(0), vec![0, 2, 1]));
+}
+
+/// llama.cpp's converter keeps what the frequencies are divided by, and not the parameters that it comes from.
+#[test]
+fn factors_of_frequencies_are_the_scaling_of_llama_3() {
+    let mut head = small();
+    head.values.retain(|value| !value.starts_with(&text("llama.rope.freq_base")));
+    let head = head.f32("llama.rope.freq_base", 5e8).tensor("rope_freqs.weight", &[2], &[1.0, 32.0]);
+    let bytes = head.bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let expected = Llama3Parameters { original_max_position_embeddings: Some(8192), ..Llama3Parameters::new(32.0) };
+    assert_eq!(file.config().unwrap().rope.scaling, RopeScaling::Llama3(expected));
+    assert!(!file.names().iter().any(|name| name.contains("rope_freqs")));
 }
 
 #[test]

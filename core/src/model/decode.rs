@@ -85,10 +85,11 @@ impl Model {
             let ssmax = self.ssmax_context.map(|context| pass.ssmax(context, layer.window));
             FewTokens::new(layer, pass, scale * positions.logit_scale, ssmax, shape, &x.device())
         };
-        let kinds: Vec<FewTokens> = positions.layers.iter().map(few).collect::<Option<_>>()?;
+        let (kinds, of_layers) = positions.kinds();
+        let kinds: Vec<FewTokens> = kinds.into_iter().map(few).collect::<Option<_>>()?;
         let mut x = x.clone();
         for (index, block) in self.layers.iter().enumerate() {
-            x = block.decode(&x, &kinds[index % kinds.len()], cache.layer(index));
+            x = block.decode(&x, &kinds[of_layers[index % of_layers.len()]], cache.layer(index));
         }
         cache.advance(pass.tokens.len());
         Some(x)

@@ -161,11 +161,12 @@ impl Model {
         {
             return x;
         }
+        let (kinds, of_layers) = positions.kinds();
         let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
-        let kinds: Vec<LayerKind> = positions.layers.iter().map(kind).collect();
+        let kinds: Vec<LayerKind> = kinds.into_iter().map(kind).collect();
         for (index, block) in self.layers.iter().enumerate() {
             let inputs = LayerInputs {
-                kind: &kinds[index % kinds.len()],
+                kind: &kinds[of_layers[index % of_layers.len()]],
                 head_scales: pass.head_scales.get(index),
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
                 activations: activations.as_deref_mut(),

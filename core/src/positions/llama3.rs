@@ -23,15 +23,20 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {
-    let parameters = parameters(config, factor);
-    let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
+    let parameters = Llama3Parameters { factor, ..parameters(config, factor) };
+    rope::unscaled(frequencies(config.rope.rope_theta, config.head_dim, &parameters, config.max_position_embeddings))
+}
+
+/// Radians a token, one a pair, of a model trained on `context` tokens unless the parameters say otherwise.
+pub fn frequencies(rope_theta: f64, head_dim: usize, parameters: &Llama3Parameters, context: usize) -> Vec<f64> {
+    let context = parameters.original_max_position_embeddings.unwrap_or(context) as f64;
     let (low, high) = (parameters.low_freq_factor, parameters.high_freq_factor);
-    let scaled = rope::frequencies(config.rope.rope_theta, config.head_dim).into_iter().map(|omega| {
+    let scaled = rope::frequencies(rope_theta, head_dim).into_iter().map(|omega| {
         let rotates = context * omega / TAU;
         let keep = ((rotates - low) / (high - low)).clamp(0.0, 1.0);
-        (1.0 - keep) * omega / factor + keep * omega
+        (1.0 - keep) * omega / parameters.factor + keep * omega
     });
-    rope::unscaled(scaled.collect())
+    scaled.collect()
 }
 
 /// Those of a config that asks for this scaling, else the customary ones.

@@ -165,8 +165,9 @@ impl Method {
         let trained = config.trained_factor();
         let frequencies = self.info().frequencies;
         let is_own = self == Self::of(config);
+        let positions = |factor| Ok((self.info().positions)(config, factor)?.in_layers(&config.layer_types));
         if is_own && config.rope.rope_scaling_trained {
-            return (self.info().positions)(config, trained);
+            return positions(trained);
         }
         let rescales = is_own && frequencies == Frequencies::Rescaled;
         if trained > 1.0 && !rescales && frequencies != Frequencies::None {
@@ -176,7 +177,7 @@ impl Method {
             );
             return Err(Error::Method { method: self.name(), reason });
         }
-        (self.info().positions)(config, if rescales { factor * trained } else { factor })
+        positions(if rescales { factor * trained } else { factor })
     }
 
     /// Most tokens that the model is given, prompt and answer together; `None`: all.

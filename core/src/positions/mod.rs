@@ -21,6 +21,7 @@ mod yarn;
 
 pub use alibi::slopes as alibi_slopes;
 pub use dynamic_ntk::DynamicNtk;
+pub use llama3::frequencies as llama3_frequencies;
 pub use longrope::LongRope;
 pub use method::{Frequencies, Method, MethodInfo, Tunable};
 pub use ntk::frequencies as ntk_frequencies;
@@ -29,7 +30,7 @@ pub use parameters::{Amount, Parameter, Parameters};
 pub use rnope_swa::window as rnope_swa_window;
 pub use rope::frequencies as rope_frequencies;
 
-use crate::config::Config;
+use crate::config::{Config, LayerType};
 
 /// Everything that attention needs to know about positions.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +151,34 @@ impl Positions {
                 Self { head_scales, ..self }
             }
         }
+    }
+
+    /// The same positions, but for the layers of the config that have none, or a window.
+    fn in_layers(mut self, types: &[LayerType]) -> Self {
+        let layer = |(index, kind): (usize, &LayerType)| {
+            let LayerPositions { encoding, window } = self.layer(index).clone();
+            LayerPositions {
+                encoding: if kind.rotates { encoding } else { Encoding::None },
+                window: window.into_iter().chain(kind.window).min(),
+            }
+        };
+        if !types.is_empty() {
+            self.layers = types.iter().enumerate().map(layer).collect();
+        }
+        self
+    }
+
+    /// The ways in which layers see positions, each once, and which of them layer `i % n` has, n being the length of the list.
+    pub fn kinds(&self) -> (Vec<&LayerPositions>, Vec<usize>) {
+        let mut kinds: Vec<&LayerPositions> = Vec::new();
+        let kind_of = |layer| {
+            kinds.iter().position(|&kind| kind == layer).unwrap_or_else(|| {
+                kinds.push(layer);
+                kinds.len() - 1
+            })
+        };
+        let of_layers = self.layers.iter().map(kind_of).collect();
+        (kinds, of_layers)
     }
 
     /// How layer `index` sees positions.

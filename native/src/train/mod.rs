@@ -102,6 +102,7 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         alibi: shape.pe == PositionEmbedding::Alibi,
         sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
         qkv_bias: false,
+        layer_types: Vec::new(),
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
         eos_token_ids: Vec::new(),

@@ -53,7 +53,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
         <section class="own-models" aria-label="Your own models">
             <h2>"Your own model"</h2>
             <p class="hint">
-                "A Llama or Qwen 2, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
+                "A Llama, Qwen 2 or SmolLM3, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
                  safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It is kept in this browser and goes nowhere else; then choose it in any \
                  column above, with any method. For models with long contexts, set the length in tokens."
             </p>

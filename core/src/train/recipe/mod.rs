@@ -173,9 +173,9 @@ impl Recipe {
     /// # Errors
     /// If the recipe has copies and the model one of these.
     pub fn check_copies(&self, config: &Config) -> Result<()> {
-        if self.documents.max_copies > 1.0 && (config.alibi || config.sliding_window.is_some()) {
+        if self.documents.max_copies > 1.0 && (config.alibi || config.has_windows()) {
             return Err(Error::Recipe(
-                "documents.max_copies is above 1, but copies have no distance for alibi and rnope-swa; set it to 1"
+                "documents.max_copies is above 1, but copies have no distance for alibi and for sliding windows; set it to 1"
                     .into(),
             ));
         }
