@@ -67,8 +67,8 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
 /// Names of the columns.
 pub fn print_header() {
     println!(
-        "{:12} {:8} {:17} {:8} {:>4} {:>8}  {:14} {:>6} {:>6}",
-        "model", "method", "task", "values", "s", "exact", "95 %", "string", "guess"
+        "{:12} {:8} {:17} {:8} {:>4} {:>7} {:>8}  {:14} {:>6} {:>6}",
+        "model", "method", "task", "values", "s", "tokens", "exact", "95 %", "string", "guess"
     );
 }
 
@@ -173,8 +173,8 @@ impl Measurement for QuestionsToAsk<'_> {
     type Outcome = Score;
 
     fn title(&self) -> String {
-        let Cell { method, parameters, task, values, extension, .. } = &self.blank;
-        format!("{} {} {} {extension}x {parameters}", method.name(), task.name(), values.name())
+        let Cell { method, parameters, task, values, context, .. } = &self.blank;
+        format!("{} {} {} {context} tokens {parameters}", method.name(), task.name(), values.name())
     }
 
     fn samples(&self) -> &[usize] {
@@ -201,16 +201,17 @@ impl Measurement for QuestionsToAsk<'_> {
 
     fn print(&self, cells: &[Cell]) {
         for cell in cells {
-            let Cell { model, method, task, values, extension, accuracy, ci95, string_match, parameters, .. } = cell;
+            let Cell { model, method, task, values, extension, context, accuracy, ci95, string_match, .. } = cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
-                "{model:12} {:8} {:17} {:8} {extension:>3}x {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%  {parameters}",
+                "{model:12} {:8} {:17} {:8} {extension:>3}x {context:>7} {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%  {}",
                 method.name(),
                 task.name(),
                 values.name(),
                 100.0 * accuracy,
                 100.0 * string_match,
-                100.0 * cell.guess_floor()
+                100.0 * cell.guess_floor(),
+                cell.parameters
             );
         }
     }

@@ -28,6 +28,9 @@ pub struct PerplexityArgs {
     /// Texts, each as long as the longest window.
     #[arg(long, default_value = "16", value_parser = at_least_one)]
     pub texts: usize,
+    /// Predict the whole file as one text, in windows of each length.
+    #[arg(long, requires = "text", conflicts_with = "texts")]
+    pub whole: bool,
     /// Read only this part of the texts, such as 3/16; `core merge` joins the parts.
     #[arg(long, default_value = "1/1")]
     pub shard: Shard,
@@ -43,12 +46,13 @@ struct PredictedText {
 /// Measures every cell that the results file does not hold. Returns all that were asked for.
 pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
     let model = args.sweep.load()?;
-    let longest = args.sweep.extensions.iter().max().context("--extension is empty; give at least one factor")?;
-    let length = longest * model.loaded.config.max_position_embeddings;
+    let lengths = args.sweep.contexts(&model.loaded.config).into_iter().map(|(_, length)| length);
+    let longest = lengths.max().context("--extension is empty; give at least one factor")?;
     let (source, texts) = match &args.text {
-        Some(path) => own_texts(path, &model.loaded, length, args.texts)?,
-        None => (synthetic_source(args.sweep.seed), documents(&model.loaded, length, args)),
+        Some(path) => own_texts(path, &model.loaded, longest, args)?,
+        None => (synthetic_source(args.sweep.seed), documents(&model.loaded, longest, args)),
     };
+    let length = texts.first().map_or(longest, |text| text.ids.len());
     let wanted: Vec<usize> = args.shard.trials(texts.len()).collect();
     ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
     let mut cells = Vec::new();
@@ -60,7 +64,10 @@ pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
             cells.push(TextsToPredict { model: &model.loaded, reading, texts: &texts, wanted: &wanted, blank });
         }
     }
-    println!("{:12} {:12} {:>4} {:>10}  {:22} {:>8}", "model", "method", "s", "perplexity", "95 %", "answers");
+    println!(
+        "{:12} {:12} {:>4} {:>7} {:>10}  {:22} {:>8}",
+        "model", "method", "s", "tokens", "perplexity", "95 %", "answers"
+    );
     measure(&args.sweep, model.threads, &cells)
 }
 
@@ -113,7 +120,7 @@ impl Measurement for TextsToPredict<'_> {
     type Outcome = TextLoss;
 
     fn title(&self) -> String {
-        format!("{} {}x", self.blank.method.name(), self.blank.extension)
+        format!("{} {} tokens", self.blank.method.name(), self.blank.context)
     }
 
     fn samples(&self) -> &[usize] {
@@ -161,12 +168,14 @@ impl Measurement for TextsToPredict<'_> {
     }
 
     fn print(&self, cells: &[PerplexityCell]) {
-        for PerplexityCell { model, method, extension, perplexity, ci95, answer_perplexity, parameters, .. } in cells {
+        for cell in cells {
+            let PerplexityCell { model, method, extension, context, perplexity, ci95, answer_perplexity, .. } = cell;
             println!(
-                "{model:12} {:12} {extension:>3}x {perplexity:>10.3}  {:22} {:>8}  {parameters}",
+                "{model:12} {:12} {extension:>3}x {context:>7} {perplexity:>10.3}  {:22} {:>8}  {}",
                 method.name(),
                 ci95.map_or(String::new(), |[low, high]| format!("[{low:.3}, {high:.3}]")),
                 answer_perplexity.map_or(String::new(), |answers| format!("{answers:.3}")),
+                cell.parameters,
             );
         }
     }
@@ -183,16 +192,27 @@ fn documents(model: &LoadedModel, length: usize, args: &PerplexityArgs) -> Vec<P
     (0..args.texts).filter_map(text).collect()
 }
 
-/// The name of the user's text, and the text cut into pieces of `length` tokens.
-fn own_texts(path: &Path, model: &LoadedModel, length: usize, texts: usize) -> Result<(String, Vec<PredictedText>)> {
+/// The name of the user's text, and the text whole or cut into pieces of `length` tokens.
+fn own_texts(
+    path: &Path,
+    model: &LoadedModel,
+    length: usize,
+    args: &PerplexityArgs,
+) -> Result<(String, Vec<PredictedText>)> {
     let text = files::read_text(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
     let ids = model.tokenizer.encode(&text)?;
     let bos = model.tokenizer.prefix();
-    let pieces = ids.chunks_exact(length - bos.len()).take(texts);
-    let pieces: Vec<PredictedText> =
-        pieces.map(|piece| PredictedText { ids: [&bos, piece].concat(), is_answer: vec![false; length] }).collect();
+    let predicted = |piece: &[u32]| {
+        let ids = [&bos, piece].concat();
+        PredictedText { is_answer: vec![false; ids.len()], ids }
+    };
+    if args.whole && ids.len() > 1 {
+        return Ok((source, vec![predicted(&ids)]));
+    }
+    let pieces = ids.chunks_exact(length.saturating_sub(bos.len()).max(1)).take(args.texts);
+    let pieces: Vec<PredictedText> = pieces.map(predicted).collect();
     if pieces.is_empty() {
         bail!("{} has {} tokens, fewer than the {length} of the longest window", path.display(), ids.len());
     }

@@ -47,6 +47,7 @@ pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
                 model: model.name.clone(),
                 method,
                 extension: reading.extension,
+                tokens: (!args.sweep.lengths.is_empty()).then_some(reading.context),
                 beta: rounded(reading.positions.logit_scale),
                 beta_given: args.sweep.beta.is_some(),
                 cut: args.sweep.cut.map(rounded),
@@ -87,7 +88,7 @@ impl Measurement for HeadsToProbe<'_> {
     type Outcome = Vec<HeadProbe>;
 
     fn title(&self) -> String {
-        format!("{} {}x", self.blank.method.name(), self.blank.extension)
+        format!("{} {} tokens", self.blank.method.name(), self.reading.context)
     }
 
     fn samples(&self) -> &[usize] {

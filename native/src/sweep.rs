@@ -8,7 +8,7 @@ use drope_core::config::Config;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::positions::{Method, Parameter, Parameters, Positions};
 
-use crate::cli::{ParameterArgs, above_zero, at_least_one, method_names};
+use crate::cli::{ParameterArgs, above_zero, at_least_one, method_names, tokens};
 use crate::device::DeviceChoice;
 use crate::{device, model_folder, threads};
 
@@ -27,6 +27,10 @@ pub struct Sweep {
     /// Extension factors: multiples of the training context.
     #[arg(long = "extension", value_delimiter = ',', default_value = "1,2,4,8", value_parser = at_least_one)]
     pub extensions: Vec<usize>,
+    /// Lengths in tokens in place of --extension, such as 512,4k,16k; each is read with the smallest whole extension factor whose
+    /// context holds it.
+    #[arg(long, value_delimiter = ',', value_parser = tokens, conflicts_with = "extensions")]
+    pub lengths: Vec<usize>,
     /// Seed of the questions or texts.
     #[arg(long, default_value_t = 20_000)]
     pub seed: u64,
@@ -63,7 +67,7 @@ pub struct MeasuredModel {
 pub struct PlannedReading {
     pub method: Method,
     pub extension: usize,
-    /// s·C tokens.
+    /// Tokens: s·C, or the length that was asked for.
     pub context: usize,
     /// Those of the method that were chosen.
     pub parameters: Parameters,
@@ -87,22 +91,32 @@ impl Sweep {
         })
     }
 
+    /// Extension factors, each with its length in tokens.
+    pub fn contexts(&self, config: &Config) -> Vec<(usize, usize)> {
+        let trained = config.max_position_embeddings;
+        if self.lengths.is_empty() {
+            self.extensions.iter().map(|&extension| (extension, extension * trained)).collect()
+        } else {
+            self.lengths.iter().map(|&length| (length.div_ceil(trained), length)).collect()
+        }
+    }
+
     /// Every length with one method.
     pub fn readings(&self, model: &LoadedModel, method: Method) -> Result<Vec<PlannedReading>> {
         let fingerprint = model.fingerprint(method)?;
         let config = model.config.clone().with_cut(self.cut);
         let parameters = self.parameters.of(method)?;
-        let reading = |&extension: &usize| {
+        let reading = |(extension, context): (usize, usize)| {
             Ok(PlannedReading {
                 method,
                 extension,
-                context: extension * config.max_position_embeddings,
+                context,
                 parameters: parameters.clone(),
                 positions: positions(&config, method, extension as f64, self.beta, &parameters)?,
                 fingerprint: fingerprint.clone(),
             })
         };
-        self.extensions.iter().map(reading).collect()
+        self.contexts(&config).into_iter().map(reading).collect()
     }
 }
 

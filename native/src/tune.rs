@@ -121,6 +121,7 @@ impl TuneArgs {
     /// What a candidate is asked.
     fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
+            lengths: Vec::new(),
             model: self.model.clone(),
             methods: method.into_iter().collect(),
             extensions: self.extensions.clone(),

@@ -1,6 +1,7 @@
 //! Tests that cross crates are in `tests/`; this library has what more than one of their programs needs.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 /// A file of a registry that `cargo xtask test` loads and names in a variable of the environment; else where it keeps it.
 ///
@@ -11,6 +12,18 @@ pub fn fetched(variable: &str, name: &str) -> PathBuf {
     let path = std::env::var_os(variable).map_or_else(kept, PathBuf::from);
     assert!(path.is_file(), "{} is missing; run `cargo xtask test`", path.display());
     path
+}
+
+/// A Python with these packages: `$DROPE_PYTHON`, or `python3`. Where there is none, it says so, and `cargo xtask test` counts the test
+/// as not run.
+pub fn python(packages: &str) -> Option<String> {
+    let python = std::env::var("DROPE_PYTHON").unwrap_or_else(|_| "python3".into());
+    let has = Command::new(&python).args(["-c", &format!("import {packages}")]).output();
+    if has.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("NOT RUN: no Python with {packages}; set DROPE_PYTHON to one");
+    None
 }
 
 /// SmolLM2-135M-Instruct as a GGUF of type Q4_1.

@@ -12,7 +12,7 @@ use drope_core::config::Config;
 use drope_core::gguf::Gguf;
 use drope_core::model::{Model, token_ids};
 use drope_core::positions::Method;
-use drope_tests::smollm2;
+use drope_tests::{python, smollm2};
 use safetensors::SafeTensors;
 
 const SCRIPT: &str = r#"
@@ -24,17 +24,6 @@ ids = torch.tensor([[int(i) for i in sys.argv[3].split(",")]])
 with torch.no_grad():
     save_file({"logits": model(ids).logits[0].contiguous()}, sys.argv[2])
 "#;
-
-/// A Python with these packages; where there is none, the tests say so.
-fn python(packages: &str) -> Option<String> {
-    let python = std::env::var("DROPE_PYTHON").unwrap_or_else(|_| "python3".into());
-    let has = Command::new(&python).args(["-c", &format!("import {packages}")]).output();
-    if has.is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    println!("NOT RUN: no Python with {packages}; set DROPE_PYTHON to one");
-    None
-}
 
 #[test]
 fn transformers_computes_our_logits_for_nano_rope() {

@@ -60,7 +60,8 @@ pub struct Window {
     pub counted: Range<usize>,
 }
 
-/// Windows of at most `window` tokens, each `stride` further, until every token but the first is counted once.
+/// Windows of at most `window` tokens, each `stride` further, until every token but the first is counted once. The last is as long
+/// as is left, as in transformers' guide to the perplexity of models of fixed length.
 ///
 /// A counted token has at least `window − stride` tokens before it, or all that there are.
 ///
@@ -76,8 +77,9 @@ pub fn windows(tokens: usize, window: usize, stride: usize) -> Result<Vec<Window
     let mut windows: Vec<Window> = Vec::new();
     let mut counted = 1;
     while counted < tokens {
-        let end = if windows.is_empty() { window.min(tokens) } else { (counted + stride).min(tokens) };
-        windows.push(Window { read: end.saturating_sub(window)..end, counted: counted..end });
+        let start = windows.len() * stride;
+        let end = (start + window).min(tokens);
+        windows.push(Window { read: start..end, counted: counted..end });
         counted = end;
     }
     Ok(windows)

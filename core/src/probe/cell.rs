@@ -15,6 +15,9 @@ pub struct HeadCell {
     pub method: Method,
     /// s.
     pub extension: usize,
+    /// Tokens of the questions, where these were asked for in place of a multiple of the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
     /// Temperature of the logits.
     pub beta: f64,
     /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
@@ -59,7 +62,7 @@ impl ResultCell for HeadCell {
     }
 
     fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
+        let question = |cell: &Self| (cell.tokens, cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
         question(self) == question(other)
     }
 

@@ -19,6 +19,13 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text} is not a whole number of at least 1"))
 }
 
+/// Tokens: a whole number, or one followed by k (times 1024).
+pub fn tokens(text: &str) -> Result<usize, String> {
+    let (number, unit) = text.strip_suffix(['k', 'K']).map_or((text, 1), |number| (number, 1024));
+    let tokens = number.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
+    tokens.filter(|&tokens| tokens > 0).ok_or_else(|| format!("{text} is no number of tokens, such as 512 or 16k"))
+}
+
 /// A number from 0 to 1.
 pub fn depth(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));

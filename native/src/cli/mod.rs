@@ -16,7 +16,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use drope_core::model::StoredType;
 
-pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names};
+pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens};
 pub use self::difficulty::DifficultyArgs;
 pub use self::parameters::{ParameterArgs, axis};
 pub use self::study::StudyArgs;

@@ -70,6 +70,7 @@ impl ReportContext<'_> {
     /// A model read with one method.
     fn sweep(&self, model: PathBuf, method: Method, extensions: &[usize], cut: Option<f64>, file: &str) -> Sweep {
         Sweep {
+            lengths: Vec::new(),
             model,
             methods: vec![method],
             extensions: extensions.to_vec(),
@@ -149,6 +150,7 @@ impl ReportContext<'_> {
             sweep: self.sweep(folder, method, extensions, cut, file),
             stride: None,
             text: None,
+            whole: false,
             texts: self.trials(16, 6),
             shard: Shard::WHOLE,
         })

@@ -26,6 +26,7 @@ fn head_cell(model: &str, head: usize, extension: usize, needle: f64, entropy: f
         model: model.to_owned(),
         method: if model.starts_with("all") { Method::Drope } else { Method::Rope },
         extension,
+        tokens: None,
         beta: 1.0,
         beta_given: false,
         cut: None,
