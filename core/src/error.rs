@@ -166,6 +166,9 @@ pub enum Error {
         /// The names there are.
         choices: String,
     },
+    /// A question of a benchmark that cannot be made, or a file that is not of its form.
+    #[error("{0}")]
+    Benchmark(String),
     /// A tokenizer with which documents of one length cannot be drawn.
     #[error(
         "no document of exactly {length} tokens can be made for step {step}; mend the recipe's [documents] and [curriculum], or use another tokenizer"

@@ -3,6 +3,8 @@
 //! No I/O, no clock, no threads, no blocking tensor read: the same code runs natively and in a browser tab.
 #![warn(missing_docs)]
 
+#[cfg(feature = "benchmarks")]
+pub mod benchmarks;
 #[cfg(feature = "model")]
 pub mod chat;
 pub mod config;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod bench;
+mod benchmarks;
 mod cli;
 mod convert;
 mod device;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use drope_core::benchmarks::{self, BenchmarkCell};
 use drope_core::perplexity::{self, PerplexityCell};
 use drope_core::results::{self, Cell};
 use serde::Serialize;
@@ -41,8 +42,10 @@ pub fn merge(files: &[PathBuf], out: &Path) -> Result<()> {
         results::to_json(&results::merge(cells)?)
     } else if let Some(cells) = cells_of_all::<PerplexityCell>(&texts) {
         results::to_json(&perplexity::merge(cells)?)
+    } else if let Some(cells) = cells_of_all::<BenchmarkCell>(&texts) {
+        results::to_json(&benchmarks::merge(cells)?)
     } else {
-        bail!("these files are not all of `eval niah` or all of `eval ppl`; merge one kind at a time")
+        bail!("these files do not all hold results of one kind of `core eval`; merge one kind at a time")
     };
     files::write(out, merged?.as_bytes())
 }

@@ -20,7 +20,7 @@ pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method
 pub use self::difficulty::DifficultyArgs;
 pub use self::parameters::{ParameterArgs, axis};
 pub use self::study::StudyArgs;
-use crate::{evaluate, perplexity, probe, reproduce, results_file, threads, tune};
+use crate::{benchmarks, evaluate, perplexity, probe, reproduce, results_file, threads, tune};
 
 /// Train language models, drop their position embeddings, and measure how far they read.
 #[derive(Parser)]
@@ -91,6 +91,12 @@ enum Eval {
     Niah(evaluate::NiahArgs),
     /// Perplexity over a sliding window, at multiples of the training context.
     Ppl(perplexity::PerplexityArgs),
+    /// RULER's thirteen tasks, in its own words.
+    Ruler(benchmarks::RulerArgs),
+    /// LongBench's English datasets, from files of yours.
+    Longbench(benchmarks::LongBenchArgs),
+    /// Multiple choice, from a file of yours.
+    Choice(benchmarks::ChoiceArgs),
 }
 
 impl Command {
@@ -127,6 +133,9 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Bench(args) => args.execute(),
         Command::Eval(Eval::Niah(args)) => evaluate::niah(&args).map(|_| ()),
         Command::Eval(Eval::Ppl(args)) => perplexity::perplexities(&args).map(|_| ()),
+        Command::Eval(Eval::Ruler(args)) => benchmarks::ruler(&args),
+        Command::Eval(Eval::Longbench(args)) => benchmarks::longbench(&args),
+        Command::Eval(Eval::Choice(args)) => benchmarks::choice(&args),
         Command::Probe(args) => probe::probe(&args).map(|_| ()),
         Command::Dope(select::Dope::Select(args)) => crate::dope::select(&args.into()).map(|_| ()),
         Command::Search(fit::Search::Longrope2(args)) => args.execute(),

@@ -1,0 +1,291 @@
+//! Multiple choice, in the published forms of seven benchmarks, asked and scored as lm-evaluation-harness 0.4 does: of the choices the
+//! one that is most likely after the question, in all (`acc`) or for each of its letters (`acc_norm`).
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::names::named;
+use crate::tokenizer::Tokenizer;
+
+named! {
+    /// Form of a file of questions, one JSON object a line.
+    Form: "form of questions" {
+        /// HellaSwag.
+        HellaSwag = "hellaswag",
+        /// ARC, easy and challenge.
+        Arc = "arc",
+        /// OpenBookQA.
+        OpenBookQa = "openbookqa",
+        /// PIQA, with its labels beside the questions.
+        Piqa = "piqa",
+        /// WinoGrande, whose choices differ in what is before a common end.
+        WinoGrande = "winogrande",
+        /// BoolQ.
+        BoolQ = "boolq",
+        /// Any other: `query`, `choices` and `gold`, the number of the right one from 0.
+        Plain = "plain",
+    }
+}
+
+/// A question, as what may go on after what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// A context and a continuation for each choice.
+    pub choices: Vec<[String; 2]>,
+    /// Letters of each choice, by which likelihoods are divided; none where choices differ in their contexts.
+    pub letters: Option<Vec<usize>>,
+    /// Which is right.
+    pub gold: usize,
+}
+
+impl Question {
+    /// Reads a line.
+    ///
+    /// # Errors
+    /// If it is not JSON, a field is missing, or none of its choices is right.
+    pub fn from_json(form: Form, line: &str) -> Result<Self> {
+        let fail =
+            |reason: &str| Error::Benchmark(format!("this is no question of the form {} ({reason})", form.name()));
+        let row: Value = serde_json::from_str(line).map_err(|error| fail(&error.to_string()))?;
+        let question = read(form, &Row { row: &row, fail: &fail })?;
+        if question.choices.len() < 2 || question.gold >= question.choices.len() {
+            return Err(fail("none of its choices is the right one"));
+        }
+        Ok(question)
+    }
+
+    /// Which choice is chosen by log-likelihoods; of equal ones the first.
+    pub fn chosen(&self, likelihoods: &[f64]) -> usize {
+        first_highest(likelihoods)
+    }
+
+    /// The same by log-likelihood for each letter.
+    pub fn chosen_normed(&self, likelihoods: &[f64]) -> Option<usize> {
+        let letters = self.letters.as_ref()?;
+        let normed: Vec<f64> =
+            likelihoods.iter().zip(letters).map(|(sum, &letters)| sum / letters.max(1) as f64).collect();
+        Some(first_highest(&normed))
+    }
+}
+
+fn first_highest(numbers: &[f64]) -> usize {
+    let higher = |best: usize, (at, number): (usize, &f64)| if *number > numbers[best] { at } else { best };
+    numbers.iter().enumerate().fold(0, higher)
+}
+
+/// Ids of a context and its continuation, and how many of them are the continuation's. Spaces at the end of the context belong
+/// to the continuation. An empty context is the token that begins or ends texts.
+///
+/// # Errors
+/// If the tokenizer cannot encode them, or nothing is there to be predicted from.
+pub fn encoded(
+    tokenizer: &Tokenizer,
+    [context, continuation]: &[String; 2],
+    end: Option<u32>,
+) -> Result<(Vec<u32>, usize)> {
+    let kept = context.trim_end();
+    let continuation = format!("{}{continuation}", &context[kept.len()..]);
+    if kept.is_empty() {
+        let first = tokenizer.bos().or(end).ok_or_else(|| {
+            Error::Benchmark("a question without a context needs a model with a token that begins or ends texts".into())
+        })?;
+        let ids = tokenizer.encode(&continuation)?;
+        let count = ids.len();
+        return Ok(([vec![first], ids].concat(), count));
+    }
+    let (whole, before) = (tokenizer.prompt(&format!("{kept}{continuation}"))?, tokenizer.prompt(kept)?);
+    let after = whole.get(before.len()..).unwrap_or_default();
+    if after.is_empty() {
+        return Err(Error::Benchmark(format!("the choice {continuation:?} has no token of its own")));
+    }
+    Ok(([&before, after].concat(), after.len()))
+}
+
+/// A row and how to say that it is wrong.
+struct Row<'a> {
+    row: &'a Value,
+    fail: &'a dyn Fn(&str) -> Error,
+}
+
+impl<'a> Row<'a> {
+    fn at(&self, name: &str) -> Result<&'a Value> {
+        self.row.get(name).ok_or_else(|| (self.fail)(&format!("it has no field {name}")))
+    }
+
+    fn text(&self, name: &str) -> Result<&'a str> {
+        self.at(name)?.as_str().ok_or_else(|| (self.fail)(&format!("{name} is no text")))
+    }
+
+    fn texts(&self, name: &str) -> Result<Vec<&'a str>> {
+        let list = self.at(name)?.as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
+        list.ok_or_else(|| (self.fail)(&format!("{name} is no list of texts")))
+    }
+
+    /// A number, or the text of one; true is 1.
+    fn number(&self, name: &str) -> Result<usize> {
+        let number = match self.at(name)? {
+            Value::Bool(is_true) => Some(usize::from(*is_true)),
+            Value::String(text) => text.trim().parse().ok(),
+            other => other.as_u64().map(|number| number as usize),
+        };
+        number.ok_or_else(|| (self.fail)(&format!("{name} is no number")))
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.row.get(name).is_some()
+    }
+}
+
+fn read(form: Form, row: &Row) -> Result<Question> {
+    match form {
+        Form::HellaSwag => {
+            let (first, second) = (row.text("ctx_a")?, capitalized(row.text("ctx_b")?));
+            let query = cleaned(&format!("{}: {first} {second}", row.text("activity_label")?));
+            let endings: Vec<String> = row.texts("endings")?.into_iter().map(cleaned).collect();
+            Ok(after(&query, &endings, row.number("label")?))
+        }
+        Form::Arc | Form::OpenBookQa => {
+            // As published the question holds its choices; as on the Hub they are beside it.
+            let nested = row.row.get("question").filter(|question| question.is_object());
+            let inner = Row { row: nested.unwrap_or(row.row), fail: row.fail };
+            let stem = match nested {
+                Some(_) => inner.text("stem")?,
+                None if inner.has("question_stem") => inner.text("question_stem")?,
+                None => inner.text("question")?,
+            };
+            let (texts, labels) = labelled(&inner)?;
+            let key = row.text("answerKey")?.trim();
+            let gold = labels.iter().position(|label| *label == key).unwrap_or(usize::MAX);
+            let query = if form == Form::Arc { format!("Question: {stem}\nAnswer:") } else { stem.to_owned() };
+            Ok(after(&query, &texts, gold))
+        }
+        Form::Piqa => {
+            let query = format!("Question: {}\nAnswer:", row.text("goal")?);
+            let choices = ["sol1", "sol2"].map(|name| row.text(name).map(str::to_owned));
+            Ok(after(&query, &choices.into_iter().collect::<Result<Vec<_>>>()?, row.number("label")?))
+        }
+        Form::BoolQ => {
+            let query = format!("{}\nQuestion: {}?\nAnswer:", row.text("passage")?, row.text("question")?);
+            let gold = row.number(if row.has("label") { "label" } else { "answer" })?;
+            Ok(Question { letters: None, ..after(&query, &["no".to_owned(), "yes".to_owned()], gold) })
+        }
+        Form::WinoGrande => {
+            let (before, behind) = row.text("sentence")?.split_once('_').ok_or_else(|| (row.fail)("it has no gap"))?;
+            let choice = |name: &str| Ok([format!("{before}{}", row.text(name)?), format!(" {}", behind.trim())]);
+            let choices = ["option1", "option2"].into_iter().map(choice).collect::<Result<Vec<_>>>()?;
+            Ok(Question { choices, letters: None, gold: row.number("answer")?.wrapping_sub(1) })
+        }
+        Form::Plain => {
+            let choices: Vec<String> = row.texts("choices")?.into_iter().map(str::to_owned).collect();
+            Ok(after(row.text("query")?, &choices, row.number("gold")?))
+        }
+    }
+}
+
+/// Texts and labels of choices: a list of both, or both as lists.
+fn labelled<'a>(row: &Row<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
+    let choices = row.at("choices")?;
+    if let Some(list) = choices.as_array() {
+        let of = |name: &'static str| list.iter().map(move |one| one.get(name).and_then(Value::as_str));
+        let texts: Option<Vec<String>> = of("text").map(|text| text.map(str::to_owned)).collect();
+        let labels: Option<Vec<&str>> = of("label").collect();
+        return texts.zip(labels).ok_or_else(|| (row.fail)("a choice has no text or no label"));
+    }
+    let inner = Row { row: choices, fail: row.fail };
+    Ok((inner.texts("text")?.into_iter().map(str::to_owned).collect(), inner.texts("label")?))
+}
+
+/// Choices that follow a query and a space.
+fn after(query: &str, choices: &[String], gold: usize) -> Question {
+    Question {
+        choices: choices.iter().map(|choice| [query.to_owned(), format!(" {choice}")]).collect(),
+        letters: Some(choices.iter().map(|choice| choice.chars().count()).collect()),
+        gold,
+    }
+}
+
+/// Python's `capitalize`.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    first + &letters.as_str().to_lowercase()
+}
+
+/// HellaSwag's texts without the marks of WikiHow.
+fn cleaned(text: &str) -> String {
+    let mut text = text.trim().replace(" [title]", ". ");
+    let mut from = 0;
+    while let Some(open) = text[from..].find('[').map(|at| from + at) {
+        match text[open..].find([']', '\n']).map(|at| open + at) {
+            Some(close) if text[close..].starts_with(']') => text.replace_range(open..=close, ""),
+            _ => from = open + 1,
+        }
+        from = from.min(text.len());
+    }
+    text.replace("  ", " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Form, Question};
+
+    fn read(form: Form, line: &str) -> Question {
+        Question::from_json(form, line).unwrap()
+    }
+
+    #[test]
+    fn questions_are_asked_as_the_harness_asks_them() {
+        let question = read(
+            Form::HellaSwag,
+            r#"{"activity_label": "Roof shingle removal", "ctx_a": "A man is [step] here.", "ctx_b": "he SITS",
+                "endings": ["is [title] up.", "is  ripping.", "c", "d"], "label": "3"}"#,
+        );
+        assert_eq!(
+            question.choices[0],
+            ["Roof shingle removal: A man is here. He sits", " is. up."].map(str::to_owned)
+        );
+        assert_eq!((question.choices[1][1].as_str(), question.gold), (" is ripping.", 3));
+        assert_eq!(question.letters.as_deref(), Some(&[7, 11, 1, 1][..]));
+
+        for line in [
+            r#"{"question": {"stem": "Why?", "choices": [{"text": "No", "label": "A"}, {"text": "Yes é", "label": "B"}]}, "answerKey": "B"}"#,
+            r#"{"question": "Why?", "choices": {"text": ["No", "Yes é"], "label": ["A", "B"]}, "answerKey": "B"}"#,
+        ] {
+            let question = read(Form::Arc, line);
+            assert_eq!(question.choices[1], ["Question: Why?\nAnswer:".to_owned(), " Yes é".to_owned()]);
+            assert_eq!((question.gold, question.letters), (1, Some(vec![2, 5])));
+        }
+        let line =
+            r#"{"question_stem": "The sky", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": " A"}"#;
+        assert_eq!(read(Form::OpenBookQa, line).choices[0], ["The sky".to_owned(), " a".to_owned()]);
+        let piqa = read(Form::Piqa, r#"{"goal": "Open", "sol1": "push", "sol2": "pull", "label": 1}"#);
+        assert_eq!((piqa.choices[1][0].as_str(), piqa.gold), ("Question: Open\nAnswer:", 1));
+        for gold in [r#""answer": true"#, r#""label": 1"#] {
+            let boolq = read(Form::BoolQ, &format!(r#"{{"passage": "P.", "question": "is it", {gold}}}"#));
+            assert_eq!(boolq.choices[1], ["P.\nQuestion: is it?\nAnswer:".to_owned(), " yes".to_owned()]);
+            assert_eq!((boolq.gold, boolq.letters), (1, None));
+        }
+        let line = r#"{"sentence": "The cup beat the mat because _ was hard.", "option1": "cup", "option2": "mat", "answer": "1"}"#;
+        let gap = read(Form::WinoGrande, line);
+        assert_eq!(gap.choices[1], ["The cup beat the mat because mat".to_owned(), " was hard.".to_owned()]);
+        assert_eq!(gap.gold, 0);
+    }
+
+    #[test]
+    fn the_likeliest_is_chosen_in_all_or_for_each_letter() {
+        let question = read(Form::Plain, r#"{"query": "q", "choices": ["ab", "abcd"], "gold": 0}"#);
+        assert_eq!((question.chosen(&[-4.0, -5.0]), question.chosen_normed(&[-4.0, -5.0])), (0, Some(1)));
+        assert_eq!(question.chosen(&[-4.0, -4.0]), 0);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let said = |form, line: &str| Question::from_json(form, line).unwrap_err().to_string();
+        assert!(said(Form::Piqa, "{}").contains("no field goal"));
+        assert!(
+            said(Form::Plain, r#"{"query": "q", "choices": ["a", "b"], "gold": 2}"#).contains("none of its choices")
+        );
+        assert!(said(Form::WinoGrande, r#"{"sentence": "no gap"}"#).contains("no gap"));
+        assert!(said(Form::Arc, "nonsense").contains("form arc"));
+    }
+}

@@ -1,0 +1,202 @@
+//! The format of what `core eval ruler`, `longbench` and `choice` write.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::names::named;
+use crate::positions::{Method, Parameters};
+use crate::results::{Reading, ResultCell, is_default, rounded};
+use crate::stats::wilson_of_mean;
+
+named! {
+    /// A benchmark.
+    Benchmark: "benchmark" {
+        /// RULER.
+        Ruler = "ruler",
+        /// LongBench.
+        LongBench = "longbench",
+        /// Multiple choice, as lm-evaluation-harness scores it.
+        Choice = "choice",
+    }
+}
+
+/// One question and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Number of the question.
+    pub index: usize,
+    /// From 0 to 1.
+    pub score: f64,
+    /// Multiple choice: the score by log-likelihood per letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normed: Option<f64>,
+    /// What the model answered.
+    pub said: String,
+    /// What it should have.
+    pub expected: Vec<String>,
+}
+
+/// A task of a benchmark, answered by a model read with a method at a length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkCell {
+    /// Name of the model's folder.
+    pub model: String,
+    /// Position method.
+    pub method: Method,
+    /// s.
+    pub extension: usize,
+    /// Tokens of prompt and answer that the model may have.
+    pub context: usize,
+    /// Benchmark.
+    pub benchmark: Benchmark,
+    /// Task or dataset.
+    pub task: String,
+    /// Names and hashes of the user's files that it was made of; empty where there are none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// Whether the question was a message in the model's chat template.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub is_chat: bool,
+    /// Seed of the questions.
+    pub seed: u64,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub beta_given: bool,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
+    /// Parameters of the method that were chosen in place of the config's or its customary ones.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
+    /// Hash of the model and of what its config says.
+    pub fingerprint: String,
+    /// Questions that there are, those of other shards included.
+    pub of_questions: usize,
+    /// Mean score, from 0 to 1.
+    pub score: f64,
+    /// Its 95 % interval: Wilson's, which is rather too wide for scores between 0 and 1.
+    pub ci95: [f64; 2],
+    /// Mean score by log-likelihood per letter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normed: Option<f64>,
+    /// In the order of the questions.
+    pub answers: Vec<Answer>,
+}
+
+impl ResultCell for BenchmarkCell {
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            model: &self.model,
+            method: self.method,
+            extension: self.extension,
+            beta: self.beta,
+            beta_given: self.beta_given,
+            cut: self.cut,
+            parameters: &self.parameters,
+            heads: None,
+            fingerprint: &self.fingerprint,
+        }
+    }
+
+    fn same_question(&self, other: &Self) -> bool {
+        let question = |cell: &Self| (cell.benchmark, cell.context, cell.is_chat, cell.seed, cell.of_questions);
+        question(self) == question(other) && (&self.task, &self.source) == (&other.task, &other.source)
+    }
+
+    fn questions(&self) -> usize {
+        self.answers.len()
+    }
+
+    fn is_standard(&self) -> bool {
+        self.answers.len() == self.of_questions && self.reading().is_standard()
+    }
+}
+
+impl BenchmarkCell {
+    /// The same with every number computed from its answers, whatever their order was.
+    #[must_use]
+    pub fn scored(mut self) -> Self {
+        self.answers.sort_by_key(|answer| answer.index);
+        let mean = |scores: &[f64]| rounded(scores.iter().sum::<f64>() / scores.len().max(1) as f64);
+        let scores: Vec<f64> = self.answers.iter().map(|answer| answer.score).collect();
+        let normed: Option<Vec<f64>> = self.answers.iter().map(|answer| answer.normed).collect();
+        self.score = mean(&scores);
+        self.normed = normed.filter(|normed| !normed.is_empty()).map(|normed| mean(&normed));
+        self.ci95 = wilson_of_mean(self.score, scores.len()).map(rounded);
+        self
+    }
+}
+
+/// Joins the shards of each cell; the numbers are those of a run that was not shared out.
+///
+/// # Errors
+/// If a question of a cell is missing or there twice.
+pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
+    let mut merged: Vec<BenchmarkCell> = Vec::new();
+    for cell in cells {
+        match merged.iter_mut().find(|first| first.same_measurement(&cell)) {
+            Some(first) => first.answers.extend(cell.answers),
+            None => merged.push(cell),
+        }
+    }
+    let whole = |cell: BenchmarkCell| {
+        let cell = cell.scored();
+        if !cell.answers.iter().map(|answer| answer.index).eq(0..cell.of_questions) {
+            let name = format!("{} {} {} at {}", cell.model, cell.method.name(), cell.task, cell.context);
+            let found: Vec<usize> = cell.answers.iter().map(|answer| answer.index).collect();
+            return Err(Error::Texts { cell: name, found: format!("{found:?}") });
+        }
+        Ok(cell)
+    };
+    merged.into_iter().map(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answer, Benchmark, BenchmarkCell, merge};
+    use crate::positions::{Method, Parameters};
+
+    fn cell(indices: &[usize]) -> BenchmarkCell {
+        let answer = |&index: &usize| Answer {
+            index,
+            score: f64::from(u8::from(index % 2 == 0)),
+            normed: None,
+            said: String::new(),
+            expected: vec![],
+        };
+        BenchmarkCell {
+            model: "m".into(),
+            method: Method::Yarn,
+            extension: 2,
+            context: 8192,
+            benchmark: Benchmark::Ruler,
+            task: "vt".into(),
+            source: String::new(),
+            is_chat: false,
+            seed: 42,
+            beta: 1.0,
+            beta_given: false,
+            cut: None,
+            parameters: Parameters::default(),
+            fingerprint: "a".into(),
+            of_questions: 4,
+            score: 0.0,
+            ci95: [0.0, 0.0],
+            normed: None,
+            answers: indices.iter().map(answer).collect(),
+        }
+    }
+
+    #[test]
+    fn scores_do_not_depend_on_the_shards() {
+        let whole = merge(vec![cell(&[0, 1, 2, 3])]).unwrap();
+        assert_eq!(whole[0].score, 0.5);
+        assert_eq!(whole[0].ci95.map(|bound| (bound * 1e3).round()), [150.0, 850.0]);
+        assert_eq!(merge(vec![cell(&[3, 1]), cell(&[0, 2])]).unwrap(), whole);
+        assert!(merge(vec![cell(&[0, 1, 3])]).is_err() && merge(vec![cell(&[0, 1, 2, 3]), cell(&[1])]).is_err());
+        let other = BenchmarkCell { task: "cwe".into(), ..cell(&[0, 1, 2, 3]) };
+        assert_eq!(merge(vec![other, cell(&[0, 1, 2, 3])]).unwrap().len(), 2);
+    }
+}

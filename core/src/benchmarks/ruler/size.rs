@@ -1,0 +1,22 @@
+//! How much haystack fits.
+
+/// The largest multiple of `step` for which `fits` holds, by doubling and halving; `None` if not even `step` does. A question of
+/// each size is drawn anew, so that the border is not sharp.
+pub(super) fn largest(step: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
+    if !fits(step) {
+        return None;
+    }
+    let (mut fitting, mut beyond) = (1, 2);
+    while fits(beyond * step) {
+        (fitting, beyond) = (beyond, beyond * 2);
+    }
+    while beyond - fitting > 1 {
+        let middle = usize::midpoint(fitting, beyond);
+        if fits(middle * step) {
+            fitting = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    Some(fitting * step)
+}

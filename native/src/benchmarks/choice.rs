@@ -1,0 +1,89 @@
+//! `core eval choice`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use drope_core::benchmarks::choice::{Form, Question, encoded};
+use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
+use drope_core::perplexity::token_losses;
+use drope_core::results::Shard;
+
+use super::{QuestionsToAsk, blank, named_text, print_header, wanted};
+use crate::cli::at_least_one;
+use crate::measure::measure;
+use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
+
+/// Arguments of `core eval choice`.
+#[derive(Args)]
+#[command(mut_arg("extensions", |extension| extension.default_value("1")))]
+pub struct ChoiceArgs {
+    #[command(flatten)]
+    pub sweep: Sweep,
+    /// A file of questions, one JSON object a line.
+    #[arg(long)]
+    pub data: PathBuf,
+    /// Its form: hellaswag, arc, openbookqa, piqa, winogrande, boolq, or plain (query, choices, gold).
+    #[arg(long)]
+    pub form: Form,
+    /// Most questions, from the first; default: all.
+    #[arg(long, value_parser = at_least_one)]
+    pub trials: Option<usize>,
+    /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
+    pub shard: Shard,
+}
+
+/// Measures every cell that the results file does not hold.
+pub fn choice(args: &ChoiceArgs) -> Result<()> {
+    let model = args.sweep.load()?;
+    let (text, source) = named_text(&args.data)?;
+    let question = |(at, line): (usize, &str)| {
+        Question::from_json(args.form, line)
+            .with_context(|| format!("cannot use line {} of {}", at + 1, args.data.display()))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let questions: Vec<Question> = lines.map(question).collect::<Result<_>>()?;
+    ensure!(!questions.is_empty(), "{} has no questions", args.data.display());
+    let trials = args.trials.unwrap_or(questions.len()).min(questions.len());
+    let mut cells = Vec::new();
+    for method in args.sweep.methods(&model.loaded.config) {
+        for reading in args.sweep.readings(&model.loaded, method)? {
+            let blank = BenchmarkCell {
+                source: source.clone(),
+                ..blank(&model, &args.sweep, &reading, (Benchmark::Choice, args.form.name()), trials)
+            };
+            let (model, questions, reading) = (&model, &questions, reading.clone());
+            let ask = move |index: usize| chosen(model, &reading, index, &questions[index]);
+            cells.push(QuestionsToAsk { wanted: wanted(args.shard, trials)?, blank, ask: Box::new(ask) });
+        }
+    }
+    print_header();
+    measure(&args.sweep, model.threads, &cells).map(|_| ())
+}
+
+/// What the model finds likeliest.
+fn chosen(model: &MeasuredModel, reading: &PlannedReading, index: usize, question: &Question) -> Result<Answer> {
+    let loaded = &model.loaded;
+    let likelihood = |choice: &[String; 2]| -> Result<f64> {
+        let end = loaded.config.eos_token_ids.first().copied();
+        let (mut ids, count) = encoded(&loaded.tokenizer, choice, end)?;
+        // Of a text that is too long the beginning goes.
+        ids.drain(..ids.len().saturating_sub(reading.context + 1));
+        let losses = token_losses(&loaded.model, &loaded.config, &reading.positions, &ids);
+        let losses = pollster::block_on(losses)?;
+        let counted = &losses[losses.len().saturating_sub(count)..];
+        Ok(-counted.iter().map(|&loss| f64::from(loss)).sum::<f64>())
+    };
+    let likelihoods = question.choices.iter().map(likelihood).collect::<Result<Vec<_>>>()?;
+    let is_right = |chosen: usize| f64::from(u8::from(chosen == question.gold));
+    let chosen = question.chosen(&likelihoods);
+    let text = |choice: usize| question.choices[choice].concat().lines().last().unwrap_or_default().to_owned();
+    Ok(Answer {
+        index,
+        score: is_right(chosen),
+        normed: question.chosen_normed(&likelihoods).map(is_right),
+        said: text(chosen),
+        expected: vec![text(question.gold)],
+    })
+}

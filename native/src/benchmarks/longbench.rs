@@ -1,0 +1,77 @@
+//! `core eval longbench`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use drope_core::benchmarks::longbench::Row;
+use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
+
+use super::{AskingArgs, QuestionsToAsk, answer, around_messages, blank, named_text, print_header, wanted};
+use crate::cli::at_least_one;
+use crate::measure::measure;
+use crate::sweep::Sweep;
+
+/// Arguments of `core eval longbench`.
+#[derive(Args)]
+pub struct LongBenchArgs {
+    #[command(flatten)]
+    pub sweep: Sweep,
+    #[command(flatten)]
+    pub asking: AskingArgs,
+    /// Files of LongBench, such as qasper.jsonl: one dataset each. Prompts that are longer than a length lose their middle.
+    #[arg(long, value_delimiter = ',', required = true)]
+    pub data: Vec<PathBuf>,
+    /// Most questions of each dataset, from its first; default: all.
+    #[arg(long, value_parser = at_least_one)]
+    pub trials: Option<usize>,
+}
+
+/// Measures every cell that the results file does not hold.
+pub fn longbench(args: &LongBenchArgs) -> Result<()> {
+    let model = args.sweep.load()?;
+    let around = around_messages(&args.sweep.model, args.asking.chat)?;
+    let datasets = args.data.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
+    let tokenizer = &model.loaded.tokenizer;
+    let mut cells = Vec::new();
+    for method in args.sweep.methods(&model.loaded.config) {
+        for reading in args.sweep.readings(&model.loaded, method)? {
+            for (source, rows) in &datasets {
+                let (name, dataset) = (&rows[0].dataset, rows[0].dataset()?);
+                let trials = args.trials.unwrap_or(rows.len()).min(rows.len());
+                let blank = BenchmarkCell {
+                    source: source.clone(),
+                    is_chat: args.asking.chat,
+                    ..blank(&model, &args.sweep, &reading, (Benchmark::LongBench, name), trials)
+                };
+                let around = around.as_ref().filter(|_| dataset.takes_chat);
+                let extra = around.map_or(Ok(0), |around| tokenizer.encode(&around.concat()).map(|ids| ids.len()))?;
+                let room = reading.context.saturating_sub(dataset.max_answer_tokens + extra);
+                let (model, reading) = (&model, reading.clone());
+                let ask = move |index: usize| {
+                    let row: &Row = &rows[index];
+                    let text = row.prompt(tokenizer, room)?;
+                    let ids = tokenizer.message(&text, around.map(|around| around.each_ref().map(String::as_str)))?;
+                    let said = answer(model, &reading, &ids, dataset.max_answer_tokens)?;
+                    Ok(Answer { index, score: row.score(&said)?, normed: None, said, expected: row.answers.clone() })
+                };
+                cells.push(QuestionsToAsk { wanted: wanted(args.asking.shard, trials)?, blank, ask: Box::new(ask) });
+            }
+        }
+    }
+    print_header();
+    measure(&args.sweep, model.threads, &cells).map(|_| ())
+}
+
+/// The rows of a file, which are of one dataset.
+fn read(path: &std::path::Path) -> Result<(String, Vec<Row>)> {
+    let (text, source) = named_text(path)?;
+    let row = |(at, line): (usize, &str)| {
+        Row::from_json(line).with_context(|| format!("cannot use line {} of {}", at + 1, path.display()))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let rows: Vec<Row> = lines.map(row).collect::<Result<_>>()?;
+    let is_one = rows.iter().all(|row| row.dataset == rows[0].dataset);
+    anyhow::ensure!(!rows.is_empty() && is_one, "{} needs rows of one dataset", path.display());
+    Ok((source, rows))
+}

@@ -1,0 +1,168 @@
+//! `core eval ruler`, `longbench` and `choice`: the benchmarks of others, one question after the other.
+
+mod choice;
+mod longbench;
+mod ruler;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
+use drope_core::generate::{Flow, Options, generate};
+use drope_core::loaded_model::short_hash;
+use drope_core::results::{ResultCell, Shard, rounded};
+
+pub use self::choice::{ChoiceArgs, choice};
+pub use self::longbench::{LongBenchArgs, longbench};
+pub use self::ruler::{RulerArgs, ruler};
+use crate::measure::Measurement;
+use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
+use crate::{files, interrupt, model_folder};
+
+/// How questions are put, for benchmarks whose answers are written.
+#[derive(Args)]
+pub struct AskingArgs {
+    /// Put each question as a message in the model's chat template.
+    #[arg(long)]
+    pub chat: bool,
+    /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
+    #[arg(long, default_value = "1/1")]
+    pub shard: Shard,
+}
+
+/// A cell that is to be measured.
+struct QuestionsToAsk<'a> {
+    /// Numbers of the questions.
+    wanted: Vec<usize>,
+    /// The cell without its results.
+    blank: BenchmarkCell,
+    /// Asks one.
+    ask: Box<dyn Fn(usize) -> Result<Answer> + Sync + 'a>,
+}
+
+/// A cell without its results.
+fn blank(
+    model: &MeasuredModel,
+    sweep: &Sweep,
+    reading: &PlannedReading,
+    (benchmark, task): (Benchmark, &str),
+    of_questions: usize,
+) -> BenchmarkCell {
+    BenchmarkCell {
+        model: model.name.clone(),
+        method: reading.method,
+        extension: reading.extension,
+        context: reading.context,
+        benchmark,
+        task: task.to_owned(),
+        source: String::new(),
+        is_chat: false,
+        seed: sweep.seed,
+        beta: rounded(reading.positions.logit_scale),
+        beta_given: sweep.beta.is_some(),
+        cut: sweep.cut.map(rounded),
+        parameters: reading.parameters.clone(),
+        fingerprint: reading.fingerprint.clone(),
+        of_questions,
+        score: 0.0,
+        ci95: [0.0, 0.0],
+        normed: None,
+        answers: Vec::new(),
+    }
+}
+
+/// Names of the columns.
+fn print_header() {
+    println!(
+        "{:12} {:12} {:>4} {:>7} {:20} {:>9} {:>7}  {:16}",
+        "model", "method", "s", "tokens", "task", "questions", "score", "95 %"
+    );
+}
+
+impl Measurement for QuestionsToAsk<'_> {
+    type Cell = BenchmarkCell;
+    type Outcome = Answer;
+
+    fn title(&self) -> String {
+        format!("{} {} {} tokens", self.blank.method.name(), self.blank.task, self.blank.context)
+    }
+
+    fn samples(&self) -> &[usize] {
+        &self.wanted
+    }
+
+    fn find(&self, known: &[BenchmarkCell]) -> Vec<BenchmarkCell> {
+        let is_done = |cell: &&BenchmarkCell| {
+            let indices = cell.answers.iter().map(|answer| answer.index);
+            cell.same_measurement(&self.blank) && indices.eq(self.wanted.iter().copied())
+        };
+        known.iter().find(is_done).cloned().into_iter().collect()
+    }
+
+    fn sample(&self, index: usize) -> Result<Answer> {
+        interrupt::check("stopped")?;
+        (self.ask)(index)
+    }
+
+    fn cells(&self, answers: Vec<Answer>) -> Result<Vec<BenchmarkCell>> {
+        Ok(vec![BenchmarkCell { answers, ..self.blank.clone() }.scored()])
+    }
+
+    fn print(&self, cells: &[BenchmarkCell]) {
+        for cell in cells {
+            let BenchmarkCell { model, method, extension, context, task, answers, score, ci95, normed, .. } = cell;
+            let [low, high] = ci95.map(|bound| 100.0 * bound);
+            println!(
+                "{model:12} {:12} {extension:>3}x {context:>7} {task:20} {:>9} {:>6.1}%  [{low:.1}, {high:.1}]  {}{}",
+                method.name(),
+                answers.len(),
+                100.0 * score,
+                normed.map_or(String::new(), |normed| format!("by letter {:.1}%  ", 100.0 * normed)),
+                cell.parameters,
+            );
+        }
+    }
+}
+
+/// What a chat template writes around a message.
+fn around_messages(folder: &Path, is_chat: bool) -> Result<Option<[String; 2]>> {
+    if !is_chat {
+        return Ok(None);
+    }
+    let template = model_folder::chat_template(folder)?
+        .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))?;
+    Ok(Some(template.around(None)?))
+}
+
+/// The text of a file, with its name and a hash of what it holds.
+fn named_text(path: &Path) -> Result<(String, String)> {
+    let text = files::read_text(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
+    Ok((text, source))
+}
+
+/// The greedy answer to a prompt of ids.
+fn answer(model: &MeasuredModel, reading: &PlannedReading, prompt: &[u32], max_new_tokens: usize) -> Result<String> {
+    let (config, tokenizer) = (&model.loaded.config, &model.loaded.tokenizer);
+    let options = Options {
+        max_new_tokens,
+        stop: config.eos_token_ids.clone(),
+        context: prompt.len() + max_new_tokens,
+        crop_length: reading.method.crop_length(config),
+        temperature: 0.0,
+        seed: 0,
+    };
+    // A stopped cell is thrown away, so that its last answers need not be whole.
+    let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
+    let ids = generate(&model.loaded.model, config, &reading.positions, prompt, &options, observe);
+    Ok(tokenizer.decode(&pollster::block_on(ids)?)?)
+}
+
+/// Numbers of the questions of a shard, of which there must be one.
+fn wanted(shard: Shard, of_questions: usize) -> Result<Vec<usize>> {
+    let wanted: Vec<usize> = shard.trials(of_questions).collect();
+    ensure!(!wanted.is_empty(), "this shard has none of the {of_questions} questions; share them out among fewer");
+    Ok(wanted)
+}

@@ -1,0 +1,106 @@
+//! `core eval ruler`.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use drope_core::benchmarks::ruler::{Documents, Questions, Sample, Task, Texts, score};
+use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
+
+use super::{AskingArgs, QuestionsToAsk, answer, around_messages, blank, named_text, print_header, wanted};
+use crate::cli::at_least_one;
+use crate::measure::measure;
+use crate::sweep::Sweep;
+
+/// Arguments of `core eval ruler`.
+#[derive(Args)]
+pub struct RulerArgs {
+    #[command(flatten)]
+    pub sweep: Sweep,
+    #[command(flatten)]
+    pub asking: AskingArgs,
+    /// Tasks: niah_single_1 to 3, niah_multikey_1 to 3, niah_multivalue, niah_multiquery, vt, cwe, fwe, qa_1, qa_2; default: those
+    /// for which there are texts.
+    #[arg(long = "task", value_delimiter = ',')]
+    pub tasks: Vec<Task>,
+    /// Questions of each task and length.
+    #[arg(long, default_value = "100", value_parser = at_least_one)]
+    pub trials: usize,
+    /// A text to hide needles in where RULER has essays.
+    #[arg(long)]
+    pub haystack: Option<PathBuf>,
+    /// SQuAD's dev-v2.0.json, for qa_1.
+    #[arg(long)]
+    pub squad: Option<PathBuf>,
+    /// HotpotQA's hotpot_dev_distractor_v1.json, for qa_2.
+    #[arg(long)]
+    pub hotpotqa: Option<PathBuf>,
+}
+
+/// Measures every cell that the results file does not hold.
+pub fn ruler(args: &RulerArgs) -> Result<()> {
+    let model = args.sweep.load()?;
+    let around = around_messages(&args.sweep.model, args.asking.chat)?;
+    let [essays, squad, hotpotqa] = [&args.haystack, &args.squad, &args.hotpotqa]
+        .map(|path| path.as_ref().map(|path| named_text(path)).transpose());
+    let [essays, squad, hotpotqa] = [essays?, squad?, hotpotqa?];
+    let read = |text: &Option<(String, String)>, documents: fn(&str) -> drope_core::Result<Documents>| {
+        text.as_ref().map(|(text, source)| documents(text).with_context(|| format!("cannot use {source}"))).transpose()
+    };
+    let texts = Texts {
+        essays: essays.as_ref().map(|(text, _)| text.clone()),
+        squad: read(&squad, Documents::from_squad)?,
+        hotpotqa: read(&hotpotqa, Documents::from_hotpotqa)?,
+    };
+    let source_of = |task: Task| {
+        let text = match task {
+            Task::Squad => &squad,
+            Task::HotpotQa => &hotpotqa,
+            task if task.needs_essays() => &essays,
+            _ => &None,
+        };
+        text.as_ref().map_or(String::new(), |(_, source)| source.clone())
+    };
+    let has_text = |task: &Task| match task {
+        Task::Squad => texts.squad.is_some(),
+        Task::HotpotQa => texts.hotpotqa.is_some(),
+        task => texts.essays.is_some() || !task.needs_essays(),
+    };
+    let tasks = match &args.tasks[..] {
+        [] => Task::ALL.into_iter().filter(has_text).collect(),
+        tasks => tasks.to_vec(),
+    };
+    let tokenizer = &model.loaded.tokenizer;
+    let prompt = |sample: &Sample| match &around {
+        None => [&*sample.message, &sample.answer_prefix].concat(),
+        Some([before, behind]) => [before, &*sample.message, behind, &sample.answer_prefix].concat(),
+    };
+    // As RULER counts: without the tokens that begin a text. A prompt that cannot be encoded fits nowhere.
+    let count = |sample: &Sample| tokenizer.encode(&prompt(sample)).map_or(usize::MAX, |ids| ids.len());
+    let mut cells = Vec::new();
+    for method in args.sweep.methods(&model.loaded.config) {
+        for reading in args.sweep.readings(&model.loaded, method)? {
+            for &task in &tasks {
+                let questions = Questions::new(task, reading.context, args.sweep.seed, &texts, &count)?;
+                let trials = questions.limit().unwrap_or(usize::MAX).min(args.trials);
+                let blank = BenchmarkCell {
+                    source: source_of(task),
+                    is_chat: args.asking.chat,
+                    ..blank(&model, &args.sweep, &reading, (Benchmark::Ruler, task.name()), trials)
+                };
+                let (model, reading, prompt, is_chat) = (&model, reading.clone(), &prompt, args.asking.chat);
+                let ask = move |index| {
+                    let sample = questions.sample(index);
+                    let text = prompt(&sample);
+                    let ids = if is_chat { tokenizer.encode(&text) } else { tokenizer.prompt(&text) }?;
+                    let said = answer(model, &reading, &ids, task.max_answer_tokens())?;
+                    let score = score(task, &sample.outputs, &said);
+                    Ok(Answer { index, score, normed: None, said, expected: sample.outputs })
+                };
+                cells.push(QuestionsToAsk { wanted: wanted(args.asking.shard, trials)?, blank, ask: Box::new(ask) });
+            }
+        }
+    }
+    print_header();
+    measure(&args.sweep, model.threads, &cells).map(|_| ())
+}
