@@ -7,6 +7,7 @@ mod fingerprint;
 mod outcomes;
 mod retrieval;
 mod shard;
+mod study;
 
 use serde::Serialize;
 
@@ -16,6 +17,7 @@ pub use self::fingerprint::fingerprint;
 pub use self::outcomes::Outcomes;
 pub use self::retrieval::Cell;
 pub use self::shard::{Shard, merge};
+pub use self::study::{Finding, LinePoint, MethodLine, StudyFigure};
 use crate::error::{Error, Result};
 use crate::positions::{Method, Parameters};
 

@@ -94,7 +94,7 @@ async fn the_cpu_answers_while_webgpu_is_tried_beside_it() -> Result<()> {
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&server.address).await?;
     // The figure and the button are there before any weights.
-    browser.wait(".headline", 60, |text| text.contains("times the training length")).await?;
+    browser.wait(".headline", 60, |text| text.contains("with equal training")).await?;
     browser.wait("#backend", 60, |text| text.starts_with("Computing on CPU: WebGPU is being tried")).await?;
     browser.click("show").await?;
     browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
@@ -200,7 +200,7 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
     browser.client.find(Locator::Css(".harder summary")).await?.click().await?;
     browser.select("distractors", "share a word with it").await?;
     // Nothing is committed of them.
-    browser.wait(".headline", 5, |text| text.starts_with("No committed results")).await?;
+    browser.wait(".grid .hint", 5, |text| text.starts_with("No committed results")).await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     let difficulty = Difficulty { digits: 7, distractors: Distractors::Sharing, ..Difficulty::default() };

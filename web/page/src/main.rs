@@ -62,7 +62,7 @@ fn App() -> impl IntoView {
             <button type="button" on:click=|_| drop(window().location().reload())>"Load it"</button>
         </p>
         <main>
-            <overview::Overview state results />
+            <overview::Overview state />
             <controls::Controls state />
             <Status state />
             <answers::Answers state />

@@ -1,10 +1,8 @@
 //! The committed results that the grid shows, and what is said of them.
 
-use drope_core::positions::Method;
 use drope_core::results::{Cell, ResultCell, current};
 use drope_protocol::QuestionKind;
 
-use super::column::plain;
 use super::state::{CellKey, EXTENSIONS};
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
@@ -22,7 +20,7 @@ const DEPTHS: &str = include_str!("../../../docs/results/depths.json");
 const ABLATION: &str = include_str!("../../../docs/results/ablation.json");
 
 /// Where the comparison is uneven; a test compares the numbers with the models' `loss.jsonl`.
-pub const UNEVEN: &str = "The comparison is uneven until a study mends it: DroPE's model was trained on 31.3 million tokens \
+pub const UNEVEN: &str = "The models that run here are compared unevenly, unlike those of the figure above: DroPE's model was trained on 31.3 million tokens \
      and RoPE's, which the scalings read, on 16.1 million; only DroPE's models have copies and SSMax (logits that grow with the \
      length); and there is one training seed of each.";
 
@@ -91,31 +89,6 @@ pub fn papers_drope() -> String {
          longer text would, and logits that grow with the length. As in the paper, at the same budget, it answers fewer \
          questions on one of four keys, numbers: {}.",
         scores.join(", ")
-    )
-}
-
-/// What the results say of DroPE, of the best of what scales rotary positions, and of plain RoPE, at the greatest length at
-/// which all of them were asked.
-pub fn headline(results: &[Cell], kind: QuestionKind) -> String {
-    let at = |method, extension| find(results, &CellKey { reading: plain(method), kind, extension, depth: None });
-    let scaled = [Method::Pi, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3, Method::LongRope];
-    let found = EXTENSIONS.iter().rev().find_map(|&extension| {
-        let rival = scaled.iter().filter_map(|&method| at(method, extension));
-        let rival = rival.max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
-        Some([at(Method::Drope, extension)?, rival, at(Method::Rope, extension)?])
-    });
-    let Some([drope, rival, plain]) = found else {
-        return "No committed results for this task yet; every cell of the table below can be measured here."
-            .to_owned();
-    };
-    format!(
-        "At {} times the training length, a model without position embeddings (DroPE) answers {} of these questions exactly; \
-         rotary positions answer {} with the best scaling of their frequencies ({}) and {} as trained.",
-        drope.extension,
-        percent(drope.accuracy),
-        percent(rival.accuracy),
-        rival.method.title(),
-        percent(plain.accuracy)
     )
 }
 

@@ -1,28 +1,29 @@
 //! docs/study.md.
 
+use drope_core::results::StudyFigure;
+
 use super::super::markdown::{picture, table};
 use super::against::{Check, checks};
-use super::hypotheses::{HypothesisTest, test_all};
+use super::hypotheses::HypothesisTest;
 use super::missing::missing;
 use super::models::{RUNS, ReadRun, title};
 use super::paired_tests::paired_tests;
 use super::questions::{self, GREATER_LENGTHS, PRIMARY, SECONDARY};
 use super::rows::StudyResults;
-use super::sentences::{headline, sentence};
+use super::sentences::{self, sentence};
 use super::tables;
 use super::verdict::HypothesisVerdict;
 
 /// The whole document.
-pub fn document(results: &StudyResults) -> String {
-    let tests = test_all(results);
+pub fn document(results: &StudyResults, tests: &[HypothesisTest], figure: &StudyFigure) -> String {
     let parts = [
-        introduction(results, &tests),
+        introduction(figure),
         trunks(results),
         primary(results),
-        hypotheses(results, &tests),
-        paired(results, &tests),
+        hypotheses(results, tests),
+        paired(results, tests),
         secondary(results),
-        section("What counts against DroPE", &lines(checks(results, &tests).iter().map(Check::text))),
+        section("What counts against DroPE", &lines(checks(results, tests).iter().map(Check::text))),
         section("What was not run", &lines(missing(results).iter().map(|line| format!("- {line}")))),
     ];
     parts.join("\n").trim_end().to_owned() + "\n"
@@ -36,11 +37,22 @@ fn lines(lines: impl Iterator<Item = String>) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn introduction(results: &StudyResults, tests: &[HypothesisTest]) -> String {
+/// What was found, and whether it may change.
+pub fn headline(figure: &StudyFigure) -> String {
+    let found = sentences::headline(&figure.findings);
+    let [complete, planned] = figure.trunks;
+    if figure.is_interim() {
+        format!("Interim, {complete} of {planned} trunks; the queue goes on whatever they say. {found}")
+    } else {
+        found
+    }
+}
+
+fn introduction(figure: &StudyFigure) -> String {
     format!(
         "# The study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. The [protocol](protocol.md) was \
          committed before anything was measured, and says what is compared and what counts as what.\n\n{}\n\n{}",
-        headline(results, tests),
+        headline(figure),
         picture(
             "study.svg",
             "Accuracy on the primary task against length: mean over trunks, with a band from the lowest to the highest."
@@ -134,7 +146,12 @@ fn secondary(results: &StudyResults) -> String {
 mod tests {
     use super::super::rows::StudyResults;
     use super::super::test_cells::{measured, study};
-    use super::document;
+    use super::super::{figure, hypotheses};
+
+    fn document(results: &StudyResults) -> String {
+        let tests = hypotheses::test_all(results);
+        super::document(results, &tests, &figure::figure(results, &tests))
+    }
 
     #[test]
     fn the_document_is_the_same_each_time_and_has_every_part() {
@@ -161,6 +178,7 @@ mod tests {
     fn a_study_that_has_just_begun_claims_nothing_and_shows_what_there_is() {
         let text = document(&StudyResults::new(measured("all-copies-1", [0.9, 0.8, 0.7, 0.6])));
         assert_eq!(text.matches("nothing is claimed").count(), 2, "{text}");
+        assert!(text.contains("Interim, 0 of 5 trunks; the queue goes on whatever they say."), "{text}");
         assert!(text.contains("| 90.0 [85.1, 93.4] | 80.0 ["), "{text}");
         assert!(text.contains("| DroPE with copies | 1 | 90.0 % | 80.0 % | 70.0 % | 60.0 % |"), "{text}");
         assert!(text.contains("0 of 0 trunks learned") && text.contains("Secondary tasks\n\nExact answers"), "{text}");

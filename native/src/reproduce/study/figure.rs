@@ -1,52 +1,14 @@
 //! Retrieval against length on the primary task, a line a method: what the figure and the page show.
 
-use drope_core::results::{Cell, rounded};
-use serde::Serialize;
+use drope_core::results::{Cell, LinePoint, MethodLine, StudyFigure, rounded};
 
-use super::models::{ReadRun, StudyReading};
+use super::hypotheses::{HypothesisTest, TrunkPart};
+use super::models::{ReadRun, TRUNKS};
 use super::paired_tests::lengths;
 use super::plot::{self, Plot, PlotLine, PlotPoint};
 use super::questions::PRIMARY;
 use super::rows::StudyResults;
-
-/// The figure.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct StudyFigure {
-    pub task: &'static str,
-    /// The random-guess floor, from 0 to 1.
-    pub floor: f64,
-    /// Multiples of the training context.
-    pub lengths: Vec<usize>,
-    pub methods: Vec<MethodLine>,
-}
-
-/// The line of a method.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct MethodLine {
-    pub name: String,
-    pub run: String,
-    #[serde(flatten)]
-    pub reading: StudyReading,
-    /// Place in the list of what is drawn, so that a method looks alike whatever else is there.
-    #[serde(skip)]
-    pub style: usize,
-    pub points: Vec<LinePoint>,
-}
-
-/// Accuracies at one length, from 0 to 1.
-#[derive(Debug, PartialEq, Serialize)]
-pub struct LinePoint {
-    pub extension: usize,
-    /// Over trunks.
-    pub mean: f64,
-    /// Of the lowest trunk.
-    pub low: f64,
-    /// Of the highest trunk.
-    pub high: f64,
-    pub trunks: usize,
-    /// Asked of each trunk; the fewest.
-    pub questions: usize,
-}
+use super::sentences::findings;
 
 /// What is drawn: name, run, and whether it is read as was chosen on the selection split, which leaves it out where nothing
 /// was, in place of plainly.
@@ -62,8 +24,9 @@ const DRAWN: [(&str, &str, bool); 9] = [
     ("RoPE, read plainly", "keep", false),
 ];
 
-/// The methods that were measured, in a fixed order. DroPE and the trained-on scalings are read as in the comparisons.
-pub fn figure(results: &StudyResults) -> StudyFigure {
+/// The methods that were measured, in a fixed order, and what the tests say. DroPE and the trained-on scalings are read as in the
+/// comparisons.
+pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     let line = |(style, &(name, run, at_best)): (usize, &(&str, &str, bool))| {
         let read = match (at_best, run) {
             (true, _) => results.at_its_best(run)?,
@@ -72,36 +35,41 @@ pub fn figure(results: &StudyResults) -> StudyFigure {
         };
         let points: Vec<LinePoint> = lengths(&PRIMARY).iter().filter_map(|&s| point(results, &read, s)).collect();
         let is_measured = !points.is_empty();
-        is_measured.then(|| MethodLine { name: name.to_owned(), run: read.run, reading: read.reading, style, points })
+        let (name, run) = (name.to_owned(), read.run);
+        let (method, parameters) = (read.reading.method, read.reading.parameters);
+        is_measured.then_some(MethodLine { name, run, method, parameters, style, points })
     };
     let mut methods: Vec<MethodLine> = DRAWN.iter().enumerate().filter_map(line).collect();
     // RoPE that is best read plainly is one line.
     let plain = ReadRun::plain("keep");
-    let is_plain = |line: &MethodLine| (&line.run, &line.reading) == (&plain.run, &plain.reading);
+    let is_plain = |line: &MethodLine| {
+        (&line.run, line.method) == (&plain.run, plain.reading.method) && line.parameters.is_empty()
+    };
     if methods.iter().filter(|line| is_plain(line)).count() > 1 {
         methods.pop();
     }
     let is_measured = |s: &usize| methods.iter().any(|line| line.points.iter().any(|point| point.extension == *s));
     let lengths = lengths(&PRIMARY).into_iter().filter(is_measured).collect();
     let floor = results.of_task(&PRIMARY).map(Cell::guess_floor).fold(0.0, f64::max);
-    StudyFigure { task: PRIMARY.name, floor, lengths, methods }
+    let is_complete = |(_, part): &&(usize, TrunkPart)| *part != TrunkPart::Incomplete;
+    let complete = tests.iter().map(|test| test.trunks.iter().filter(is_complete).count()).min().unwrap_or(0);
+    let trunks = [complete, TRUNKS.count()];
+    StudyFigure { task: PRIMARY.name.to_owned(), floor, lengths, trunks, findings: findings(results, tests), methods }
 }
 
-impl StudyFigure {
-    /// As it is drawn.
-    pub fn plot(&self) -> Plot<'static> {
-        let lines = self.methods.iter().map(|line| {
-            let point = |point: &LinePoint| {
-                let [y, low, high] = [point.mean, point.low, point.high].map(|share| 100.0 * share);
-                PlotPoint { x: (point.extension as f64).log2(), y, low, high }
-            };
-            let points = line.points.iter().map(point).collect();
-            PlotLine { name: line.name.clone(), style: line.style, points }
-        });
-        let longest = self.lengths.iter().copied().max().unwrap_or(1);
-        let level = Some((100.0 * self.floor, "a random guess"));
-        Plot { level, ..plot::by_length(longest, plot::EXACT_ANSWERS, lines.collect()) }
-    }
+/// As it is drawn.
+pub fn plot(figure: &StudyFigure) -> Plot<'static> {
+    let lines = figure.methods.iter().map(|line| {
+        let point = |point: &LinePoint| {
+            let [y, low, high] = [point.mean, point.low, point.high].map(|share| 100.0 * share);
+            PlotPoint { x: (point.extension as f64).log2(), y, low, high }
+        };
+        let points = line.points.iter().map(point).collect();
+        PlotLine { name: line.name.clone(), style: line.style, points }
+    });
+    let longest = figure.lengths.iter().copied().max().unwrap_or(1);
+    let level = Some((100.0 * figure.floor, "a random guess"));
+    Plot { level, ..plot::by_length(longest, plot::EXACT_ANSWERS, lines.collect()) }
 }
 
 fn point(results: &StudyResults, read: &ReadRun, extension: usize) -> Option<LinePoint> {
@@ -116,9 +84,14 @@ fn point(results: &StudyResults, read: &ReadRun, extension: usize) -> Option<Lin
 mod tests {
     use drope_core::positions::{Method, Parameters};
 
+    use super::super::hypotheses::test_all;
     use super::super::rows::StudyResults;
     use super::super::test_cells::{measured, plain_selection, read_with, selected, study};
-    use super::figure;
+    use super::StudyFigure;
+
+    fn figure(results: &StudyResults) -> StudyFigure {
+        super::figure(results, &test_all(results))
+    }
 
     #[test]
     fn a_line_has_the_mean_and_the_extremes_of_its_trunks() {
@@ -129,6 +102,8 @@ mod tests {
         let point = &drawn.methods[0].points[3];
         assert!((point.mean - 0.7).abs() < 1e-9 && (point.low, point.high) == (0.5, 0.9), "{point:?}");
         assert_eq!((point.trunks, point.questions, drawn.floor), (5, 200, 0.25));
+        assert!(drawn.trunks == [5, 5] && !drawn.is_interim());
+        assert_eq!(drawn.findings.len(), 2, "hypotheses 1 and 3");
     }
 
     #[test]
@@ -140,6 +115,7 @@ mod tests {
         let lines: Vec<(&str, f64)> = chosen.methods.iter().map(|line| (&*line.name, line.points[3].mean)).collect();
         assert_eq!(lines, [("RoPE, at its best", 0.9), ("RoPE, read plainly", 0.0)]);
         let unchosen = figure(&StudyResults::new(cells.clone()));
+        assert!(unchosen.is_interim());
         assert_eq!(unchosen.methods.len(), 1, "without a selection nothing is at its best");
         assert_eq!(
             figure(&StudyResults::new([cells, plain_selection()].concat())).methods.len(),

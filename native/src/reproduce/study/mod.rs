@@ -42,9 +42,10 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
         return Ok(None);
     }
     let docs = root.join("docs");
-    let drawn = figure::figure(&results);
-    files::write(&docs.join("study.md"), document::document(&results).as_bytes())?;
-    files::write(&docs.join("study.svg"), plot::plot(&drawn.plot())?.as_bytes())?;
+    let tests = hypotheses::test_all(&results);
+    let drawn = figure::figure(&results, &tests);
+    files::write(&docs.join("study.md"), document::document(&results, &tests, &drawn).as_bytes())?;
+    files::write(&docs.join("study.svg"), plot::plot(&figure::plot(&drawn))?.as_bytes())?;
     files::write(&docs.join("study.json"), (serde_json::to_string(&drawn)? + "\n").as_bytes())?;
     let why = StudyAccount {
         results: &results,
@@ -53,7 +54,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
         pilots: StudyResults::new(read(&folder.join("two-keys"))?),
     };
     let has_why = why.write(&docs)?;
-    let headline = sentences::headline(&results, &hypotheses::test_all(&results));
+    let headline = document::headline(&drawn);
     let why = if has_why { ", [what may explain it](docs/study-why.md)" } else { "" };
     Ok(Some(format!(
         "{headline} [How it was compared](docs/study.md){why}.\n\n![Accuracy against length](docs/study.svg)"
@@ -100,7 +101,10 @@ mod tests {
             files::write(&folder.join(name), results::to_json(cells).unwrap().as_bytes()).unwrap();
         }
         let headline = write(&folder, &root).unwrap().unwrap();
-        assert!(headline.starts_with("**RoPE of equal budget is as good as DroPE**"), "{headline}");
+        assert!(
+            headline.starts_with("**RoPE of equal budget is as good as DroPE**"),
+            "no trunk is missing: {headline}"
+        );
         assert!(headline.contains("no reading of RoPE with copies was chosen"), "{headline}");
         assert!(
             files::read_text(&root.join("docs/study.md")).unwrap().contains(headline.split(" [How").next().unwrap())

@@ -1,5 +1,6 @@
 //! What follows from each verdict, in a sentence.
 
+use drope_core::results::Finding;
 use drope_core::stats::BootstrapInterval;
 
 use super::super::markdown::{DASH, list};
@@ -88,14 +89,23 @@ pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     groups.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The headline: what hypotheses 1 and 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
-pub fn headline(results: &StudyResults, tests: &[HypothesisTest]) -> String {
-    let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| [1, 3].contains(&test.number)).collect();
-    tests.sort_by_key(|test| !test.interval.is_some_and(|interval| counts_against_first(&interval)));
-    tests.into_iter().map(|test| headline_of(results, test)).collect::<Vec<_>>().join(" ")
+/// The headline: [`findings`] in bold, with their numbers.
+pub fn headline(findings: &[Finding]) -> String {
+    let text = |Finding { claim, numbers }: &Finding| match &numbers[..] {
+        "" => format!("{claim}."),
+        _ => format!("**{claim}**: {numbers}."),
+    };
+    findings.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
-fn headline_of(results: &StudyResults, test: &HypothesisTest) -> String {
+/// What hypotheses 1 and 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
+pub fn findings(results: &StudyResults, tests: &[HypothesisTest]) -> Vec<Finding> {
+    let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| [1, 3].contains(&test.number)).collect();
+    tests.sort_by_key(|test| !test.interval.is_some_and(|interval| counts_against_first(&interval)));
+    tests.into_iter().map(|test| finding(results, test)).collect()
+}
+
+fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     let [drope, rope] = test.sides.each_ref().map(|side| title(&side.run));
     let verb = match (test.verdict, test.interval) {
         (HypothesisVerdict::AsGood, _) => format!("{rope} of equal budget is as good as {drope}"),
@@ -110,18 +120,19 @@ fn headline_of(results: &StudyResults, test: &HypothesisTest) -> String {
             format!("whether {drope} reads longer texts better than {rope} of equal budget is not shown")
         }
         (HypothesisVerdict::NotTested(untested), _) => {
-            return format!("{drope} against {rope} of equal budget: nothing is claimed, {}.", why(untested, test));
+            let claim = format!("{drope} against {rope} of equal budget: nothing is claimed, {}", why(untested, test));
+            return Finding { claim, numbers: String::new() };
         }
     };
     let mut letters = verb.chars();
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
-    let verb: String = first.chain(letters).collect();
+    let claim: String = first.chain(letters).collect();
     let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
     let (numbers, reading) = (numbers(test), test.sides[1].reading.text());
-    format!(
-        "**{verb}**: difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8× {own} % against {other} %, {rope} read with \
-         {reading}."
-    )
+    let numbers = format!(
+        "difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8× {own} % against {other} %, {rope} read with {reading}"
+    );
+    Finding { claim, numbers }
 }
 
 #[cfg(test)]

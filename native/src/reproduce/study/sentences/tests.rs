@@ -4,7 +4,7 @@ use super::super::test_cells::study;
 use super::{p_text, points, sentence};
 
 fn headline(results: &StudyResults) -> String {
-    super::headline(results, &test_all(results))
+    super::headline(&super::findings(results, &test_all(results)))
 }
 
 #[test]

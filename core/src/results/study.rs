@@ -1,0 +1,74 @@
+//! What the study found, as `cargo xtask table` writes it (docs/study.json) and the page shows it.
+
+use serde::{Deserialize, Serialize};
+
+use super::is_default;
+use crate::positions::{Method, Parameters};
+
+/// Retrieval against length on the primary task, a line a method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StudyFigure {
+    /// The primary task.
+    pub task: String,
+    /// The random-guess floor, from 0 to 1.
+    pub floor: f64,
+    /// Multiples of the training context.
+    pub lengths: Vec<usize>,
+    /// Trunks whose runs are all measured, and those that are planned.
+    pub trunks: [usize; 2],
+    /// What follows, that against DroPE first.
+    pub findings: Vec<Finding>,
+    /// The lines.
+    pub methods: Vec<MethodLine>,
+}
+
+/// What the test of a hypothesis says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// A sentence without its full stop.
+    pub claim: String,
+    /// The numbers that it rests on; empty where there is no test.
+    pub numbers: String,
+}
+
+/// The line of a method.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MethodLine {
+    /// Name in the figure.
+    pub name: String,
+    /// Run of the study.
+    pub run: String,
+    /// How its models are read.
+    pub method: Method,
+    /// In place of the method's own.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub parameters: Parameters,
+    /// Place in the list of what may be drawn, so that a method looks alike whatever else is there.
+    pub style: usize,
+    /// A point for each length.
+    pub points: Vec<LinePoint>,
+}
+
+/// Accuracies at one length, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinePoint {
+    /// s.
+    pub extension: usize,
+    /// Over trunks.
+    pub mean: f64,
+    /// Of the lowest trunk.
+    pub low: f64,
+    /// Of the highest trunk.
+    pub high: f64,
+    /// Trunks.
+    pub trunks: usize,
+    /// Asked of each trunk; the fewest.
+    pub questions: usize,
+}
+
+impl StudyFigure {
+    /// Whether trunks are still to be measured, so that what is found may change.
+    pub fn is_interim(&self) -> bool {
+        self.trunks[0] < self.trunks[1]
+    }
+}
