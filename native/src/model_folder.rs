@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
-use drope_core::config::Config;
 use drope_core::config::dope::DopeHeads;
+use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::model::{Model, StoredType};
 use drope_core::positions::Method;
@@ -107,8 +107,11 @@ pub fn save_as(
     files::write(&folder.join(WEIGHTS_FILE), &weights)
 }
 
-/// Writes `config.json` alone.
+/// Writes `config.json`, and what transformers needs to read it.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
+    if let Some(modeling) = config.modeling() {
+        files::write(&folder.join(MODELING_FILE), modeling.as_bytes())?;
+    }
     files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use drope_core::config::Config;
+use drope_core::config::{AttentionType, Config, HeadScales, MODELING_FILE};
 use drope_core::gguf::Gguf;
 use drope_core::model::{Model, token_ids};
 use drope_core::positions::Method;
@@ -54,6 +54,84 @@ fn transformers_computes_our_logits_for_nano_rope() {
     let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-3);
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(is_close, "logits differ by {largest}");
+}
+
+/// The fixture models, with what transformers' own classes do not know.
+fn own_models() -> Vec<(&'static str, &'static str, f64, Config)> {
+    let fixture = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
+        Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let nope = |name: &str| Config { attention: AttentionType::Nope, ..fixture(name) };
+    let scales = vec![vec![0.7, 1.0, 1.4, 1.1], vec![1.3, 0.9, 1.0, 0.8]];
+    let partial = fixture("p-drope").with_cut(Some(std::f64::consts::TAU / 16.0));
+    vec![
+        ("DroPE", "drope", 1.0, nope("drope")),
+        ("norm of queries", "drope-q-norm", 1.0, fixture("drope-q-norm")),
+        ("norms with positions", "rope-qk-norm", 1.0, fixture("rope-qk-norm")),
+        ("partial DroPE", "p-drope", 4.0, partial),
+        ("Qwen 2", "qwen2-drope", 1.0, fixture("qwen2-drope")),
+        ("temperature", "drope", 4.0, Config { temperature_coefficient: 0.4, ..nope("drope") }),
+        ("SSMax", "drope", 4.0, Config { scalable_softmax: true, ..nope("drope") }),
+        ("SSMax with positions", "rope", 1.0, Config { scalable_softmax: true, ..fixture("rope") }),
+        (
+            "head scales",
+            "drope",
+            8.0,
+            Config { head_scales: Some(HeadScales { factor: 4.0, scales }), ..nope("drope") },
+        ),
+        ("softmax scale", "drope", 1.0, Config { softmax_scale: Some(0.5), ..nope("drope") }),
+        ("ALiBi", "alibi", 1.0, Config { alibi: true, ..fixture("alibi") }),
+        ("RNoPE-SWA", "rnope-swa", 1.0, Config { sliding_window: Some(4), ..fixture("rnope-swa") }),
+        ("windows of Qwen 2", "qwen2-windows", 1.0, Config { scalable_softmax: true, ..fixture("qwen2-windows") }),
+        ("layers of SmolLM3", "smollm3", 1.0, Config { softmax_scale: Some(0.3), ..fixture("smollm3") }),
+    ]
+}
+
+#[test]
+fn transformers_computes_our_logits_by_the_program_that_we_write() {
+    let Some(python) = python("torch, transformers, safetensors") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let device = Device::flex();
+    let mut expected = Vec::new();
+    for (number, (name, weights, factor, config)) in own_models().into_iter().enumerate() {
+        let folder = out.path().join(format!("model-{number}"));
+        std::fs::create_dir(&folder).unwrap();
+        let ids: Vec<u32> = (0..40).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
+        let request = serde_json::json!({ "ids": ids, "extension_factor": factor }).to_string();
+        let modeling = config.modeling().unwrap_or_else(|| panic!("{name} needs no program"));
+        let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
+        let weights = std::fs::read(weights).unwrap();
+        for (file, bytes) in [
+            ("request.json", request.as_bytes()),
+            ("config.json", config.to_json().as_bytes()),
+            (MODELING_FILE, modeling.as_bytes()),
+            ("model.safetensors", &weights),
+        ] {
+            std::fs::write(folder.join(file), bytes).unwrap();
+        }
+        let model = Model::from_safetensors(&config, &weights, &device).unwrap();
+        let positions = Method::of(&config).positions(&config, factor).unwrap();
+        let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
+        expected.push((name, folder, ours.iter::<f32>().collect::<Vec<_>>()));
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("modeling_reference.py");
+    let folders = expected.iter().map(|(_, folder, _)| folder);
+    let home = out.path().join("home");
+    let status = Command::new(&python).arg(script).args(folders).env("HF_HOME", home).status().unwrap();
+    assert!(status.success(), "transformers cannot open what was written");
+    for (name, folder, ours) in expected {
+        let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
+        let reference = SafeTensors::deserialize(&bytes).unwrap();
+        for of in ["logits", "cached"] {
+            let theirs = reference.tensor(of).unwrap();
+            let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+            assert_eq!(theirs.len(), ours.len());
+            let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+            assert!(is_close, "{name}, {of}");
+        }
+    }
 }
 
 /// Two thousand lines of what tokenizers get wrong: code, digits, accents, dashes, other scripts, spaces.

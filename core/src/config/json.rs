@@ -14,6 +14,9 @@ use super::dope::DopeHeads;
 use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types};
 use crate::error::{Error, Result};
 
+/// What transformers loads beside a `config.json` that names it.
+pub const MODELING_FILE: &str = "modeling_drope.py";
+
 /// `config.json` as it stands in the file.
 #[derive(Serialize, Deserialize)]
 struct ConfigJson {
@@ -86,6 +89,7 @@ const LLAMA: &str = "llama";
 const DROPE: &str = "llama_drope";
 const QWEN: &str = "qwen2";
 const QWEN_DROPE: &str = "qwen2_drope";
+const AUTO_MAP: &str = "auto_map";
 const SMOLLM3: &str = "smollm3";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
 
@@ -118,7 +122,12 @@ impl Config {
         format!("{value:#}\n")
     }
 
-    /// Whether transformers' own Llama, Qwen 2 or SmolLM3 computes the same.
+    /// The program with which transformers computes the same; `None` where its own Llama, Qwen 2 or SmolLM3 does. `config.json`
+    /// names it, and it belongs beside that file as [`MODELING_FILE`].
+    pub fn modeling(&self) -> Option<&'static str> {
+        (!self.is_plain()).then_some(include_str!("modeling_drope.py"))
+    }
+
     fn is_plain(&self) -> bool {
         self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
@@ -142,6 +151,15 @@ impl Config {
         let number = |value: f64| (value != 0.0).then_some(value);
         let mut other = self.other.clone();
         other.extend(layer_types::fields(&self.layer_types));
+        if !is_plain {
+            let class = if self.qkv_bias { "DroPEQwen2" } else { "DroPELlama" };
+            let module = MODELING_FILE.trim_end_matches(".py");
+            let map = json!({
+                "AutoConfig": format!("{module}.{class}Config"),
+                "AutoModelForCausalLM": format!("{module}.{class}ForCausalLM"),
+            });
+            other.insert(AUTO_MAP.into(), map);
+        }
         ConfigJson {
             architectures: json!([architecture]),
             model_type: model_type.to_owned(),
@@ -202,6 +220,8 @@ impl ConfigJson {
         let is_drope = [DROPE, QWEN_DROPE].contains(&&*self.model_type);
         let is_qwen = [QWEN, QWEN_DROPE].contains(&&*self.model_type);
         let is_smollm3 = self.model_type == SMOLLM3;
+        // A foreign program would not compute what is read here.
+        self.other.remove(AUTO_MAP);
         if is_smollm3 && self.use_sliding_window == Some(true) {
             return Err(Error::Config("use_sliding_window is true, but SmolLM3's windows are not supported".into()));
         }

@@ -8,6 +8,7 @@ mod rope;
 use serde::{Deserialize, Serialize};
 
 use self::dope::DopeHeads;
+pub use self::json::MODELING_FILE;
 pub use self::layer_types::LayerType;
 pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};

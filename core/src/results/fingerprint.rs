@@ -50,7 +50,7 @@ fn object(json: &str) -> Result<Map<String, Value>> {
 fn config_fields(config: &Config) -> Result<String> {
     let mut fields = object(&config.to_json())?;
     let is_set = |value: &Value| !(value.is_null() || value == false || value.is_f64() && value.as_f64() == Some(0.0));
-    fields.retain(|name, value| is_set(value) && !["architectures", "model_type"].contains(&&**name));
+    fields.retain(|name, value| is_set(value) && !["architectures", "auto_map", "model_type"].contains(&&**name));
     Ok(Value::from(fields).to_string())
 }
 

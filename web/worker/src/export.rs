@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 
+use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, INDEX_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_protocol::Reply;
 use js_sys::{Array, Uint8Array};
@@ -37,6 +38,12 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
         zip.write_all(&bytes).map_err(|error| failed(&error))?;
         run.yield_to_messages().await;
         run.check()?;
+    }
+    let config =
+        folder.read(CONFIG_FILE).await.ok().and_then(|bytes| Config::from_json(std::str::from_utf8(&bytes).ok()?).ok());
+    if let Some(modeling) = config.and_then(|config| config.modeling()) {
+        zip.start_file(format!("{name}/{MODELING_FILE}"), options).map_err(|error| failed(&error))?;
+        zip.write_all(modeling.as_bytes()).map_err(|error| failed(&error))?;
     }
     let bytes = zip.finish().map_err(|error| failed(&error))?.into_inner();
     let kind = BlobPropertyBag::new();
