@@ -108,6 +108,15 @@ fn a_run_is_resumed_from_the_base_model_that_it_began_with() {
     refused(&[&recalibrate(&other, &drop, &out)[..], &["--resume"]].concat(), "the model in --from is not the one");
     assert!(run(&[&recalibrate(&base, &drop, &out)[..], &["--resume"]].concat()).status.success());
     assert!(out.join("model.safetensors").exists());
+    // What the model is and comes from stands beside it, and so does what transformers needs.
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    for words in
+        ["base_model: base\n", "recalibrated from base (hash ", "trust_remote_code=True", "# A model read with DroPE"]
+    {
+        assert!(card.contains(words), "{card} lacks {words}");
+    }
+    assert!(out.join("modeling_drope.py").exists() && !base.join("modeling_drope.py").exists());
+    assert!(!std::fs::read_to_string(base.join("README.md")).unwrap().contains("base_model"));
 }
 
 #[test]

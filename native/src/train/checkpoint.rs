@@ -61,7 +61,7 @@ impl Checkpoint {
             "the recipe is not the one that the run in {run} began with"
         );
         ensure!(
-            state.base == job.base,
+            state.base.as_ref() == job.base.as_ref().map(|(_, hash)| hash),
             "the model in --from is not the one that the run in {run} began with; give that one, or choose another --out"
         );
         Ok(state)
@@ -80,7 +80,11 @@ impl Checkpoint {
 
 /// Writes the checkpoint of `out`.
 pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> Result<()> {
-    let state = TrainingState { recipe: toml::to_string(job.recipe)?, base: job.base.clone(), ..state.clone() };
+    let state = TrainingState {
+        recipe: toml::to_string(job.recipe)?,
+        base: job.base.as_ref().map(|(_, hash)| hash.clone()),
+        ..state.clone()
+    };
     files::replace_folder(&folder(out), |new| {
         model_folder::save(new, job.config, trainer.model(), job.tokenizer)?;
         files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;

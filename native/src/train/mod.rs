@@ -1,5 +1,6 @@
 //! `core pretrain` and `core recalibrate`: what is trained, and from which weights.
 
+mod card;
 mod checkpoint;
 mod gradients;
 mod progress;
@@ -17,6 +18,7 @@ use self::checkpoint::Checkpoint;
 pub use self::gradients::gradients_in_threads;
 use self::run::Job;
 use crate::device::DeviceChoice;
+use crate::sweep::model_name;
 use crate::{model_folder, weights_files};
 use drope_core::train::recipe::{ModelShape, PositionEmbedding, Recipe};
 
@@ -69,7 +71,8 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     let mut base_hash = weights_files::hash(from)?;
     base_hash.update(tokenizer.to_json()?.as_bytes());
     base_hash.update(config.to_json().as_bytes());
-    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base: Some(base_hash.finish()) };
+    let job =
+        Job { recipe, config: &config, tokenizer: &tokenizer, base: Some((model_name(from)?, base_hash.finish())) };
     run::train_to_end(options, &job, |device| {
         Model::load_with_new_norms(&config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))

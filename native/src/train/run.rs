@@ -11,6 +11,7 @@ use drope_core::positions::Method;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, DocumentSource, Trainer};
 
+use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::progress::Progress;
 use super::{TrainOptions, gradients_in_threads};
@@ -26,8 +27,8 @@ pub struct Job<'a> {
     pub recipe: &'a Recipe,
     pub config: &'a Config,
     pub tokenizer: &'a Tokenizer,
-    /// Hash of the model that recalibration began with.
-    pub base: Option<String>,
+    /// Name and hash of the model that recalibration began with.
+    pub base: Option<(String, String)>,
 }
 
 /// Trains to the end of the recipe, from the weights that `initial` makes or from a checkpoint.
@@ -75,6 +76,7 @@ pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Dev
     ensure!(state.step == recipe.steps, "the thread that makes batches ended at step {}", state.step);
     model_folder::save(options.out, config, trainer.model(), tokenizer)?;
     files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
+    files::write(&options.out.join(CARD_FILE), card(job, &state)?.as_bytes())?;
     progress.finish(&state)?;
     checkpoint::remove(options.out)
 }

@@ -1,0 +1,63 @@
+//! The model card of a finished run: what the model is, where it comes from, and how to read and measure it.
+
+use anyhow::Result;
+use drope_core::loaded_model::short_hash;
+use drope_core::positions::Method;
+use drope_core::train::DocumentSource;
+
+use super::checkpoint::TrainingState;
+use super::run::Job;
+
+/// File of a model card on the Hugging Face Hub.
+pub const CARD_FILE: &str = "README.md";
+
+/// The text of the card.
+pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
+    let Job { recipe, config, tokenizer, base } = job;
+    let context = config.max_position_embeddings;
+    // The config is the same; only the run knows that there were no positions to drop.
+    let method = match Method::of(config) {
+        Method::Drope if base.is_none() => Method::Nope,
+        method => method,
+    };
+    let recipe_hash = short_hash(&[toml::to_string(recipe)?.as_bytes()]);
+    let origin = match base {
+        Some((name, hash)) => format!("recalibrated from {name} (hash {hash})"),
+        None => "trained from random weights".to_owned(),
+    };
+    let base_model = base.as_ref().map_or(String::new(), |(name, _)| format!("base_model: {name}\n"));
+    let trust = if config.modeling().is_some() { ", trust_remote_code=True" } else { "" };
+    Ok(format!(
+        "---\nlibrary_name: transformers\npipeline_tag: text-generation\n{base_model}tags: [drope, {tag}]\n---\n\
+         # A model read with {title}\n\n\
+         - **Base**: {origin}; {parameters} parameters, training context {context} tokens.\n\
+         - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. No text was longer \
+         than the training context. loss.jsonl has the loss.\n\
+         - **Data**: the synthetic language of drope-core {version}, drawn as the recipe says (hash of the first and the last \
+         batch {data}).\n\
+         - **Measured**: not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
+         ```sh\n\
+         core eval niah --model . --extension 1,2,4,8 --json niah.json\n\
+         core eval ppl --model . --extension 1,2,4,8 --json ppl.json\n\
+         ```\n\n\
+         It opens in `core`, in the DroPE playground and in transformers:\n\n\
+         ```python\n\
+         model = AutoModelForCausalLM.from_pretrained(\".\"{trust})\n\
+         ```\n",
+        tag = method.name(),
+        title = method.title(),
+        parameters = config.num_parameters(),
+        seed = recipe.seed,
+        steps = state.step,
+        tokens = state.tokens,
+        version = env!("CARGO_PKG_VERSION"),
+        data = {
+            let source = recipe.documents(tokenizer, tokenizer.bos());
+            let batch = |step: usize| -> Result<Vec<u8>> {
+                let ids = source.batch(recipe.seed, step)?.ids;
+                Ok(ids.iter().flat_map(|id| id.to_le_bytes()).collect())
+            };
+            short_hash(&[&batch(0)?, &batch(recipe.steps - 1)?])
+        },
+    ))
+}
