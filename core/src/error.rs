@@ -166,6 +166,9 @@ pub enum Error {
         /// The names there are.
         choices: String,
     },
+    /// A model that is kept for reading alone.
+    #[error("a model that was loaded for reading cannot be saved")]
+    Packed,
     /// A question of a benchmark that cannot be made, or a file that is not of its form.
     #[error("{0}")]
     Benchmark(String),

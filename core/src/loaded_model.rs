@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::error::Result;
-use crate::model::{Model, WeightSource};
+use crate::model::{Model, WeightSource, WeightType};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -36,7 +36,7 @@ pub struct LoadedModel {
 impl LoadedModel {
     /// Checks that tokenizer and weights belong to the config, and puts the weights on `device`.
     ///
-    /// `weights_hash` is a hash of the weights' files ([`ShortHash`]).
+    /// `weights_hash` is a hash of the weights' files ([`ShortHash`]); `kind` is how they are kept, in 32 bits on all devices but the CPU.
     ///
     /// # Errors
     /// If one of them is damaged or does not belong to the config.
@@ -44,11 +44,16 @@ impl LoadedModel {
         config: Config,
         tokenizer: Tokenizer,
         weights: &impl WeightSource,
-        weights_hash: String,
+        mut weights_hash: String,
+        kind: WeightType,
         device: &Device,
     ) -> Result<Self> {
         tokenizer.check(config.vocab_size)?;
-        let (model, unused_tensors) = Model::load(&config, weights, device)?;
+        let (model, unused_tensors) = Model::load_as(&config, weights, kind, device)?;
+        if kind != WeightType::F32 {
+            // Other numbers, other results.
+            weights_hash = short_hash(&[weights_hash.as_bytes(), kind.name().as_bytes()]);
+        }
         Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })
     }
 

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 use clap::ValueEnum;
+use drope_core::model::WeightType;
 
 /// `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,6 +26,19 @@ pub struct Chosen {
     pub device: Device,
     /// Whether work is shared among threads by the caller.
     pub is_cpu: bool,
+}
+
+impl Chosen {
+    /// How the device keeps weights that are to be kept as `kind`.
+    ///
+    /// # Errors
+    /// If it cannot.
+    pub fn keeps(&self, kind: WeightType) -> Result<WeightType> {
+        if !self.is_cpu && kind != WeightType::F32 {
+            bail!("weights are kept as {} on the CPU alone; use --device cpu, or --weights f32", kind.name());
+        }
+        Ok(kind)
+    }
 }
 
 /// Opens the device. Commands that open it several times get the same one.

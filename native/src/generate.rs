@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use drope_core::chat::conversation;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::model::WeightType;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::{self, DeviceChoice};
@@ -29,14 +30,16 @@ pub struct GenerateOptions<'a> {
     /// Tokens of prompt and answer that there is room for.
     pub context: usize,
     pub device: DeviceChoice,
+    /// How weights are kept.
+    pub weights: WeightType,
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
 pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let GenerateOptions { folder, config, positions, .. } = *request;
     let tokenizer = model_folder::tokenizer(folder, config)?;
-    let device = device::open(request.device)?.device;
-    let model = model_folder::model(folder, config, &device)?;
+    let chosen = device::open(request.device)?;
+    let model = model_folder::model_as(folder, config, chosen.keeps(request.weights)?, &chosen.device)?;
     let prompt = if request.is_chat {
         let template = model_folder::chat_template(folder)?
             .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))?;

@@ -9,6 +9,7 @@ use anyhow::Result;
 use burn::tensor::Device;
 use drope_core::language::{Document, HeldOutUse, held_out_documents};
 use drope_core::loaded_model::LoadedModel;
+use drope_core::model::WeightType;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Method, Positions};
 
@@ -26,7 +27,7 @@ pub struct FittingContext {
 impl FittingContext {
     /// Reads a model's folder.
     pub fn open(folder: &Path, texts: usize, seed: u64, device: &Device) -> Result<Self> {
-        let loaded = model_folder::load(folder, device)?;
+        let loaded = model_folder::load(folder, WeightType::F32, device)?;
         let method = Method::of(&loaded.config);
         Ok(Self { loaded, method, texts, seed })
     }

@@ -9,24 +9,18 @@ use drope_core::model::token_ids;
 use drope_core::positions::Positions;
 use safetensors::{Dtype, tensor::TensorView};
 
-use crate::device::{self, DeviceChoice};
-use crate::{files, model_folder};
+use crate::cli::ReadingArgs;
+use crate::{device, files, model_folder};
 
 /// Writes the logits of `ids` as the tensor `logits`, [seq, vocab] in f32.
-pub fn write(
-    folder: &Path,
-    config: &Config,
-    positions: &Positions,
-    ids: &[u32],
-    out: &Path,
-    device: DeviceChoice,
-) -> Result<()> {
+pub fn write(reading: &ReadingArgs, config: &Config, positions: &Positions, ids: &[u32], out: &Path) -> Result<()> {
     if ids.is_empty() {
         bail!("--ids is empty; give at least one token id");
     }
     config.check_ids(ids)?;
-    let device = device::open(device)?.device;
-    let model = model_folder::model(folder, config, &device)?;
+    let chosen = device::open(reading.device)?;
+    let (kind, device) = (chosen.keeps(reading.weights)?, chosen.device);
+    let model = model_folder::model_as(&reading.model, config, kind, &device)?;
     let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, None).into_data();
     let logits: Vec<f32> = logits.iter().collect();
     check_finite(&logits)?;

@@ -8,7 +8,7 @@ use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::dope::DopeHeads;
 use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::{Model, StoredType};
+use drope_core::model::{Model, StoredType, WeightType};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
@@ -16,11 +16,11 @@ use drope_core::tokenizer::Tokenizer;
 use crate::{files, weights_files};
 
 /// Reads all three files and checks that they belong together.
-pub fn load(folder: &Path, device: &Device) -> Result<LoadedModel> {
+pub fn load(folder: &Path, kind: WeightType, device: &Device) -> Result<LoadedModel> {
     let (config, weights) = (config(folder)?, weights_files::open(folder)?);
     let tokenizer = tokenizer(folder, &config)?;
     let hash = weights_files::hash(folder)?.finish();
-    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, device);
+    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, kind, device);
     let loaded = loaded.with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &loaded.unused_tensors);
     Ok(loaded)
@@ -37,8 +37,18 @@ pub fn config(folder: &Path) -> Result<Config> {
 
 /// Reads the weights.
 pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
-    let weights = weights_files::open(folder)?;
-    let (model, unused) = Model::load(config, &weights, device).with_context(|| cannot_use(folder))?;
+    let loaded = Model::load(config, &weights_files::open(folder)?, device);
+    checked(folder, loaded)
+}
+
+/// The same for reading alone, kept as `kind`.
+pub fn model_as(folder: &Path, config: &Config, kind: WeightType, device: &Device) -> Result<Model> {
+    let loaded = Model::load_as(config, &weights_files::open(folder)?, kind, device);
+    checked(folder, loaded)
+}
+
+fn checked(folder: &Path, loaded: drope_core::Result<(Model, Vec<String>)>) -> Result<Model> {
+    let (model, unused) = loaded.with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &unused);
     Ok(model)
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::Args;
 use drope_core::language::Values;
+use drope_core::model::WeightType;
 use drope_core::niah::{Filler, QuestionSplit, Task};
 use drope_core::positions::{Amount, Method, Parameter, Parameters};
 use drope_core::results::Shard;
@@ -122,6 +123,7 @@ impl TuneArgs {
     fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
             lengths: Vec::new(),
+            weights: WeightType::F32,
             model: self.model.clone(),
             methods: method.into_iter().collect(),
             extensions: self.extensions.clone(),

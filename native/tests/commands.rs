@@ -247,3 +247,27 @@ fn a_probe_of_weights_that_overflow_leaves_the_results_file_alone() {
     refused(&[&arguments[..], &["--beta", "1e308", "--json", text(&json)]].concat(), "NaN or infinite");
     assert!(!json.exists());
 }
+
+#[test]
+fn smaller_weights_give_nearly_the_same_logits() {
+    let folder = Folder::new("weights");
+    let model = nano_rope();
+    let ids: Vec<String> = (0..64).map(|i| ((i * 37 + 11) % 488).to_string()).collect();
+    let logits = |kind: &str| -> Vec<f32> {
+        let out = folder.path(kind);
+        let arguments = ["logits", "--model", text(&model), "--ids", &ids.join(","), "--out", text(&out)];
+        succeeds(&[&arguments[..], &["--device", "cpu", "--weights", kind]].concat());
+        let bytes = std::fs::read(out).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        file.tensor("logits").unwrap().data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect()
+    };
+    let full = logits("f32");
+    let largest = full.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+    let mut last = 0.0;
+    for (kind, bound) in [("f16", 2e-3), ("bf16", 2e-2), ("q8", 5e-2)] {
+        let apart = logits(kind).iter().zip(&full).map(|(a, b)| (a - b).abs()).fold(0.0f32, f32::max);
+        println!("{kind}: {:e} of the largest logit", apart / largest);
+        assert!(apart < bound * largest && apart > last, "{kind}: {apart} of {largest}");
+        last = apart;
+    }
+}

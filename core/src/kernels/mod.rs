@@ -16,6 +16,7 @@ pub(crate) mod gpu;
 #[cfg(feature = "train")]
 mod gradients;
 mod math;
+mod packed;
 mod product;
 mod rms_norm;
 mod rotary;
@@ -32,6 +33,7 @@ use burn_flex::FlexTensor;
 pub use self::attention::{AttentionBias, attend};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
+pub use self::packed::{PackedMatrix, WeightType};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;

@@ -1,11 +1,22 @@
 //! Tensors of the CPU backend as rows of numbers.
 
-use burn::tensor::{Bytes, DType, Shape};
+use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Flex};
+use burn::tensor::{Bytes, DType, Int, Shape, Tensor};
 use burn_flex::{FlexTensor, Layout};
 
 /// Numbers of a tensor that [`FlexTensor::to_contiguous`] has made.
 pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("the tensor is contiguous f32")
+}
+
+/// Ids of a tensor on the CPU.
+pub(super) fn indices(ids: &Tensor<2, Int>) -> Vec<usize> {
+    let ids: Result<BackendTensor<Flex>, _> = DispatchTensor::try_into_backend(ids.clone().into_dispatch());
+    let ids = ids.expect("the tensor is on the CPU").int().to_contiguous();
+    match ids.dtype() {
+        DType::I32 => ids.storage::<i32>().iter().map(|&id| id as usize).collect(),
+        _ => ids.storage::<i64>().iter().map(|&id| id as usize).collect(),
+    }
 }
 
 /// A tensor of `values` in row-major order.

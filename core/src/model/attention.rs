@@ -1,22 +1,25 @@
 //! Grouped-query attention with an optional norm, positions and a cache.
 
 use burn::module::Module;
-use burn::nn::{Linear, RmsNorm};
+#[cfg(feature = "gpu")]
+use burn::nn::Linear;
+use burn::nn::RmsNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::cache::LayerCache;
+use super::norm;
+use super::projection::Projection;
 use super::rotation::Rotation;
-use super::{linear, norm};
 use crate::config::Config;
 use crate::kernels::{AttentionBias, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]
 pub(super) struct Attention {
-    q_proj: Linear,
-    k_proj: Linear,
-    v_proj: Linear,
-    o_proj: Linear,
+    pub(super) q_proj: Projection,
+    pub(super) k_proj: Projection,
+    pub(super) v_proj: Projection,
+    pub(super) o_proj: Projection,
     /// Over the whole projection, before the heads are split (OLMo 2), unlike Qwen 3's per-head norm.
     q_norm: Option<RmsNorm>,
     k_norm: Option<RmsNorm>,
@@ -64,10 +67,10 @@ impl Attention {
         let (queries, keys) =
             (config.num_attention_heads * config.head_dim, config.num_key_value_heads * config.head_dim);
         Self {
-            q_proj: linear(d, queries, config.qkv_bias, device),
-            k_proj: linear(d, keys, config.qkv_bias, device),
-            v_proj: linear(d, keys, config.qkv_bias, device),
-            o_proj: linear(queries, d, false, device),
+            q_proj: Projection::zeros(d, queries, config.qkv_bias, device),
+            k_proj: Projection::zeros(d, keys, config.qkv_bias, device),
+            v_proj: Projection::zeros(d, keys, config.qkv_bias, device),
+            o_proj: Projection::zeros(queries, d, false, device),
             q_norm: config.attention.norms_queries().then(|| norm(config, queries, device)),
             k_norm: config.attention.norms_keys().then(|| norm(config, keys, device)),
             num_attention_heads: config.num_attention_heads,
@@ -118,19 +121,14 @@ impl Attention {
     /// Those of queries, keys and values.
     #[cfg(feature = "gpu")]
     pub(super) fn projections(&self) -> [&Linear; 3] {
-        [&self.q_proj, &self.k_proj, &self.v_proj]
-    }
-
-    #[cfg(feature = "gpu")]
-    pub(super) fn output(&self) -> &Linear {
-        &self.o_proj
+        [&self.q_proj, &self.k_proj, &self.v_proj].map(Projection::linear)
     }
 
     /// `[heads, head_dim]` of the queries, and the scale of the logits; `None` where queries or keys have a norm.
     #[cfg(feature = "gpu")]
     pub(super) fn without_norms(&self) -> Option<([usize; 2], f64)> {
         let heads = self.num_attention_heads;
-        let shape = [heads, self.q_proj.weight.dims()[1] / heads];
+        let shape = [heads, self.q_proj.linear().weight.dims()[1] / heads];
         (self.q_norm.is_none() && self.k_norm.is_none()).then_some((shape, self.scale))
     }
 

@@ -107,8 +107,8 @@ impl Block {
         let queries = rotate_into_cache(projections, rotations, [keys, values], at);
         let seen = CachedKeys { at, past: *past, window: *window };
         let y = attend_to_cache(queries, keys, values, slopes, &seen); // [1, seq, heads · head_dim]
-        let x = add_projection(attention.output(), y, x);
-        let gated = gated_projections(&self.post_attention_layernorm, &x, &mlp.gate_proj, &mlp.up_proj);
-        add_projection(&mlp.down_proj, gated, &x)
+        let x = add_projection(attention.o_proj.linear(), y, x);
+        let gated = gated_projections(&self.post_attention_layernorm, &x, mlp.gate_proj.linear(), mlp.up_proj.linear());
+        add_projection(mlp.down_proj.linear(), gated, &x)
     }
 }

@@ -6,7 +6,9 @@ mod attention;
 mod cache;
 #[cfg(feature = "gpu")]
 mod decode;
+mod packing;
 mod pass;
+mod projection;
 mod rotation;
 mod safetensors_files;
 mod shard_index;
@@ -14,7 +16,7 @@ mod weight_source;
 mod weights;
 
 use burn::module::Module;
-use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig, RmsNorm, RmsNormConfig};
+use burn::nn::{RmsNorm, RmsNormConfig};
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
 pub use self::cache::Cache;
@@ -22,11 +24,13 @@ pub use self::cache::Cache;
 pub use self::attention::Activations;
 use self::attention::{Attention, LayerInputs, LayerKind};
 use self::pass::Pass;
+use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
 pub use self::weight_source::WeightSource;
 pub use self::weights::StoredType;
 use crate::config::Config;
+pub use crate::kernels::WeightType;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
 use crate::kernels::{rms_norm, swiglu};
@@ -35,11 +39,11 @@ use crate::positions::Positions;
 /// A Llama-architecture decoder.
 #[derive(Module, Debug)]
 pub struct Model {
-    embed_tokens: Embedding,
+    embed_tokens: TokenEmbedding,
     layers: Vec<Block>,
     norm: RmsNorm,
     /// `None` where the embedding is tied.
-    lm_head: Option<Linear>,
+    lm_head: Option<Projection>,
     /// C where the logits grow with the number of keys (`scalable_softmax`).
     ssmax_context: Option<usize>,
 }
@@ -64,10 +68,10 @@ impl Model {
             post_attention_layernorm: norm(config, d, device),
         };
         Self {
-            embed_tokens: EmbeddingConfig::new(config.vocab_size, d).with_initializer(ZEROS).init(device),
+            embed_tokens: TokenEmbedding::zeros(config.vocab_size, d, device),
             layers: (0..config.num_hidden_layers).map(block).collect(),
             norm: norm(config, d, device),
-            lm_head: (!config.tie_word_embeddings).then(|| linear(d, config.vocab_size, false, device)),
+            lm_head: (!config.tie_word_embeddings).then(|| Projection::zeros(d, config.vocab_size, false, device)),
             ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
         }
     }
@@ -92,8 +96,8 @@ impl Model {
         #[cfg(feature = "gpu")]
         if gpu::takes(&last) {
             let weight = match &self.lm_head {
-                Some(head) => head.weight.val().transpose(),
-                None => self.embed_tokens.weight.val(),
+                Some(head) => head.linear().weight.val().transpose(),
+                None => self.embed_tokens.weight(),
             };
             return gpu::normed_product(&self.norm, &last, weight);
         }
@@ -186,13 +190,13 @@ impl Model {
     pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
         match &self.lm_head {
             Some(head) => head.forward(hidden),
-            None => burn::tensor::module::linear(hidden, self.embed_tokens.weight.val().transpose(), None),
+            None => self.embed_tokens.logits(hidden),
         }
     }
 
     /// Where the weights are.
     pub fn device(&self) -> Device {
-        self.embed_tokens.weight.val().device()
+        self.norm.gamma.val().device()
     }
 }
 
@@ -207,18 +211,18 @@ impl Block {
 /// SwiGLU (Shazeer 2020, arXiv 2002.05202): down(silu(gate(x)) · up(x)).
 #[derive(Module, Debug)]
 struct Mlp {
-    gate_proj: Linear,
-    up_proj: Linear,
-    down_proj: Linear,
+    gate_proj: Projection,
+    up_proj: Projection,
+    down_proj: Projection,
 }
 
 impl Mlp {
     fn zeros(config: &Config, device: &Device) -> Self {
         let (d, inner) = (config.hidden_size, config.intermediate_size);
         Self {
-            gate_proj: linear(d, inner, false, device),
-            up_proj: linear(d, inner, false, device),
-            down_proj: linear(inner, d, false, device),
+            gate_proj: Projection::zeros(d, inner, false, device),
+            up_proj: Projection::zeros(d, inner, false, device),
+            down_proj: Projection::zeros(inner, d, false, device),
         }
     }
 
@@ -235,11 +239,6 @@ pub fn token_ids(ids: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, I
 }
 
 const ZEROS: burn::nn::Initializer = burn::nn::Initializer::Zeros;
-
-/// A projection.
-fn linear(d_input: usize, d_output: usize, bias: bool, device: &Device) -> Linear {
-    LinearConfig::new(d_input, d_output).with_bias(bias).with_initializer(ZEROS).init(device)
-}
 
 fn norm(config: &Config, width: usize, device: &Device) -> RmsNorm {
     RmsNormConfig::new(width).with_epsilon(config.rms_norm_eps).init(device)

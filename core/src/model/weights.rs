@@ -41,10 +41,10 @@ impl Model {
         let source = |name: &str, shape: &[usize]| {
             let size: usize = shape.iter().product();
             if name.ends_with("norm.weight") {
-                return Ok(vec![1.0; size]);
+                return Ok(Some(vec![1.0; size]));
             }
             if name.ends_with(".bias") {
-                return Ok(vec![0.0; size]);
+                return Ok(Some(vec![0.0; size]));
             }
             let std = match name {
                 _ if name.ends_with("embed_tokens.weight") => 0.5,
@@ -52,7 +52,7 @@ impl Model {
                 _ => inside,
             };
             let normal = Normal::new(0.0, std as f32).expect("the standard deviation is above 0");
-            Ok((0..size).map(|_| normal.sample(&mut rng)).collect())
+            Ok(Some((0..size).map(|_| normal.sample(&mut rng)).collect()))
         };
         Self::zeros(config, device).fill(source).expect("random weights always have the right shape")
     }
@@ -66,7 +66,7 @@ impl Model {
         let mut unused: BTreeSet<String> = source.names().into_iter().collect();
         let model = Self::zeros(config, device).fill(|name, shape| {
             unused.remove(name);
-            finite_f32(name, source.tensor(name, shape)?)
+            finite_f32(name, source.tensor(name, shape)?).map(Some)
         })?;
         let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
         Ok((model, unused))
@@ -100,13 +100,16 @@ impl Model {
     /// The bytes of `model.safetensors`, in another type.
     ///
     /// # Errors
-    /// As [`Model::to_safetensors`]; and if a weight is too large for the type.
+    /// As [`Model::to_safetensors`]; if a weight is too large for the type, or they are kept smaller ([`Model::load_as`]).
     pub async fn to_safetensors_of(&self, stored_type: StoredType) -> Result<Vec<u8>> {
         let (dtype, stored_dtype) = match stored_type {
             StoredType::F32 => (DType::F32, Dtype::F32),
             StoredType::F16 => (DType::F16, Dtype::F16),
             StoredType::Bf16 => (DType::BF16, Dtype::BF16),
         };
+        if self.embed_tokens.is_packed() {
+            return Err(Error::Packed);
+        }
         let mut collected = Collect::default();
         self.visit(&mut collected);
         let mut stored = BTreeMap::new();
@@ -129,8 +132,8 @@ impl Model {
             .map_err(|error| Error::Safetensors(error.to_string()))
     }
 
-    /// Takes every weight from `source(name, shape)`, both as in Hugging Face's files.
-    fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Vec<f32>>) -> Result<Self> {
+    /// Takes every weight from `source(name, shape)`, both as in Hugging Face's files; where it gives none, there is none in memory.
+    pub(super) fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>) -> Result<Self> {
         let mut mapper = Fill { source, path: Path::default(), filled: 0, error: None };
         let model = self.map(&mut mapper);
         mapper.error.map_or(Ok(model), Err)
@@ -138,7 +141,7 @@ impl Model {
 }
 
 /// A tensor widened to f32.
-fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
+pub(super) fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
     let values = data.convert_dtype(DType::F32).try_into_vec::<f32>();
     let values = values.map_err(|error| Error::Safetensors(error.to_string()))?;
     if !values.iter().all(|value| value.is_finite()) {
@@ -155,7 +158,8 @@ impl Path {
     /// Hugging Face's name of the parameter here.
     fn name(&self) -> String {
         // Burn calls a norm's weight gamma.
-        let path = self.0.join(".").replace(".gamma", ".weight");
+        let parts = self.0.iter().map(String::as_str).filter(|part| !["linear", "embedding"].contains(part));
+        let path = parts.collect::<Vec<_>>().join(".").replace(".gamma", ".weight");
         if path.starts_with("lm_head") { path } else { format!("model.{path}") }
     }
 
@@ -172,7 +176,7 @@ struct Fill<F> {
     error: Option<Error>,
 }
 
-impl<F: FnMut(&str, &[usize]) -> Result<Vec<f32>>> ModuleMapper for Fill<F> {
+impl<F: FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>> ModuleMapper for Fill<F> {
     fn enter_module(&mut self, name: &str, _container: &str) {
         self.path.0.push(name.to_owned());
     }
@@ -193,7 +197,8 @@ impl<F: FnMut(&str, &[usize]) -> Result<Vec<f32>>> ModuleMapper for Fill<F> {
             shape.reverse();
         }
         match (self.source)(&self.path.name(), &shape) {
-            Ok(values) => {
+            Ok(None) => param,
+            Ok(Some(values)) => {
                 let tensor = Tensor::<D>::from_data(TensorData::new(values, shape), (&device, DType::F32));
                 // A copy in memory order, since every later product reads the weight.
                 let tensor = if transposed { tensor.transpose().mul_scalar(1.0) } else { tensor };

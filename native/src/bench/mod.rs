@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::model::WeightType;
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -25,27 +26,35 @@ const PROMPT: [usize; 2] = [1024, 64];
 #[derive(Serialize)]
 struct Speeds {
     threads: usize,
-    train: f64,
+    train: Option<f64>,
     prefill: f64,
     decode: f64,
 }
 
-/// Prints the speeds as one line of JSON; or, with `by_operation`, a line for each kind of operation of a training step on one
-/// thread.
+/// Prints a line for each kind of operation of a training step on one thread.
+pub fn print_operations(folder: &Path, repeats: usize, choice: DeviceChoice) -> Result<()> {
+    let config = model_folder::config(folder)?;
+    let device = device::open(choice)?.device;
+    threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?
+}
+
+/// Prints the speeds as one line of JSON; of a model whose weights are kept in fewer than 32 bits those of reading.
 pub fn print_speeds(
     folder: &Path,
     threads: usize,
     repeats: usize,
     choice: DeviceChoice,
-    by_operation: bool,
+    kind: WeightType,
 ) -> Result<()> {
     let config = model_folder::config(folder)?;
-    let device = device::open(choice)?.device;
-    if by_operation {
-        return threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?;
-    }
-    let train = train_speed(folder, &config, &device, threads, repeats)?;
-    let (prefill, decode) = threads::with_shared_kernels(threads, || read_speed(folder, &config, &device, repeats))??;
+    let chosen = device::open(choice)?;
+    let (kind, device) = (chosen.keeps(kind)?, chosen.device);
+    let train = match kind {
+        WeightType::F32 => Some(train_speed(folder, &config, &device, threads, repeats)?),
+        _ => None,
+    };
+    let read = || read_speed(folder, &config, kind, &device, repeats);
+    let (prefill, decode) = threads::with_shared_kernels(threads, read)??;
     println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
     Ok(())
 }
@@ -77,8 +86,8 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
     median(speeds)
 }
 
-fn read_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -> Result<(f64, f64)> {
-    let model = model_folder::model(folder, config, device)?;
+fn read_speed(folder: &Path, config: &Config, kind: WeightType, device: &Device, repeats: usize) -> Result<(f64, f64)> {
+    let model = model_folder::model_as(folder, config, kind, device)?;
     let [prompt, new] = PROMPT;
     let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();

@@ -19,6 +19,7 @@ use drope_core::model::StoredType;
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens};
 pub use self::difficulty::DifficultyArgs;
 pub use self::parameters::{ParameterArgs, axis};
+pub use self::reading::ReadingArgs;
 pub use self::study::StudyArgs;
 use crate::{benchmarks, evaluate, perplexity, probe, reproduce, results_file, threads, tune};
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use drope_core::model::WeightType;
 
 use super::reading::ReadingArgs;
 use super::{at_least_one, at_least_zero};
@@ -26,7 +27,7 @@ impl LogitsArgs {
     pub fn execute(self) -> Result<()> {
         let config = self.reading.config()?;
         let positions = self.reading.positions(&config)?;
-        logits::write(&self.reading.model, &config, &positions, &self.ids, &self.out, self.reading.device)
+        logits::write(&self.reading, &config, &positions, &self.ids, &self.out)
     }
 }
 
@@ -73,6 +74,7 @@ impl GenerateArgs {
             temperature: self.temperature,
             seed: self.seed,
             context: self.context.unwrap_or(context as usize),
+            weights: self.reading.weights,
             device: self.reading.device,
         })
     }
@@ -106,6 +108,9 @@ pub struct BenchArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceChoice,
+    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
+    #[arg(long, default_value = "f32")]
+    weights: WeightType,
     /// Milliseconds that each kind of operation takes of a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
@@ -113,6 +118,9 @@ pub struct BenchArgs {
 
 impl BenchArgs {
     pub fn execute(self) -> Result<()> {
-        bench::print_speeds(&self.model, self.threads, self.repeats, self.device, self.operations)
+        if self.operations {
+            return bench::print_operations(&self.model, self.repeats, self.device);
+        }
+        bench::print_speeds(&self.model, self.threads, self.repeats, self.device, self.weights)
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
+use drope_core::model::WeightType;
 use drope_core::niah::{Difficulty, Task};
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
@@ -71,6 +72,7 @@ impl ReportContext<'_> {
     fn sweep(&self, model: PathBuf, method: Method, extensions: &[usize], cut: Option<f64>, file: &str) -> Sweep {
         Sweep {
             lengths: Vec::new(),
+            weights: WeightType::F32,
             model,
             methods: vec![method],
             extensions: extensions.to_vec(),

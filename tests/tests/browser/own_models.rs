@@ -10,7 +10,7 @@ use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{Model, SafetensorsFiles, WeightSource};
+use drope_core::model::{Model, SafetensorsFiles, WeightSource, WeightType};
 use drope_core::niah::OwnText;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
@@ -256,8 +256,10 @@ fn greedy(
     own: &OwnText,
     around: Option<[&str; 2]>,
 ) -> Result<String> {
+    // The page keeps the weights of large models in 8 bits.
+    let kind = if config.num_parameters() > 64_000_000 { WeightType::Q8 } else { WeightType::F32 };
     let LoadedModel { config, tokenizer, model, .. } =
-        LoadedModel::new(config, tokenizer, weights, String::new(), &Device::flex())?;
+        LoadedModel::new(config, tokenizer, weights, String::new(), kind, &Device::flex())?;
     let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), around)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
     let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };

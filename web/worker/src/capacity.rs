@@ -1,6 +1,7 @@
 //! How large a model this device holds.
 
 use drope_core::config::Config;
+use drope_core::model::WeightType;
 
 use super::run::Interruption;
 
@@ -14,11 +15,21 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
+/// Numbers of a model above which a page on the CPU keeps them in 8 bits.
+const MOST_WIDE: u64 = 64_000_000;
+
 impl Capacity {
+    /// How the weights of a model are kept.
+    pub fn weights(&self, config: &Config) -> WeightType {
+        let is_large = self.largest_buffer.is_none() && config.num_parameters() > MOST_WIDE;
+        if is_large { WeightType::Q8 } else { WeightType::F32 }
+    }
+
     /// Whether a model fits.
     pub fn check(&self, config: &Config) -> Result<(), Interruption> {
         let refuse = |reason: String| Err(Interruption::Failed(reason));
-        let bytes = 4.0 * config.num_parameters() as f64;
+        // In 8 bits with a scale of 32 for each 32 numbers.
+        let bytes = 1.125 * config.num_parameters() as f64;
         let embedding = 4.0 * (config.vocab_size * config.hidden_size) as f64;
         match self.largest_buffer {
             Some(most) if embedding > most => refuse(format!(
@@ -28,7 +39,7 @@ impl Capacity {
                 most / 1e6
             )),
             None if bytes > WASM => refuse(format!(
-                "The model needs {:.1} GB in 32 bits and a page on the CPU has {:.1} GB; choose a smaller one.",
+                "The model needs {:.1} GB in 8 bits and a page on the CPU has {:.1} GB; choose a smaller one.",
                 bytes / 1e9,
                 WASM / 1e9
             )),

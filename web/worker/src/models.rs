@@ -8,7 +8,7 @@ use drope_core::config::Config;
 use drope_core::generate::Flow;
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::SafetensorsFiles;
+use drope_core::model::{SafetensorsFiles, WeightType};
 use drope_core::tokenizer::Tokenizer;
 use drope_protocol::{Reading, Reply, StoredModel};
 
@@ -65,15 +65,16 @@ impl ModelCache {
         run.yield_to_messages().await;
         run.check()?;
         let tokenizer = Tokenizer::from_json(&tokenizer)?;
+        let kind = self.capacity.weights(&config);
         let model = if note.weights[..] == [GGUF_FILE] {
             let weights = Gguf::open(folder.file(GGUF_FILE).await?)?;
-            LoadedModel::new(config, tokenizer, &weights, String::new(), &self.device)?
+            LoadedModel::new(config, tokenizer, &weights, String::new(), kind, &self.device)?
         } else {
             let mut files = Vec::new();
             for file in &note.weights {
                 files.push((file.clone(), folder.file(file).await?));
             }
-            LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), &self.device)?
+            LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), kind, &self.device)?
         };
         reply(&Reply::Loading {
             run: Some(run.number),
@@ -130,7 +131,8 @@ impl ModelFiles {
     pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
         let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(|error| unusable(&error))?;
         let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(|error| unusable(&error))?;
-        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), device).map_err(|error| unusable(&error))
+        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), WeightType::F32, device)
+            .map_err(|error| unusable(&error))
     }
 }
 

@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use drope_core::config::{AttentionType, Config};
 use drope_core::language::Values;
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE};
-use drope_core::model::{Model, SafetensorsFiles};
+use drope_core::model::{Model, SafetensorsFiles, WeightType};
 use drope_core::niah::Task;
 use drope_core::positions::{Method, Parameters};
 use drope_core::tokenizer::Tokenizer;
@@ -159,7 +159,14 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     // Without a graph of gradients, from a copy of the weights.
     let bytes = model.to_safetensors().await?;
     let weights = SafetensorsFiles::from_bytes(&bytes)?;
-    let model = LoadedModel::new(job.config.clone(), job.tokenizer.clone(), &weights, String::new(), &Device::flex())?;
+    let model = LoadedModel::new(
+        job.config.clone(),
+        job.tokenizer.clone(),
+        &weights,
+        String::new(),
+        WeightType::F32,
+        &Device::flex(),
+    )?;
     let reading = Reading { model: None, method: Method::of(&job.config), parameters: Parameters::default() };
     let mut scores = Vec::new();
     for extension in LENGTHS {

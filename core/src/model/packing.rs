@@ -1,0 +1,71 @@
+//! Loading a model for reading: on the CPU its matrices are kept row by row, in 32, 16 or 8 bits.
+
+use std::collections::{BTreeSet, HashMap};
+
+use burn::tensor::Device;
+
+use super::Model;
+use super::weight_source::{WeightSource, harmless_surplus};
+use super::weights::finite_f32;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::kernels::{PackedMatrix, WeightType};
+
+impl Model {
+    /// As [`Model::load`], with projections and embedding kept as `kind`, of which one at a time is widened. For reading alone; on
+    /// other devices than the CPU they are as [`Model::load`] makes them.
+    ///
+    /// # Errors
+    /// As [`Model::load`], and if a weight is too large for the type.
+    pub fn load_as(
+        config: &Config,
+        source: &impl WeightSource,
+        kind: WeightType,
+        device: &Device,
+    ) -> Result<(Self, Vec<String>)> {
+        if device.is_autodiff() || device != &Device::flex() {
+            return Self::load(config, source, device);
+        }
+        let mut unused: BTreeSet<String> = source.names().into_iter().collect();
+        let mut packed = HashMap::new();
+        let mut model = Self::zeros(config, device).fill(|name, shape| {
+            unused.remove(name);
+            let values = finite_f32(name, source.tensor(name, shape)?)?;
+            let &[_, columns] = shape else { return Ok(Some(values)) };
+            let matrix = PackedMatrix::new(kind, values, columns);
+            if !matrix.is_finite() {
+                return Err(Error::NotFinite(name.to_owned()));
+            }
+            packed.insert(name.to_owned(), matrix);
+            Ok(None)
+        })?;
+        model.take_packed(packed);
+        Ok((model, harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?))
+    }
+
+    /// Puts each matrix where its name says.
+    fn take_packed(&mut self, mut packed: HashMap<String, PackedMatrix>) {
+        if let Some(matrix) = packed.remove("model.embed_tokens.weight") {
+            self.embed_tokens.pack(matrix);
+        }
+        let head = self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head));
+        let of_layers = self.layers.iter_mut().enumerate().flat_map(|(index, block)| {
+            let (attention, mlp) = (&mut block.self_attn, &mut block.mlp);
+            [
+                ("self_attn.q_proj", &mut attention.q_proj),
+                ("self_attn.k_proj", &mut attention.k_proj),
+                ("self_attn.v_proj", &mut attention.v_proj),
+                ("self_attn.o_proj", &mut attention.o_proj),
+                ("mlp.gate_proj", &mut mlp.gate_proj),
+                ("mlp.up_proj", &mut mlp.up_proj),
+                ("mlp.down_proj", &mut mlp.down_proj),
+            ]
+            .map(|(name, projection)| (format!("model.layers.{index}.{name}"), projection))
+        });
+        for (name, projection) in of_layers.chain(head) {
+            if let Some(matrix) = packed.remove(&format!("{name}.weight")) {
+                projection.pack(matrix);
+            }
+        }
+    }
+}
