@@ -33,6 +33,13 @@ pub const SMOLLM2: Download = Download {
     sha256: "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
 };
 
+/// Django's source (BSD), whose manual is half a million letters of English about a real thing.
+pub const DJANGO: Download = Download {
+    name: "django-5.2.8.tar.gz",
+    address: "https://files.pythonhosted.org/packages/05/a2/933dbbb3dd9990494960f6e64aca2af4c0745b63b7113f59a822df92329e/django-5.2.8.tar.gz",
+    sha256: "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f",
+};
+
 /// The file in the cache, loaded if it is not there or not whole.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);

