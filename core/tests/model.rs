@@ -9,6 +9,7 @@ use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Cache, Model};
+use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::{CASES, case, ids_tensor, largest_difference};
 use pollster::block_on;
@@ -357,7 +358,7 @@ fn a_temperature_for_each_head_is_fitted_and_read_back() {
     let at = |factor| Method::Drope.positions(&fitted, factor).unwrap();
     assert_eq!((at(1.0).head_scales, at(4.0).head_scales), (vec![vec![1.0; 4]; 2], scales));
     let (_, end) = block_on(fit.step(&mut optimizer, &model, &batch, &Positions::none(), 0.0)).unwrap();
-    let losses = block_on(drope_core::perplexity::token_losses(&model, &fitted, &at(4.0), &case.ids())).unwrap();
+    let losses = block_on(token_losses(&model, &fitted, &at(4.0), &case.ids(), async |_| Flow::Continue)).unwrap();
     let mean = losses.iter().map(|&loss| f64::from(loss)).sum::<f64>() / 39.0;
     assert!((mean - end).abs() < 1e-4, "{mean} {end}");
 }

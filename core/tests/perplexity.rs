@@ -5,6 +5,7 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::error::Error;
+use drope_core::generate::Flow;
 use drope_core::perplexity::token_losses;
 use parity::{case, ids_tensor};
 use pollster::block_on;
@@ -24,7 +25,7 @@ fn chunks_give_the_losses_of_one_pass() {
         let (model, config, positions) = (case.model(&device), case.config(), case.positions());
         // More than two chunks, the last of them a short one.
         let ids: Vec<u32> = case.ids().into_iter().cycle().take(600).collect();
-        let found = block_on(token_losses(&model, &config, &positions, &ids)).unwrap();
+        let found = block_on(token_losses(&model, &config, &positions, &ids, async |_| Flow::Continue)).unwrap();
         // The last token is predicted, not read: frequencies that depend on the length are those of the whole text.
         let read = ids_tensor(&ids, &device);
         let logits: Vec<f32> = model.forward(read, &positions, None).into_data().iter::<f32>().collect();
@@ -40,7 +41,7 @@ fn chunks_give_the_losses_of_one_pass() {
 fn texts_without_a_prediction_are_refused() {
     let case = case("rope");
     let (model, config, positions) = (case.model(&Device::flex()), case.config(), case.positions());
-    let losses = |ids: &[u32]| block_on(token_losses(&model, &config, &positions, ids));
+    let losses = |ids: &[u32]| block_on(token_losses(&model, &config, &positions, ids, async |_| Flow::Continue));
     assert!(matches!(losses(&[1]), Err(Error::Zero(_))));
     assert!(matches!(losses(&[1, 48]), Err(Error::TokenId { id: 48, .. })));
 }

@@ -1,7 +1,7 @@
 //! One retrieval question: drawn, answered by the model, and scored.
 
 use anyhow::{Result, bail};
-use drope_core::generate::{Flow, Options, generate};
+use drope_core::generate::{Options, generate};
 use drope_core::niah::{self, Score, Sinks, Spec};
 use drope_core::results::Cell;
 
@@ -47,7 +47,6 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
         seed: 0,
     };
     // A stopped cell is thrown away, so that its last answers need not be whole.
-    let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
-    let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, observe).await?;
+    let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, interrupt::observe).await?;
     Ok(sample.score(&tokenizer.decode(&answer)?))
 }

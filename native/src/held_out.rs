@@ -7,6 +7,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use burn::tensor::Device;
+use drope_core::generate::Flow;
 use drope_core::language::{Document, HeldOutUse, held_out_documents};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::WeightType;
@@ -37,8 +38,13 @@ impl FittingContext {
         let (mut sum, mut count) = (0.0, 0u32);
         for text in texts {
             interrupt::check("stopped; the model is unchanged")?;
-            let losses =
-                pollster::block_on(token_losses(&self.loaded.model, &self.loaded.config, positions, &text.ids))?;
+            let losses = pollster::block_on(token_losses(
+                &self.loaded.model,
+                &self.loaded.config,
+                positions,
+                &text.ids,
+                async |_| Flow::Continue,
+            ))?;
             for (loss, _) in losses.iter().zip(text.answers().skip(1)).filter(|(_, is_answer)| *is_answer) {
                 sum += f64::from(*loss);
                 count += 1;

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
+use drope_core::generate::Flow;
 
 /// What shells expect of a program that stopped at Ctrl-C.
 pub const EXIT_CODE: i32 = 130;
@@ -38,6 +39,12 @@ pub fn watch() -> Result<()> {
 /// Whether Ctrl-C was pressed.
 pub fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
+}
+
+/// For work of core's that tells of each step, whatever it tells: ends it at Ctrl-C.
+#[allow(clippy::unused_async, reason = "core awaits what it tells")]
+pub async fn observe<T>(_: T) -> Flow {
+    if requested() { Flow::Stop } else { Flow::Continue }
 }
 
 /// Ends the work with a message that says how to go on, if Ctrl-C was pressed.

@@ -144,8 +144,10 @@ impl Measurement for TextsToPredict<'_> {
             let mut ids = text.ids[read.clone()].to_vec();
             // Models, above all those without positions, hold on to the first token of a text: every window has it.
             ids[0] = self.model.tokenizer.bos().unwrap_or(ids[0]);
-            let losses = token_losses(&self.model.model, &self.model.config, &self.reading.positions, &ids);
+            let losses =
+                token_losses(&self.model.model, &self.model.config, &self.reading.positions, &ids, interrupt::observe);
             let losses = pollster::block_on(losses)?;
+            interrupt::check("stopped")?;
             for at in counted {
                 let loss = f64::from(losses[at - read.start - 1]);
                 sums.tokens += 1;

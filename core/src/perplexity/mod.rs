@@ -19,15 +19,22 @@ pub use self::compare::excess;
 pub use self::shards::merge;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::generate::CHUNK;
+use crate::generate::{CHUNK, Flow};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
-/// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean.
+/// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean. `observe` is told of every
+/// chunk how many are known, and may end it with these.
 ///
 /// # Errors
 /// If there are fewer than two tokens, one is outside the vocabulary, a loss is not finite, or the device fails.
-pub async fn token_losses(model: &Model, config: &Config, positions: &Positions, ids: &[u32]) -> Result<Vec<f32>> {
+pub async fn token_losses(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    ids: &[u32],
+    mut observe: impl AsyncFnMut(usize) -> Flow,
+) -> Result<Vec<f32>> {
     if ids.len() < 2 {
         return Err(Error::Zero("the number of tokens to predict"));
     }
@@ -44,6 +51,9 @@ pub async fn token_losses(model: &Model, config: &Config, positions: &Positions,
         let chosen = log_probabilities.gather(1, token_ids(target, [seq, 1], &device));
         let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
         losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
+        if observe(losses.len()).await == Flow::Stop {
+            break;
+        }
     }
     if !losses.iter().all(|loss| loss.is_finite()) {
         return Err(Error::NotFinite("losses".into()));

@@ -11,6 +11,7 @@ use drope_core::results::Shard;
 
 use super::{QuestionsToAsk, blank, named_text, print_header, wanted};
 use crate::cli::at_least_one;
+use crate::interrupt;
 use crate::measure::measure;
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 
@@ -70,8 +71,9 @@ fn chosen(model: &MeasuredModel, reading: &PlannedReading, index: usize, questio
         let (mut ids, count) = encoded(&loaded.tokenizer, choice, end)?;
         // Of a text that is too long the beginning goes.
         ids.drain(..ids.len().saturating_sub(reading.context + 1));
-        let losses = token_losses(&loaded.model, &loaded.config, &reading.positions, &ids);
+        let losses = token_losses(&loaded.model, &loaded.config, &reading.positions, &ids, interrupt::observe);
         let losses = pollster::block_on(losses)?;
+        interrupt::check("stopped")?;
         let counted = &losses[losses.len().saturating_sub(count)..];
         Ok(-counted.iter().map(|&loss| f64::from(loss)).sum::<f64>())
     };

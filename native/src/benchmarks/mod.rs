@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
-use drope_core::generate::{Flow, Options, generate};
+use drope_core::generate::{Options, generate};
 use drope_core::loaded_model::short_hash;
 use drope_core::results::{ResultCell, Shard, rounded};
 
@@ -155,8 +155,7 @@ fn answer(model: &MeasuredModel, reading: &PlannedReading, prompt: &[u32], max_n
         seed: 0,
     };
     // A stopped cell is thrown away, so that its last answers need not be whole.
-    let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
-    let ids = generate(&model.loaded.model, config, &reading.positions, prompt, &options, observe);
+    let ids = generate(&model.loaded.model, config, &reading.positions, prompt, &options, interrupt::observe);
     Ok(tokenizer.decode(&pollster::block_on(ids)?)?)
 }
 

@@ -194,7 +194,7 @@ fn native_perplexities(method: Method, model: &str, text: &str) -> Result<[f64; 
     let ids = tokenizer.prompt(text)?;
     let extension = (ids.len() + 48).div_ceil(config.max_position_embeddings);
     let positions = method.positions(&config, extension as f64)?;
-    let losses = pollster::block_on(token_losses(&model, &config, &positions, &ids))?;
+    let losses = pollster::block_on(token_losses(&model, &config, &positions, &ids, async |_| Flow::Continue))?;
     let parts: Vec<&[f32]> = losses.chunks(losses.len().div_ceil(24)).collect();
     let perplexity = |part: &[f32]| f64::from((part.iter().sum::<f32>() / part.len() as f32).exp());
     Ok([perplexity(parts[0]), perplexity(parts[parts.len() - 1])])

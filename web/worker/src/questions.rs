@@ -93,14 +93,15 @@ pub async fn predict(models: &mut ModelCache, comparison: Comparison, run: &Run)
             reply(&asked(run, &model, &sample)?);
         }
         let LoadedModel { config, model, .. } = &*model;
-        let losses = token_losses(model, config, &positions, &ids).await?;
-        run.yield_to_messages().await;
+        let observe = async |_| run.yield_to_messages().await;
+        let losses = token_losses(model, config, &positions, &ids, observe).await?;
         run.check()?;
         let own = Method::of(config).positions(config, 1.0)?;
         let context = config.max_position_embeddings;
         let mut cropped = Vec::new();
         for window in windows(ids.len(), context, context / 2)? {
-            let read = token_losses(model, config, &own, &ids[window.read.clone()]).await?;
+            let read = token_losses(model, config, &own, &ids[window.read.clone()], observe).await?;
+            run.check()?;
             cropped.extend_from_slice(&read[window.counted.start - window.read.start - 1..]);
             reply(&Reply::Read { run: run.number, column, tokens: window.counted.end });
             run.yield_to_messages().await;
