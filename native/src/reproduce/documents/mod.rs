@@ -2,6 +2,7 @@
 
 mod findings;
 mod reading;
+mod real_models;
 mod scores;
 mod training;
 
@@ -17,11 +18,12 @@ use crate::files;
 const END: &str = "<!-- end -->";
 
 /// Writes what stands between the marks of the README and of the results' README, the whole of the findings, and, where there
-/// are results of it, what is written of the study.
+/// are results of them, what is written of the study and of real models.
 pub fn write(context: &ReportContext, root: &Path) -> Result<()> {
     let findings = Findings::new(context)?;
     let scores = scores::read(context)?;
     let study = study::write(&context.data("study"), root)?;
+    real_models::write(&context.data("real-models"), root)?;
     let in_short: Vec<String> = study.into_iter().chain([findings.in_short()]).collect();
     let readme = [("results", scores::table_of_numbers(&scores)), ("findings", in_short.join("\n\n"))];
     fill(&root.join("README.md"), &readme)?;

@@ -1,0 +1,202 @@
+//! docs/real-models.md: what a real model does beyond its context without training, from the results of recipes/real-models.toml.
+
+use std::path::Path;
+
+use anyhow::Result;
+use drope_core::benchmarks::BenchmarkCell;
+use drope_core::perplexity::{PerplexityCell, excess};
+use drope_core::positions::Method;
+
+use super::super::markdown::{self, DASH, cells, table};
+use crate::{files, results_file};
+
+/// Parts of a text whose losses are shown.
+const QUARTERS: usize = 4;
+
+/// Writes the document; nothing where there are no results.
+pub fn write(folder: &Path, root: &Path) -> Result<()> {
+    let perplexities: Vec<PerplexityCell> = results_file::read(Some(&folder.join("perplexity.json")))?;
+    let ruler: Vec<BenchmarkCell> = results_file::read(Some(&folder.join("ruler.json")))?;
+    if perplexities.is_empty() {
+        return Ok(());
+    }
+    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler).as_bytes())
+}
+
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell]) -> String {
+    let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
+    let whole: Vec<&PerplexityCell> =
+        perplexities.iter().filter(|cell| cell.context == longest || is_crop(cell)).collect();
+    let texts = perplexities.iter().map(|cell| cell.texts.len()).max().unwrap_or(0);
+    let parts = [
+        "# A real model\n\nWritten by `cargo xtask table` from docs/results/real-models; do not edit. The commands are in \
+         [recipes/real-models.toml](../recipes/real-models.toml).\n"
+            .to_owned(),
+        "**SmolLM2-135M-Instruct** (Apache 2.0), dequantised from Q4_1, context 8192, as `cargo xtask fetch smollm2` has it: nothing \
+         was trained, nothing fitted. Instruct-tuned and of four bits, it is a witness of what methods do to a Llama, and not of \
+         what the model could do in full precision.\n"
+            .to_owned(),
+        section(
+            "Perplexity by length",
+            &format!(
+                "Django's manual (`cargo xtask fetch manual`), {texts} texts of {longest} tokens, read in windows of each length that \
+                 move by half a window; with rotary positions as trained. Intervals: Student's, over the texts.\n\n{}",
+                by_length(perplexities)
+            ),
+        ),
+        section(
+            &format!("Reading {longest} tokens"),
+            &format!(
+                "The same texts whole. Mean loss in nats by quarter, perplexity of all, and how far it lies above that of reading in \
+                 windows of the context (crop), text by text.\n\n{}{}",
+                by_reading(&whole),
+                sentence(&whole)
+            ),
+        ),
+        if ruler.is_empty() { String::new() } else { section("RULER", &retrieval(ruler)) },
+    ];
+    parts.join("\n").trim_end().to_owned() + "\n"
+}
+
+fn section(title: &str, text: &str) -> String {
+    format!("## {title}\n\n{}\n", text.trim())
+}
+
+fn is_crop(cell: &PerplexityCell) -> bool {
+    cell.method == Method::Crop
+}
+
+/// `Partial DroPE, cut 0.000767`
+fn reading(cell: &PerplexityCell) -> String {
+    let cut = cell.cut.map_or(String::new(), |cut| format!(", cut {cut}"));
+    format!("{}{cut}", cell.method.title())
+}
+
+fn perplexity(cell: &PerplexityCell) -> String {
+    match cell.ci95 {
+        Some([low, high]) => format!("{:.2} [{low:.2}, {high:.2}]", cell.perplexity),
+        None => format!("{:.2}", cell.perplexity),
+    }
+}
+
+fn by_length(perplexities: &[PerplexityCell]) -> String {
+    let mut rope: Vec<&PerplexityCell> = perplexities.iter().filter(|cell| cell.method == Method::Rope).collect();
+    rope.sort_by_key(|cell| cell.context);
+    let rows: Vec<Vec<String>> = rope.iter().map(|cell| vec![cell.context.to_string(), perplexity(cell)]).collect();
+    table(&cells(["window", "perplexity"]), &rows)
+}
+
+/// Mean losses of the quarters of the texts.
+fn quarters(cell: &PerplexityCell) -> Vec<String> {
+    let of_part = |part: &[usize]| {
+        let sums = cell.texts.iter().flat_map(|text| part.iter().filter_map(|&at| text.curve.get(at)));
+        let (count, loss) = sums.fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+        if count == 0 { DASH.to_owned() } else { format!("{:.3}", loss / count as f64) }
+    };
+    let places: Vec<usize> = (0..drope_core::perplexity::PARTS).collect();
+    places.chunks(drope_core::perplexity::PARTS / QUARTERS).map(of_part).collect()
+}
+
+fn by_reading(whole: &[&PerplexityCell]) -> String {
+    let crop = whole.iter().find(|cell| is_crop(cell));
+    let row = |cell: &&PerplexityCell| {
+        let above = crop.and_then(|crop| excess(cell, crop)).filter(|_| !is_crop(cell));
+        let above = above.map_or(DASH.to_owned(), |(share, ci95)| {
+            let [low, high] = ci95.map(|bound| 100.0 * bound);
+            format!("{:+.1} % [{low:+.1}, {high:+.1}]", 100.0 * share)
+        });
+        // The first windows of crop are those of the context.
+        let losses = if is_crop(cell) { vec![DASH.to_owned(); QUARTERS] } else { quarters(cell) };
+        [vec![reading(cell)], losses, vec![perplexity(cell), above]].concat()
+    };
+    let header = cells(["reading", "1st quarter", "2nd", "3rd", "4th", "perplexity", "above crop"]);
+    let mut rows = whole.to_vec();
+    rows.sort_by(|a, b| a.perplexity.total_cmp(&b.perplexity));
+    table(&header, &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Which reading predicts best, and what dropping low frequencies does.
+fn sentence(whole: &[&PerplexityCell]) -> String {
+    let best = whole.iter().min_by(|a, b| a.perplexity.total_cmp(&b.perplexity));
+    let Some(best) = best else { return String::new() };
+    let partial: Vec<String> = whole
+        .iter()
+        .filter(|cell| cell.method == Method::PDrope)
+        .map(|cell| format!("{:.2} with the cut at {}", cell.perplexity, cell.cut.unwrap_or_default()))
+        .collect();
+    let dropped = if partial.is_empty() {
+        String::new()
+    } else {
+        format!(
+            " Dropping low frequencies without recalibration gives {}; DroPE's claim is about recalibrated models.",
+            markdown::list(&partial)
+        )
+    };
+    format!("{} has the lowest perplexity, {:.2}.{dropped}\n", reading(best), best.perplexity)
+}
+
+fn retrieval(ruler: &[BenchmarkCell]) -> String {
+    let row = |cell: &BenchmarkCell| {
+        let [low, high] = cell.ci95.map(|bound| 100.0 * bound);
+        vec![
+            cell.task.clone(),
+            cell.context.to_string(),
+            cell.method.title().to_owned(),
+            cell.answers.len().to_string(),
+            format!("{:.1} [{low:.1}, {high:.1}]", 100.0 * cell.score),
+        ]
+    };
+    let mut sorted: Vec<&BenchmarkCell> = ruler.iter().collect();
+    sorted.sort_by(|a, b| (&a.task, a.context, a.method.name()).cmp(&(&b.task, b.context, b.method.name())));
+    let rows: Vec<Vec<String>> = sorted.into_iter().map(row).collect();
+    format!(
+        "In the model's chat template, with Django's manual where RULER has essays; RULER's score in percent. Where a task is not \
+         answered within the context, its score beyond says nothing of the method.\n\n{}",
+        table(&cells(["task", "tokens", "reading", "questions", "score"]), &rows)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
+    use drope_core::positions::Method;
+
+    use super::document;
+
+    fn cell(method: Method, context: usize, losses: [f64; 2], cut: Option<f64>) -> PerplexityCell {
+        let text = |index: usize| TextLoss {
+            index,
+            tokens: 1600,
+            loss: 1600.0 * losses[index],
+            curve: vec![(100, 100.0 * losses[index]); PARTS],
+            ..TextLoss::default()
+        };
+        let json = serde_json::json!({
+            "model": "m", "method": method, "extension": 2, "context": context, "stride": context / 2, "source": "manual",
+            "beta": 1.0, "cut": cut, "length": 16384, "of_texts": 2, "tokens": 0, "loss": 0.0, "perplexity": 0.0, "ci95": null,
+            "answer_perplexity": null, "curve": [], "texts": [text(0), text(1)],
+        });
+        serde_json::from_value::<PerplexityCell>(json).unwrap().scored()
+    }
+
+    #[test]
+    fn readings_are_ordered_by_perplexity_and_compared_with_crop() {
+        let text = document(
+            &[
+                cell(Method::Rope, 256, [3.0, 3.0], None),
+                cell(Method::Rope, 16384, [4.0, 4.2], None),
+                cell(Method::Crop, 8192, [2.0, 2.2], None),
+                cell(Method::Yarn, 16384, [1.9, 2.1], None),
+                cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
+            ],
+            &[],
+        );
+        let rows: Vec<&str> =
+            text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
+        assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");
+        assert!(rows[0].ends_with("| -9.5 % [-9.5, -9.5] |") && rows[1].starts_with("| RoPE, cropped"), "{text}");
+        assert!(text.contains("YaRN has the lowest perplexity, 7.39. Dropping low frequencies"), "{text}");
+        assert!(text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | 20.09"), "{text}");
+        assert!(!text.contains("RULER"));
+    }
+}
