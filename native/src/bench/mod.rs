@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::WeightType;
+use drope_core::model::{Model, WeightType};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -19,8 +19,8 @@ use crate::{model_folder, threads, train};
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
-/// Tokens of the prompt, and tokens that are generated after it.
-const PROMPT: [usize; 2] = [1024, 64];
+/// Tokens that are generated after the prompt.
+const NEW_TOKENS: usize = 64;
 
 /// Medians of several runs, in tokens a second.
 #[derive(Serialize)]
@@ -38,22 +38,31 @@ pub fn print_operations(folder: &Path, repeats: usize, choice: DeviceChoice) -> 
     threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?
 }
 
-/// Prints the speeds as one line of JSON; of a model whose weights are kept in fewer than 32 bits those of reading.
-pub fn print_speeds(
-    folder: &Path,
-    threads: usize,
-    repeats: usize,
-    choice: DeviceChoice,
-    kind: WeightType,
-) -> Result<()> {
-    let config = model_folder::config(folder)?;
-    let chosen = device::open(choice)?;
-    let (kind, device) = (chosen.keeps(kind)?, chosen.device);
-    let train = match kind {
-        WeightType::F32 => Some(train_speed(folder, &config, &device, threads, repeats)?),
-        _ => None,
+/// What is measured.
+pub struct Bench<'a> {
+    pub folder: &'a Path,
+    pub threads: usize,
+    /// Runs of each; the median counts.
+    pub repeats: usize,
+    pub device: DeviceChoice,
+    pub weights: WeightType,
+    /// Tokens of the prompt.
+    pub prompt: usize,
+    /// Whether training is measured too; it takes weights in 32 bits.
+    pub trains: bool,
+}
+
+/// Prints the speeds as one line of JSON.
+pub fn print_speeds(bench: &Bench) -> Result<()> {
+    let config = model_folder::config(bench.folder)?;
+    let chosen = device::open(bench.device)?;
+    let (kind, device) = (chosen.keeps(bench.weights)?, chosen.device);
+    let &Bench { folder, threads, repeats, prompt, trains, .. } = bench;
+    let train = trains.then(|| train_speed(folder, &config, &device, threads, repeats)).transpose()?;
+    let read = || {
+        let model = model_folder::model_as(folder, &config, kind, &device)?;
+        read_speed(&model, &config, prompt, repeats)
     };
-    let read = || read_speed(folder, &config, kind, &device, repeats);
     let (prefill, decode) = threads::with_shared_kernels(threads, read)??;
     println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
     Ok(())
@@ -86,9 +95,8 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
     median(speeds)
 }
 
-fn read_speed(folder: &Path, config: &Config, kind: WeightType, device: &Device, repeats: usize) -> Result<(f64, f64)> {
-    let model = model_folder::model_as(folder, config, kind, device)?;
-    let [prompt, new] = PROMPT;
+fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> Result<(f64, f64)> {
+    let new = NEW_TOKENS;
     let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
     let options = Options {
@@ -109,7 +117,7 @@ fn read_speed(folder: &Path, config: &Config, kind: WeightType, device: &Device,
             }
             Flow::Continue
         };
-        pollster::block_on(generate(&model, config, &positions, &ids, &options, observe))?;
+        pollster::block_on(generate(model, config, &positions, &ids, &options, observe))?;
         if repeat > 0 {
             prefill.push(prompt as f64 / (read - start).as_secs_f64());
             // The first token comes out of the prompt.

@@ -111,6 +111,12 @@ pub struct BenchArgs {
     /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
     #[arg(long, default_value = "f32")]
     weights: WeightType,
+    /// Tokens of the prompt.
+    #[arg(long, default_value = "1024", value_parser = at_least_one)]
+    prompt: usize,
+    /// Time reading alone, and not training.
+    #[arg(long)]
+    reading: bool,
     /// Milliseconds that each kind of operation takes of a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
@@ -121,6 +127,14 @@ impl BenchArgs {
         if self.operations {
             return bench::print_operations(&self.model, self.repeats, self.device);
         }
-        bench::print_speeds(&self.model, self.threads, self.repeats, self.device, self.weights)
+        bench::print_speeds(&bench::Bench {
+            folder: &self.model,
+            threads: self.threads,
+            repeats: self.repeats,
+            device: self.device,
+            weights: self.weights,
+            prompt: self.prompt,
+            trains: !self.reading && self.weights == WeightType::F32,
+        })
     }
 }

@@ -1,4 +1,5 @@
-//! docs/real-models.md: what a real model does beyond its context without training, from the results of recipes/real-models.toml.
+//! docs/real-models.md: what a real model does beyond its context without training, from the results of recipes/real-models.toml, and
+//! how fast it is read, from those of bench/real.py.
 
 use std::path::Path;
 
@@ -8,22 +9,38 @@ use drope_core::perplexity::{PerplexityCell, excess};
 use drope_core::positions::Method;
 
 use super::super::markdown::{self, DASH, cells, table};
+use serde::Deserialize;
+
 use crate::{files, results_file};
 
 /// Parts of a text whose losses are shown.
 const QUARTERS: usize = 4;
 
+/// A program's speed and memory, as bench/real.py writes it.
+#[derive(Deserialize)]
+struct Speed {
+    program: String,
+    weights: String,
+    threads: usize,
+    /// Tokens a second of the prompt.
+    prefill: f64,
+    /// Tokens a second behind it.
+    decode: f64,
+    peak_kb: f64,
+}
+
 /// Writes the document; nothing where there are no results.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = results_file::read(Some(&folder.join("perplexity.json")))?;
     let ruler: Vec<BenchmarkCell> = results_file::read(Some(&folder.join("ruler.json")))?;
+    let speeds: Vec<Speed> = results_file::read(Some(&folder.join("speed.json")))?;
     if perplexities.is_empty() {
         return Ok(());
     }
-    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler).as_bytes())
+    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, &speeds).as_bytes())
 }
 
-fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell]) -> String {
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &[Speed]) -> String {
     let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
     let whole: Vec<&PerplexityCell> =
         perplexities.iter().filter(|cell| cell.context == longest || is_crop(cell)).collect();
@@ -36,25 +53,20 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell]) -> String 
          was trained, nothing fitted. Instruct-tuned and of four bits, it is a witness of what methods do to a Llama, and not of \
          what the model could do in full precision.\n"
             .to_owned(),
-        section(
-            "Perplexity by length",
-            &format!(
-                "Django's manual (`cargo xtask fetch manual`), {texts} texts of {longest} tokens, read in windows of each length that \
-                 move by half a window; with rotary positions as trained. Intervals: Student's, over the texts.\n\n{}",
-                by_length(perplexities)
-            ),
-        ),
+        by_length(perplexities, longest),
         section(
             &format!("Reading {longest} tokens"),
             &format!(
-                "The same texts whole. Mean loss in nats by quarter, perplexity of all, and how far it lies above that of reading in \
+                "Django's manual (`cargo xtask fetch manual`), {texts} texts of {longest} tokens, read whole. Mean loss in nats by quarter, perplexity of all, and how far it lies above that of reading in \
                  windows of the context (crop), text by text.\n\n{}{}",
                 by_reading(&whole),
                 sentence(&whole)
             ),
         ),
         if ruler.is_empty() { String::new() } else { section("RULER", &retrieval(ruler)) },
+        if speeds.is_empty() { String::new() } else { section("Speed", &speed(speeds)) },
     ];
+    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n").trim_end().to_owned() + "\n"
 }
 
@@ -79,11 +91,20 @@ fn perplexity(cell: &PerplexityCell) -> String {
     }
 }
 
-fn by_length(perplexities: &[PerplexityCell]) -> String {
-    let mut rope: Vec<&PerplexityCell> = perplexities.iter().filter(|cell| cell.method == Method::Rope).collect();
+fn by_length(perplexities: &[PerplexityCell], longest: usize) -> String {
+    let is_short = |cell: &&PerplexityCell| cell.method == Method::Rope && cell.context < longest;
+    let mut rope: Vec<&PerplexityCell> = perplexities.iter().filter(is_short).collect();
     rope.sort_by_key(|cell| cell.context);
+    if rope.is_empty() {
+        return String::new();
+    }
     let rows: Vec<Vec<String>> = rope.iter().map(|cell| vec![cell.context.to_string(), perplexity(cell)]).collect();
-    table(&cells(["window", "perplexity"]), &rows)
+    let text = format!(
+        "The texts of the next section in windows of each length that move by half a window, with rotary positions as trained. \
+         Intervals: Student's, over the texts.\n\n{}",
+        table(&cells(["window", "perplexity"]), &rows)
+    );
+    section("Perplexity by length", &text)
 }
 
 /// Mean losses of the quarters of the texts.
@@ -133,6 +154,22 @@ fn sentence(whole: &[&PerplexityCell]) -> String {
         )
     };
     format!("{} has the lowest perplexity, {:.2}.{dropped}\n", reading(best), best.perplexity)
+}
+
+fn speed(speeds: &[Speed]) -> String {
+    let row = |speed: &Speed| {
+        let numbers = [speed.prefill, speed.decode, speed.peak_kb / 1000.0];
+        let [prefill, decode, memory] = numbers.map(|number| format!("{number:.0}"));
+        vec![speed.program.clone(), speed.weights.clone(), speed.threads.to_string(), prefill, decode, memory]
+    };
+    format!(
+        "`python bench/real.py`, in one run on one machine of two cores: a prompt of 2,048 tokens and 64 tokens behind it; tokens a \
+         second, and the most memory that the process took.\n\n{}",
+        table(
+            &cells(["program", "weights", "threads", "prompt", "generation", "memory (MB)"]),
+            &speeds.iter().map(row).collect::<Vec<_>>()
+        )
+    )
 }
 
 fn retrieval(ruler: &[BenchmarkCell]) -> String {
@@ -189,6 +226,7 @@ mod tests {
                 cell(Method::Yarn, 16384, [1.9, 2.1], None),
                 cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
             ],
+            &[],
             &[],
         );
         let rows: Vec<&str> =
