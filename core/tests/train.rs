@@ -108,7 +108,9 @@ impl ModuleVisitor for Named<'_> {
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let gradient = self.gradients.get::<D>(param.id).expect("every parameter has a gradient");
-        let path = self.path.join(".").replace(".gamma", ".weight");
+        // What holds a weight has no name in Hugging Face's files.
+        let parts = self.path.iter().map(String::as_str).filter(|part| !["linear", "embedding"].contains(part));
+        let path = parts.collect::<Vec<_>>().join(".").replace(".gamma", ".weight");
         let name = if path.starts_with("lm_head") { path } else { format!("model.{path}") };
         let is_transposed = name.contains("_proj") || name.starts_with("lm_head");
         let gradient = if is_transposed { gradient.transpose() } else { gradient };
