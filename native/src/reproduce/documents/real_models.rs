@@ -42,8 +42,20 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
 
 fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &[Speed]) -> String {
     let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
-    let whole: Vec<&PerplexityCell> =
-        perplexities.iter().filter(|cell| cell.context == longest || is_crop(cell)).collect();
+    // Windows of the training context are what crop is.
+    let trained = perplexities.iter().find(|cell| cell.context == longest).map_or(0, |cell| longest / cell.extension);
+    let has_crop = perplexities.iter().any(is_crop);
+    let is_windowed = |cell: &PerplexityCell| !has_crop && cell.method == Method::Rope && cell.context == trained;
+    let is_whole = |cell: &PerplexityCell| cell.context == longest || is_crop(cell) || is_windowed(cell);
+    let whole: Vec<PerplexityCell> = perplexities
+        .iter()
+        .filter(|cell| is_whole(cell))
+        .map(|cell| {
+            let method = if is_windowed(cell) { Method::Crop } else { cell.method };
+            PerplexityCell { method, ..cell.clone() }
+        })
+        .collect();
+    let whole: Vec<&PerplexityCell> = whole.iter().collect();
     let texts = perplexities.iter().map(|cell| cell.texts.len()).max().unwrap_or(0);
     let parts = [
         "# A real model\n\nWritten by `cargo xtask table` from docs/results/real-models; do not edit. The commands are in \
