@@ -47,7 +47,7 @@ impl Question {
         let fail =
             |reason: &str| Error::Benchmark(format!("this is no question of the form {} ({reason})", form.name()));
         let row: Value = serde_json::from_str(line).map_err(|error| fail(&error.to_string()))?;
-        let question = read(form, &Row { row: &row, fail: &fail })?;
+        let question = read(form, &Fields { row: &row, fail: &fail })?;
         if question.choices.len() < 2 || question.gold >= question.choices.len() {
             return Err(fail("none of its choices is the right one"));
         }
@@ -101,13 +101,13 @@ pub fn encoded(
     Ok(([&before, after].concat(), after.len()))
 }
 
-/// A row and how to say that it is wrong.
-struct Row<'a> {
+/// The fields of a line and how to say that it is wrong.
+struct Fields<'a> {
     row: &'a Value,
     fail: &'a dyn Fn(&str) -> Error,
 }
 
-impl<'a> Row<'a> {
+impl<'a> Fields<'a> {
     fn at(&self, name: &str) -> Result<&'a Value> {
         self.row.get(name).ok_or_else(|| (self.fail)(&format!("it has no field {name}")))
     }
@@ -136,7 +136,7 @@ impl<'a> Row<'a> {
     }
 }
 
-fn read(form: Form, row: &Row) -> Result<Question> {
+fn read(form: Form, row: &Fields) -> Result<Question> {
     match form {
         Form::HellaSwag => {
             let (first, second) = (row.text("ctx_a")?, capitalized(row.text("ctx_b")?));
@@ -147,7 +147,7 @@ fn read(form: Form, row: &Row) -> Result<Question> {
         Form::Arc | Form::OpenBookQa => {
             // As published the question holds its choices; as on the Hub they are beside it.
             let nested = row.row.get("question").filter(|question| question.is_object());
-            let inner = Row { row: nested.unwrap_or(row.row), fail: row.fail };
+            let inner = Fields { row: nested.unwrap_or(row.row), fail: row.fail };
             let stem = match nested {
                 Some(_) => inner.text("stem")?,
                 None if inner.has("question_stem") => inner.text("question_stem")?,
@@ -183,7 +183,7 @@ fn read(form: Form, row: &Row) -> Result<Question> {
 }
 
 /// Texts and labels of choices: a list of both, or both as lists.
-fn labelled<'a>(row: &Row<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
+fn labelled<'a>(row: &Fields<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
     let choices = row.at("choices")?;
     if let Some(list) = choices.as_array() {
         let of = |name: &'static str| list.iter().map(move |one| one.get(name).and_then(Value::as_str));
@@ -191,7 +191,7 @@ fn labelled<'a>(row: &Row<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
         let labels: Option<Vec<&str>> = of("label").collect();
         return texts.zip(labels).ok_or_else(|| (row.fail)("a choice has no text or no label"));
     }
-    let inner = Row { row: choices, fail: row.fail };
+    let inner = Fields { row: choices, fail: row.fail };
     Ok((inner.texts("text")?.into_iter().map(str::to_owned).collect(), inner.texts("label")?))
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::names::named;
 use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, is_default, rounded};
+use crate::results::{Reading, ResultCell, is_default, reading_of, rounded};
 use crate::stats::wilson_of_mean;
 
 named! {
@@ -87,17 +87,7 @@ pub struct BenchmarkCell {
 
 impl ResultCell for BenchmarkCell {
     fn reading(&self) -> Reading<'_> {
-        Reading {
-            model: &self.model,
-            method: self.method,
-            extension: self.extension,
-            beta: self.beta,
-            beta_given: self.beta_given,
-            cut: self.cut,
-            parameters: &self.parameters,
-            heads: None,
-            fingerprint: &self.fingerprint,
-        }
+        reading_of!(self)
     }
 
     fn same_question(&self, other: &Self) -> bool {

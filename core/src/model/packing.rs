@@ -1,12 +1,11 @@
 //! Loading a model for reading: on the CPU its matrices are kept row by row, in 32, 16 or 8 bits.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use burn::tensor::Device;
 
 use super::Model;
-use super::weight_source::{WeightSource, harmless_surplus};
-use super::weights::finite_f32;
+use super::weight_source::WeightSource;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::kernels::{PackedMatrix, WeightType};
@@ -26,11 +25,8 @@ impl Model {
         if device.is_autodiff() || device != &Device::flex() {
             return Self::load(config, source, device);
         }
-        let mut unused: BTreeSet<String> = source.names().into_iter().collect();
         let mut packed = HashMap::new();
-        let mut model = Self::zeros(config, device).fill(|name, shape| {
-            unused.remove(name);
-            let values = finite_f32(name, source.tensor(name, shape)?)?;
+        let (mut model, unused) = Self::load_but(config, source, device, |name, shape, values| {
             let &[_, columns] = shape else { return Ok(Some(values)) };
             let matrix = PackedMatrix::new(kind, values, columns);
             if !matrix.is_finite() {
@@ -40,7 +36,7 @@ impl Model {
             Ok(None)
         })?;
         model.take_packed(packed);
-        Ok((model, harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?))
+        Ok((model, unused))
     }
 
     /// Puts each matrix where its name says.

@@ -63,10 +63,20 @@ impl Model {
     /// If a tensor is missing, of another shape, of an integer type, not finite, or if one is left over without which the model
     /// computes something else.
     pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
+        Self::load_but(config, source, device, |_, _, values| Ok(Some(values)))
+    }
+
+    /// As [`Model::load`], less what `keep` takes of the numbers of a tensor, by its name and shape.
+    pub(super) fn load_but(
+        config: &Config,
+        source: &impl WeightSource,
+        device: &Device,
+        mut keep: impl FnMut(&str, &[usize], Vec<f32>) -> Result<Option<Vec<f32>>>,
+    ) -> Result<(Self, Vec<String>)> {
         let mut unused: BTreeSet<String> = source.names().into_iter().collect();
         let model = Self::zeros(config, device).fill(|name, shape| {
             unused.remove(name);
-            finite_f32(name, source.tensor(name, shape)?).map(Some)
+            keep(name, shape, finite_f32(name, source.tensor(name, shape)?)?)
         })?;
         let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
         Ok((model, unused))
@@ -133,7 +143,7 @@ impl Model {
     }
 
     /// Takes every weight from `source(name, shape)`, both as in Hugging Face's files; where it gives none, there is none in memory.
-    pub(super) fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>) -> Result<Self> {
+    fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>) -> Result<Self> {
         let mut mapper = Fill { source, path: Path::default(), filled: 0, error: None };
         let model = self.map(&mut mapper);
         mapper.error.map_or(Ok(model), Err)
@@ -141,7 +151,7 @@ impl Model {
 }
 
 /// A tensor widened to f32.
-pub(super) fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
+fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
     let values = data.convert_dtype(DType::F32).try_into_vec::<f32>();
     let values = values.map_err(|error| Error::Safetensors(error.to_string()))?;
     if !values.iter().all(|value| value.is_finite()) {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, SEED, is_default, rounded};
+use crate::results::{Reading, ResultCell, SEED, is_default, reading_of, rounded};
 use crate::stats::student_half_width;
 
 /// Sums of one text.
@@ -91,17 +91,7 @@ pub struct PerplexityCell {
 
 impl ResultCell for PerplexityCell {
     fn reading(&self) -> Reading<'_> {
-        Reading {
-            model: &self.model,
-            method: self.method,
-            extension: self.extension,
-            beta: self.beta,
-            beta_given: self.beta_given,
-            cut: self.cut,
-            parameters: &self.parameters,
-            heads: None,
-            fingerprint: &self.fingerprint,
-        }
+        reading_of!(self)
     }
 
     fn same_question(&self, other: &Self) -> bool {

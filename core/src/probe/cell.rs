@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::HeadProbe;
 use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, SEED, is_default};
+use crate::results::{Reading, ResultCell, SEED, is_default, reading_of};
 
 /// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,17 +48,7 @@ pub struct HeadCell {
 
 impl ResultCell for HeadCell {
     fn reading(&self) -> Reading<'_> {
-        Reading {
-            model: &self.model,
-            method: self.method,
-            extension: self.extension,
-            beta: self.beta,
-            beta_given: self.beta_given,
-            cut: self.cut,
-            parameters: &self.parameters,
-            heads: None,
-            fingerprint: &self.fingerprint,
-        }
+        reading_of!(self)
     }
 
     fn same_question(&self, other: &Self) -> bool {

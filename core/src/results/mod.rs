@@ -47,6 +47,28 @@ pub struct Reading<'a> {
     pub fingerprint: &'a str,
 }
 
+/// What was read, of a cell whose fields have the usual names; `heads` are none unless they are given.
+macro_rules! reading_of {
+    ($cell:expr) => {
+        $crate::results::reading_of!($cell, None)
+    };
+    ($cell:expr, $heads:expr) => {
+        $crate::results::Reading {
+            model: &$cell.model,
+            method: $cell.method,
+            extension: $cell.extension,
+            beta: $cell.beta,
+            beta_given: $cell.beta_given,
+            cut: $cell.cut,
+            parameters: &$cell.parameters,
+            heads: $heads,
+            fingerprint: &$cell.fingerprint,
+        }
+    };
+}
+
+pub(crate) use reading_of;
+
 impl Reading<'_> {
     /// Whether the model was read as its config says: no temperature, cut or parameters of the command line.
     pub fn is_standard(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_default, rounded};
+use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_default, reading_of, rounded};
 use crate::language::Values;
 use crate::niah::{Difficulty, Filler, Spec, Task};
 use crate::positions::{Method, Parameters};
@@ -76,17 +76,7 @@ pub struct Cell {
 
 impl ResultCell for Cell {
     fn reading(&self) -> Reading<'_> {
-        Reading {
-            model: &self.model,
-            method: self.method,
-            extension: self.extension,
-            beta: self.beta,
-            beta_given: self.beta_given,
-            cut: self.cut,
-            parameters: &self.parameters,
-            heads: self.heads.as_deref(),
-            fingerprint: &self.fingerprint,
-        }
+        reading_of!(self, self.heads.as_deref())
     }
 
     fn same_question(&self, other: &Self) -> bool {

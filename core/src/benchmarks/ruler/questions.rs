@@ -1,4 +1,4 @@
-//! Question answering: a question about one paragraph, or ten, among many others. The data are the user's.
+//! DocumentQuestion answering: a question about one paragraph, or ten, among many others. The data are the user's.
 
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documents {
     documents: Vec<String>,
-    questions: Vec<Question>,
+    questions: Vec<DocumentQuestion>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Question {
+struct DocumentQuestion {
     text: String,
     answers: Vec<String>,
     /// Documents that are about it, which hold the answer.
@@ -74,7 +74,7 @@ impl Documents {
                 article.paragraphs.iter().map(|paragraph| all.number(paragraph.context.clone())).collect();
             for (paragraph, &about) in article.paragraphs.into_iter().zip(&near) {
                 for question in paragraph.qas.into_iter().filter(|question| !question.is_impossible) {
-                    all.questions.push(Question {
+                    all.questions.push(DocumentQuestion {
                         text: question.question,
                         answers: question.answers.into_iter().map(|answer| answer.text).collect(),
                         about: vec![about],
@@ -97,7 +97,7 @@ impl Documents {
         for HotpotQuestion { question, answer, context } in questions {
             let paragraph = |(title, sentences): (String, Vec<String>)| format!("{title}\n{}", sentences.concat());
             let about = context.into_iter().map(paragraph).map(|paragraph| all.number(paragraph)).collect();
-            all.questions.push(Question { text: question, answers: vec![answer], about, near: Vec::new() });
+            all.questions.push(DocumentQuestion { text: question, answers: vec![answer], about, near: Vec::new() });
         }
         all.checked("HotpotQA")
     }
@@ -121,7 +121,7 @@ impl Documents {
     }
 
     fn checked(self, form: &str) -> Result<Self> {
-        let is_answered = |question: &Question| question.answers.iter().all(|answer| !answer.is_empty());
+        let is_answered = |question: &DocumentQuestion| question.answers.iter().all(|answer| !answer.is_empty());
         if self.questions.is_empty() || !self.questions.iter().all(is_answered) {
             return Err(wrong(form, "it has no questions, or one without an answer"));
         }
@@ -129,7 +129,7 @@ impl Documents {
     }
 
     pub(super) fn sample(&self, index: usize, size: usize, rng: &mut ChaCha8Rng) -> Sample {
-        let Question { text, answers, about, near } = &self.questions[index % self.questions.len()];
+        let DocumentQuestion { text, answers, about, near } = &self.questions[index % self.questions.len()];
         let mut chosen = about.clone();
         let room = size.saturating_sub(chosen.len());
         if room > near.len() {
