@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
@@ -11,7 +11,7 @@ use drope_core::results::{Cell, Outcomes, ResultCell, Shard, rounded};
 
 use crate::answer::{answer, question_seed};
 use crate::cli::{DifficultyArgs, at_least_one, depth};
-use crate::measure::{Measurement, measure};
+use crate::measure::{Measurement, measure, samples_of};
 use crate::model_folder;
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 
@@ -56,8 +56,7 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
         model.loaded.config.dope_heads = Some(model_folder::dope_heads(path)?);
         model.loaded.config.check()?;
     }
-    let asks_nothing = args.shard.trials(args.trials).next().is_none();
-    ensure!(!asks_nothing, "this shard has none of the {} questions; share them out among fewer", args.trials);
+    samples_of(args.shard, args.trials, "questions")?;
     print_header();
     let cells = cells(&model, args)?;
     print_gates(&cells);

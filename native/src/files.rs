@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use drope_core::loaded_model::short_hash;
 use tempfile::NamedTempFile;
 
 /// Reads a file.
@@ -15,6 +16,14 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 /// Reads a text file.
 pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not a text file", path.display()))
+}
+
+/// Reads a text file, with its name and a hash of what it holds, by which results tell it from others.
+pub fn read_source(path: &Path) -> Result<(String, String)> {
+    let text = read_text(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
+    Ok((text, source))
 }
 
 /// Writes beside the target, then renames: after a crash or on a full disk the old file is still whole.

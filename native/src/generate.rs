@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use drope_core::chat::conversation;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
@@ -41,8 +41,7 @@ pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let chosen = device::open(request.device)?;
     let model = model_folder::model_as(folder, config, chosen.keeps(request.weights)?, &chosen.device)?;
     let prompt = if request.is_chat {
-        let template = model_folder::chat_template(folder)?
-            .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))?;
+        let template = model_folder::asked_chat_template(folder)?;
         tokenizer.encode(&template.render(&conversation(request.system, request.prompt))?)?
     } else {
         tokenizer.prompt(request.prompt)?

@@ -1,8 +1,8 @@
 //! The loop that `core eval niah`, `core eval ppl` and `core probe` share: plan, look up what is known, measure what is
 //! missing, add it to the file, print it.
 
-use anyhow::Result;
-use drope_core::results::ResultCell;
+use anyhow::{Result, ensure};
+use drope_core::results::{ResultCell, Shard};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +35,16 @@ pub trait Measurement: Sync {
 
     /// Prints a line of results.
     fn print(&self, cells: &[Self::Cell]);
+}
+
+/// Numbers of the questions or texts of a shard.
+///
+/// # Errors
+/// If it has none.
+pub fn samples_of(shard: Shard, count: usize, what: &str) -> Result<Vec<usize>> {
+    let samples: Vec<usize> = shard.trials(count).collect();
+    ensure!(!samples.is_empty(), "this shard has none of the {count} {what}; share them out among fewer");
+    Ok(samples)
 }
 
 /// Makes the measurements that the file does not hold, and writes the file after each, so that a stopped command goes on where

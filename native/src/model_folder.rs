@@ -78,6 +78,15 @@ pub fn chat_template(folder: &Path) -> Result<Option<ChatTemplate>> {
     ChatTemplate::from_files(config.as_deref(), own_file.as_deref()).with_context(|| cannot_use(folder))
 }
 
+/// The same for a command that was told to write messages.
+///
+/// # Errors
+/// As [`chat_template`], and if there is none.
+pub fn asked_chat_template(folder: &Path) -> Result<ChatTemplate> {
+    chat_template(folder)?
+        .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))
+}
+
 fn cannot_use(folder: &Path) -> String {
     format!("cannot use the model in {}", folder.display())
 }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use drope_core::language::{HeldOutUse, held_out_documents};
-use drope_core::loaded_model::{LoadedModel, short_hash};
+use drope_core::loaded_model::LoadedModel;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, synthetic_source, token_losses, windows};
 use drope_core::results::{ResultCell, Shard, rounded};
 
 use crate::cli::at_least_one;
-use crate::measure::{Measurement, measure};
+use crate::measure::{Measurement, measure, samples_of};
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 use crate::{files, interrupt};
 
@@ -53,8 +53,7 @@ pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
         None => (synthetic_source(args.sweep.seed), documents(&model.loaded, longest, args)),
     };
     let length = texts.first().map_or(longest, |text| text.ids.len());
-    let wanted: Vec<usize> = args.shard.trials(texts.len()).collect();
-    ensure!(!wanted.is_empty(), "this shard has none of the {} texts; share them out among fewer", texts.len());
+    let wanted = samples_of(args.shard, texts.len(), "texts")?;
     let mut cells = Vec::new();
     for method in args.sweep.methods(&model.loaded.config) {
         for reading in args.sweep.readings(&model.loaded, method)? {
@@ -201,9 +200,7 @@ fn own_texts(
     length: usize,
     args: &PerplexityArgs,
 ) -> Result<(String, Vec<PredictedText>)> {
-    let text = files::read_text(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
+    let (text, source) = files::read_source(path)?;
     let ids = model.tokenizer.encode(&text)?;
     let bos = model.tokenizer.prefix();
     let predicted = |piece: &[u32]| {

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 use drope_core::benchmarks::choice::{Form, Question, encoded};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 use drope_core::perplexity::token_losses;
 use drope_core::results::Shard;
 
-use super::{QuestionsToAsk, blank, named_text, print_header, wanted};
+use super::{BenchmarkQuestions, blank, print_header, read_lines};
 use crate::cli::at_least_one;
 use crate::interrupt;
-use crate::measure::measure;
+use crate::measure::{measure, samples_of};
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 
 /// Arguments of `core eval choice`.
@@ -38,13 +38,7 @@ pub struct ChoiceArgs {
 /// Measures every cell that the results file does not hold.
 pub fn choice(args: &ChoiceArgs) -> Result<()> {
     let model = args.sweep.load()?;
-    let (text, source) = named_text(&args.data)?;
-    let question = |(at, line): (usize, &str)| {
-        Question::from_json(args.form, line)
-            .with_context(|| format!("cannot use line {} of {}", at + 1, args.data.display()))
-    };
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let questions: Vec<Question> = lines.map(question).collect::<Result<_>>()?;
+    let (source, questions) = read_lines(&args.data, |line| Question::from_json(args.form, line))?;
     ensure!(!questions.is_empty(), "{} has no questions", args.data.display());
     let trials = args.trials.unwrap_or(questions.len()).min(questions.len());
     let mut cells = Vec::new();
@@ -56,7 +50,8 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
             };
             let (model, questions, reading) = (&model, &questions, reading.clone());
             let ask = move |index: usize| chosen(model, &reading, index, &questions[index]);
-            cells.push(QuestionsToAsk { wanted: wanted(args.shard, trials)?, blank, ask: Box::new(ask) });
+            let wanted = samples_of(args.shard, trials, "questions")?;
+            cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
         }
     }
     print_header();

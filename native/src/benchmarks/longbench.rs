@@ -1,15 +1,15 @@
 //! `core eval longbench`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use clap::Args;
 use drope_core::benchmarks::longbench::Row;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, QuestionsToAsk, answer, around_messages, blank, named_text, print_header, wanted};
+use super::{AskingArgs, BenchmarkQuestions, answer, around_messages, blank, print_header, read_lines};
 use crate::cli::at_least_one;
-use crate::measure::measure;
+use crate::measure::{measure, samples_of};
 use crate::sweep::Sweep;
 
 /// Arguments of `core eval longbench`.
@@ -55,7 +55,8 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
                     let said = answer(model, &reading, &ids, dataset.max_answer_tokens)?;
                     Ok(Answer { index, score: row.score(&said)?, normed: None, said, expected: row.answers.clone() })
                 };
-                cells.push(QuestionsToAsk { wanted: wanted(args.asking.shard, trials)?, blank, ask: Box::new(ask) });
+                let wanted = samples_of(args.asking.shard, trials, "questions")?;
+                cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
             }
         }
     }
@@ -64,14 +65,9 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
 }
 
 /// The rows of a file, which are of one dataset.
-fn read(path: &std::path::Path) -> Result<(String, Vec<Row>)> {
-    let (text, source) = named_text(path)?;
-    let row = |(at, line): (usize, &str)| {
-        Row::from_json(line).with_context(|| format!("cannot use line {} of {}", at + 1, path.display()))
-    };
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-    let rows: Vec<Row> = lines.map(row).collect::<Result<_>>()?;
+fn read(path: &Path) -> Result<(String, Vec<Row>)> {
+    let (source, rows) = read_lines(path, Row::from_json)?;
     let is_one = rows.iter().all(|row| row.dataset == rows[0].dataset);
-    anyhow::ensure!(!rows.is_empty() && is_one, "{} needs rows of one dataset", path.display());
+    ensure!(!rows.is_empty() && is_one, "{} needs rows of one dataset", path.display());
     Ok((source, rows))
 }

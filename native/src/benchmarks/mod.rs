@@ -6,11 +6,10 @@ mod ruler;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 use drope_core::generate::{Options, generate};
-use drope_core::loaded_model::short_hash;
 use drope_core::results::{ResultCell, Shard, rounded};
 
 pub use self::choice::{ChoiceArgs, choice};
@@ -32,7 +31,7 @@ pub struct AskingArgs {
 }
 
 /// A cell that is to be measured.
-struct QuestionsToAsk<'a> {
+struct BenchmarkQuestions<'a> {
     /// Numbers of the questions.
     wanted: Vec<usize>,
     /// The cell without its results.
@@ -80,7 +79,7 @@ fn print_header() {
     );
 }
 
-impl Measurement for QuestionsToAsk<'_> {
+impl Measurement for BenchmarkQuestions<'_> {
     type Cell = BenchmarkCell;
     type Outcome = Answer;
 
@@ -127,20 +126,17 @@ impl Measurement for QuestionsToAsk<'_> {
 
 /// What a chat template writes around a message.
 fn around_messages(folder: &Path, is_chat: bool) -> Result<Option<[String; 2]>> {
-    if !is_chat {
-        return Ok(None);
-    }
-    let template = model_folder::chat_template(folder)?
-        .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))?;
-    Ok(Some(template.around(None)?))
+    is_chat.then(|| Ok(model_folder::asked_chat_template(folder)?.around(None)?)).transpose()
 }
 
-/// The text of a file, with its name and a hash of what it holds.
-fn named_text(path: &Path) -> Result<(String, String)> {
-    let text = files::read_text(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
-    Ok((text, source))
+/// A file of one JSON object a line: its name and hash, and what `read` makes of the lines.
+fn read_lines<T>(path: &Path, read: impl Fn(&str) -> drope_core::Result<T>) -> Result<(String, Vec<T>)> {
+    let (text, source) = files::read_source(path)?;
+    let row = |(at, line): (usize, &str)| {
+        read(line).with_context(|| format!("cannot use line {} of {}", at + 1, path.display()))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    Ok((source, lines.map(row).collect::<Result<_>>()?))
 }
 
 /// The greedy answer to a prompt of ids.
@@ -157,11 +153,4 @@ fn answer(model: &MeasuredModel, reading: &PlannedReading, prompt: &[u32], max_n
     // A stopped cell is thrown away, so that its last answers need not be whole.
     let ids = generate(&model.loaded.model, config, &reading.positions, prompt, &options, interrupt::observe);
     Ok(tokenizer.decode(&pollster::block_on(ids)?)?)
-}
-
-/// Numbers of the questions of a shard, of which there must be one.
-fn wanted(shard: Shard, of_questions: usize) -> Result<Vec<usize>> {
-    let wanted: Vec<usize> = shard.trials(of_questions).collect();
-    ensure!(!wanted.is_empty(), "this shard has none of the {of_questions} questions; share them out among fewer");
-    Ok(wanted)
 }

@@ -1,5 +1,6 @@
 //! `core eval ruler`.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -7,9 +8,10 @@ use clap::Args;
 use drope_core::benchmarks::ruler::{Documents, Questions, Sample, Task, Texts, score};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, QuestionsToAsk, answer, around_messages, blank, named_text, print_header, wanted};
+use super::{AskingArgs, BenchmarkQuestions, answer, around_messages, blank, print_header};
 use crate::cli::at_least_one;
-use crate::measure::measure;
+use crate::files;
+use crate::measure::{measure, samples_of};
 use crate::sweep::Sweep;
 
 /// Arguments of `core eval ruler`.
@@ -42,7 +44,7 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
     let model = args.sweep.load()?;
     let around = around_messages(&args.sweep.model, args.asking.chat)?;
     let [essays, squad, hotpotqa] = [&args.haystack, &args.squad, &args.hotpotqa]
-        .map(|path| path.as_ref().map(|path| named_text(path)).transpose());
+        .map(|path| path.as_ref().map(|path| files::read_source(path)).transpose());
     let [essays, squad, hotpotqa] = [essays?, squad?, hotpotqa?];
     let read = |text: &Option<(String, String)>, documents: fn(&str) -> drope_core::Result<Documents>| {
         text.as_ref().map(|(text, source)| documents(text).with_context(|| format!("cannot use {source}"))).transpose()
@@ -52,20 +54,14 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
         squad: read(&squad, Documents::from_squad)?,
         hotpotqa: read(&hotpotqa, Documents::from_hotpotqa)?,
     };
-    let source_of = |task: Task| {
-        let text = match task {
-            Task::Squad => &squad,
-            Task::HotpotQa => &hotpotqa,
-            task if task.needs_essays() => &essays,
-            _ => &None,
-        };
-        text.as_ref().map_or(String::new(), |(_, source)| source.clone())
+    // The file of the user's that a task is made of, if it needs one.
+    let file_of = |task: Task| match task {
+        Task::Squad => Some(&squad),
+        Task::HotpotQa => Some(&hotpotqa),
+        task => task.needs_essays().then_some(&essays),
     };
-    let has_text = |task: &Task| match task {
-        Task::Squad => texts.squad.is_some(),
-        Task::HotpotQa => texts.hotpotqa.is_some(),
-        task => texts.essays.is_some() || !task.needs_essays(),
-    };
+    let source_of = |task| file_of(task).and_then(Option::as_ref).map_or(String::new(), |(_, source)| source.clone());
+    let has_text = |&task: &Task| file_of(task).is_none_or(Option::is_some);
     let tasks = match &args.tasks[..] {
         [] => Task::ALL.into_iter().filter(has_text).collect(),
         tasks => tasks.to_vec(),
@@ -77,11 +73,18 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
     };
     // As RULER counts: without the tokens that begin a text. A prompt that cannot be encoded fits nowhere.
     let count = |sample: &Sample| tokenizer.encode(&prompt(sample)).map_or(usize::MAX, |ids| ids.len());
+    // The same for every method.
+    let mut questions = HashMap::new();
+    for (_, length) in args.sweep.contexts(&model.loaded.config) {
+        for &task in &tasks {
+            questions.insert((task, length), Questions::new(task, length, args.sweep.seed, &texts, &count)?);
+        }
+    }
     let mut cells = Vec::new();
     for method in args.sweep.methods(&model.loaded.config) {
         for reading in args.sweep.readings(&model.loaded, method)? {
             for &task in &tasks {
-                let questions = Questions::new(task, reading.context, args.sweep.seed, &texts, &count)?;
+                let questions = &questions[&(task, reading.context)];
                 let trials = questions.limit().unwrap_or(usize::MAX).min(args.trials);
                 let blank = BenchmarkCell {
                     source: source_of(task),
@@ -97,7 +100,8 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
                     let score = score(task, &sample.outputs, &said);
                     Ok(Answer { index, score, normed: None, said, expected: sample.outputs })
                 };
-                cells.push(QuestionsToAsk { wanted: wanted(args.asking.shard, trials)?, blank, ask: Box::new(ask) });
+                let wanted = samples_of(args.asking.shard, trials, "questions")?;
+                cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
             }
         }
     }

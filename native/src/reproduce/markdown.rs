@@ -21,6 +21,11 @@ pub fn cells<const N: usize>(words: [&str; N]) -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
+/// A section with its title.
+pub fn section(title: &str, text: &str) -> String {
+    format!("## {title}\n\n{}\n", text.trim())
+}
+
 /// A picture with its caption.
 pub fn picture(file: &str, caption: &str) -> String {
     format!("![{caption}]({file})\n\n*{caption}*\n\n")

@@ -104,8 +104,6 @@ pub async fn predict(models: &mut ModelCache, comparison: Comparison, run: &Run)
             run.check()?;
             cropped.extend_from_slice(&read[window.counted.start - window.read.start - 1..]);
             reply(&Reply::Read { run: run.number, column, tokens: window.counted.end });
-            run.yield_to_messages().await;
-            run.check()?;
         }
         let [losses, cropped] = [&losses, &cropped].map(|losses| means_of_parts(losses));
         reply(&Reply::Predicted { run: run.number, column, losses, cropped });

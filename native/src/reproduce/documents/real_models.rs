@@ -5,10 +5,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use drope_core::benchmarks::BenchmarkCell;
-use drope_core::perplexity::{PerplexityCell, excess};
+use drope_core::perplexity::{PARTS, PerplexityCell};
 use drope_core::positions::Method;
 
-use super::super::markdown::{self, DASH, cells, table};
+use super::super::markdown::{self, DASH, cells, section, table};
+use super::super::perplexities::PerplexityRow;
 use serde::Deserialize;
 
 use crate::{files, results_file};
@@ -82,10 +83,6 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &[
     parts.join("\n").trim_end().to_owned() + "\n"
 }
 
-fn section(title: &str, text: &str) -> String {
-    format!("## {title}\n\n{}\n", text.trim())
-}
-
 fn is_crop(cell: &PerplexityCell) -> bool {
     cell.method == Method::Crop
 }
@@ -96,11 +93,8 @@ fn reading(cell: &PerplexityCell) -> String {
     format!("{}{cut}", cell.method.title())
 }
 
-fn perplexity(cell: &PerplexityCell) -> String {
-    match cell.ci95 {
-        Some([low, high]) => format!("{:.2} [{low:.2}, {high:.2}]", cell.perplexity),
-        None => format!("{:.2}", cell.perplexity),
-    }
+fn row(cell: &PerplexityCell, crop: Option<&PerplexityCell>) -> PerplexityRow {
+    PerplexityRow::new(&reading(cell), cell, crop)
 }
 
 fn by_length(perplexities: &[PerplexityCell], longest: usize) -> String {
@@ -110,7 +104,8 @@ fn by_length(perplexities: &[PerplexityCell], longest: usize) -> String {
     if rope.is_empty() {
         return String::new();
     }
-    let rows: Vec<Vec<String>> = rope.iter().map(|cell| vec![cell.context.to_string(), perplexity(cell)]).collect();
+    let rows: Vec<Vec<String>> =
+        rope.iter().map(|cell| vec![cell.context.to_string(), row(cell, None).text()]).collect();
     let text = format!(
         "The texts of the next section in windows of each length that move by half a window, with rotary positions as trained. \
          Intervals: Student's, over the texts.\n\n{}",
@@ -126,26 +121,22 @@ fn quarters(cell: &PerplexityCell) -> Vec<String> {
         let (count, loss) = sums.fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
         if count == 0 { DASH.to_owned() } else { format!("{:.3}", loss / count as f64) }
     };
-    let places: Vec<usize> = (0..drope_core::perplexity::PARTS).collect();
-    places.chunks(drope_core::perplexity::PARTS / QUARTERS).map(of_part).collect()
+    let places: Vec<usize> = (0..PARTS).collect();
+    places.chunks(PARTS / QUARTERS).map(of_part).collect()
 }
 
 fn by_reading(whole: &[&PerplexityCell]) -> String {
-    let crop = whole.iter().find(|cell| is_crop(cell));
-    let row = |cell: &&PerplexityCell| {
-        let above = crop.and_then(|crop| excess(cell, crop)).filter(|_| !is_crop(cell));
-        let above = above.map_or(DASH.to_owned(), |(share, ci95)| {
-            let [low, high] = ci95.map(|bound| 100.0 * bound);
-            format!("{:+.1} % [{low:+.1}, {high:+.1}]", 100.0 * share)
-        });
+    let crop = whole.iter().copied().find(|cell| is_crop(cell));
+    let line = |cell: &&PerplexityCell| {
+        let row = row(cell, crop.filter(|_| !is_crop(cell)));
         // The first windows of crop are those of the context.
         let losses = if is_crop(cell) { vec![DASH.to_owned(); QUARTERS] } else { quarters(cell) };
-        [vec![reading(cell)], losses, vec![perplexity(cell), above]].concat()
+        [vec![row.system.clone()], losses, vec![row.text(), row.excess_text()]].concat()
     };
     let header = cells(["reading", "1st quarter", "2nd", "3rd", "4th", "perplexity", "above crop"]);
     let mut rows = whole.to_vec();
     rows.sort_by(|a, b| a.perplexity.total_cmp(&b.perplexity));
-    table(&header, &rows.iter().map(row).collect::<Vec<_>>())
+    table(&header, &rows.iter().map(line).collect::<Vec<_>>())
 }
 
 /// Which reading predicts best, and what dropping low frequencies does.

@@ -2,7 +2,7 @@
 
 use drope_core::results::StudyFigure;
 
-use super::super::markdown::{picture, table};
+use super::super::markdown::{picture, section, table};
 use super::against::{Check, checks};
 use super::hypotheses::HypothesisTest;
 use super::missing::missing;
@@ -27,10 +27,6 @@ pub fn document(results: &StudyResults, tests: &[HypothesisTest], figure: &Study
         section("What was not run", &lines(missing(results).iter().map(|line| format!("- {line}")))),
     ];
     parts.join("\n").trim_end().to_owned() + "\n"
-}
-
-fn section(title: &str, text: &str) -> String {
-    format!("## {title}\n\n{}\n", text.trim())
 }
 
 fn lines(lines: impl Iterator<Item = String>) -> String {
