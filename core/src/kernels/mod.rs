@@ -17,6 +17,7 @@ pub(crate) mod gpu;
 mod gradients;
 mod math;
 mod packed;
+mod parts;
 mod product;
 mod rms_norm;
 mod rotary;

@@ -7,6 +7,7 @@ use burn::tensor::{Shape, Tensor, TensorData};
 use half::{bf16, f16};
 use pulp::Simd;
 
+use super::parts::in_parts;
 use super::product::{Left, Sizes, multiply};
 use super::views::numbers;
 use super::{constant, views};
@@ -109,8 +110,9 @@ impl PackedMatrix {
         let x = constant(x).to_contiguous();
         let (x, count) = (numbers(&x), batch * seq);
         let mut output = vec![0.0; count * self.rows];
+        let products = count * self.rows * self.columns;
         if count <= FEW {
-            let parts = in_parts(self.rows.div_ceil(PANEL), |part| {
+            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
                 let mut sums = vec![0.0; rows.len() * count];
                 few(self, rows.start, x, &mut sums);
@@ -120,7 +122,7 @@ impl PackedMatrix {
                 output[at % count * self.rows + at / count] = sum;
             }
         } else {
-            let parts = in_parts(self.rows.div_ceil(PANEL), |part| {
+            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let mut panel = vec![0.0; self.columns * PANEL];
                 let mut sums = vec![0.0; count * PANEL];
                 many(self, part * PANEL, x, &mut panel, &mut sums);
@@ -183,17 +185,6 @@ fn half_widened(bits: u16) -> f32 {
     const SHIFT: f32 = f32::from_bits((112 + 127) << 23);
     let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * SHIFT;
     f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
-}
-
-/// Calls `work` for each part, on the threads of the caller's pool where there is one.
-fn in_parts<T: Send>(parts: usize, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
-    #[cfg(feature = "threads")]
-    {
-        use rayon::iter::{IntoParallelIterator, ParallelIterator};
-        (0..parts).into_par_iter().map(work).collect()
-    }
-    #[cfg(not(feature = "threads"))]
-    (0..parts).map(work).collect()
 }
 
 /// Sums that a row is added up in.

@@ -8,6 +8,7 @@ use pulp::Simd;
 use super::math::dot;
 #[cfg(feature = "train")]
 use super::math::mul_add;
+use super::parts::{in_parts, rows_of_part};
 use super::views::{numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
@@ -37,7 +38,9 @@ impl Kernel<2> for Normalise {
         let width = weight.len();
         let mut output = vec![0.0; x.len()];
         let mut scales = vec![0.0; x.len() / width];
-        normalise(x, weight, self.epsilon, &mut output, &mut scales);
+        let rows = rows_of_part(width);
+        let parts = output.chunks_mut(rows * width).zip(scales.chunks_mut(rows)).zip(x.chunks(rows * width));
+        in_parts(x.len(), parts, |((output, scales), x)| normalise(x, weight, self.epsilon, output, scales));
         (tensor(output, shape), scales)
     }
 

@@ -5,6 +5,7 @@ use burn_flex::FlexTensor;
 use pulp::Simd;
 
 use super::math::mul_add;
+use super::parts::rows_in_parts;
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
@@ -67,7 +68,7 @@ impl Rotate {
         let x = Heads::new(x);
         let [batch, heads, seq, width] = x.dims;
         let mut output = vec![0.0; batch * seq * heads * width];
-        turn(&x, self, sign, &mut output);
+        rows_in_parts(&mut output, heads * width, |first, output| turn(&x, self, sign, first, output));
         heads_inside(output, x.dims)
     }
 }
@@ -85,21 +86,18 @@ impl Kernel<1> for Rotate {
     }
 }
 
-/// `output` is `[batch, seq, heads, head_dim]`.
+/// The tokens of all texts from `first` on, as many as `output` holds: `[tokens, heads, head_dim]`.
 #[pulp::with_simd(turn = pulp::Arch::new())]
 #[inline(always)]
-fn turn_rows<'a, S: Simd>(_: S, x: &'a Heads, table: &'a Rotate, sign: f32, output: &'a mut [f32]) {
+fn turn_rows<'a, S: Simd>(_: S, x: &'a Heads, table: &'a Rotate, sign: f32, first: usize, output: &'a mut [f32]) {
     let [_, heads, seq, width] = x.dims;
     let shape = table.cos.layout().shape();
     let (cos, sin) = (numbers(&table.cos), numbers(&table.sin));
-    for (batch, output) in output.chunks_exact_mut(seq * heads * width).enumerate() {
-        for head in 0..heads {
-            let start = (batch % shape[0] * shape[1] + head % shape[1]) * seq * width;
-            let tables = cos[start..].chunks_exact(width).zip(sin[start..].chunks_exact(width));
-            let outputs = output.chunks_exact_mut(width).skip(head).step_by(heads);
-            for ((row, output), (cos, sin)) in x.rows(batch, head).zip(outputs).zip(tables) {
-                turn_row(row, cos, sin, sign, output);
-            }
+    for (token, output) in output.chunks_exact_mut(heads * width).enumerate() {
+        let (batch, at) = ((first + token) / seq, (first + token) % seq);
+        for (head, output) in output.chunks_exact_mut(width).enumerate() {
+            let angles = ((batch % shape[0] * shape[1] + head % shape[1]) * seq + at) * width;
+            turn_row(x.row(batch, head, at), &cos[angles..][..width], &sin[angles..][..width], sign, output);
         }
     }
 }

@@ -5,6 +5,7 @@ use burn_flex::FlexTensor;
 use pulp::Simd;
 
 use super::math::exp;
+use super::parts::rows_in_parts;
 use super::views::{numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
 
@@ -25,7 +26,7 @@ impl Kernel<2> for Gate {
         let shape = gate.layout().shape().clone();
         let (gate, up) = (numbers(&gate), numbers(&up));
         let mut output = vec![0.0; gate.len()];
-        multiply(gate, up, &mut output);
+        rows_in_parts(&mut output, 1, |at, output| multiply(&gate[at..], &up[at..], output));
         (tensor(output, shape), ())
     }
 

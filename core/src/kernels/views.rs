@@ -1,5 +1,7 @@
 //! Tensors of the CPU backend as rows of numbers.
 
+use std::ops::Range;
+
 use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Flex};
 use burn::tensor::{Bytes, DType, Int, Shape, Tensor};
 use burn_flex::{FlexTensor, Layout};
@@ -63,10 +65,22 @@ impl Heads {
         values.chunks(stride).take(self.dims[2]).map(|row| &row[..self.dims[3]])
     }
 
+    /// One row.
+    #[inline(always)]
+    pub(super) fn row(&self, batch: usize, head: usize, at: usize) -> &[f32] {
+        let (values, stride) = self.head(batch, head);
+        &values[at * stride..][..self.dims[3]]
+    }
+
     /// The rows of one head, each filled up with zeros to `width`: `[seq, width]`.
     pub(super) fn matrix(&self, batch: usize, head: usize, width: usize) -> Vec<f32> {
-        let mut matrix = vec![0.0; self.dims[2] * width];
-        for (filled, row) in matrix.chunks_exact_mut(width).zip(self.rows(batch, head)) {
+        self.some_rows(batch, head, 0..self.dims[2], width)
+    }
+
+    /// Some of the rows of one head, each filled up with zeros to `width`: `[rows, width]`.
+    pub(super) fn some_rows(&self, batch: usize, head: usize, rows: Range<usize>, width: usize) -> Vec<f32> {
+        let mut matrix = vec![0.0; rows.len() * width];
+        for (filled, row) in matrix.chunks_exact_mut(width).zip(self.rows(batch, head).skip(rows.start)) {
             filled[..row.len()].copy_from_slice(row);
         }
         matrix

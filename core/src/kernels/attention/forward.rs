@@ -3,55 +3,89 @@
 use pulp::{Simd, WithSimd};
 
 use super::FusedAttention;
-use super::tiles::{Columns, KEYS, ROWS, Tile, padded, scatter};
+use super::tiles::{Columns, KEYS, ROWS, Tile, padded};
 use crate::kernels::math::{exp, exp_all, max};
+use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::Heads;
 
-/// A forward pass.
-pub(super) struct Forward<'a> {
+/// What a forward pass reads.
+pub(super) struct Inputs<'a> {
     pub(super) kernel: &'a FusedAttention,
     pub(super) q: Heads,
     pub(super) k: Heads,
     pub(super) v: Heads,
-    /// `[batch, seq, heads, head_dim]`
-    pub(super) output: &'a mut [f32],
-    /// `[batch, heads, seq]`
-    pub(super) log_sums: &'a mut [f32],
 }
 
-impl WithSimd for Forward<'_> {
-    type Output = ();
+/// What it gives for some queries of a head.
+pub(super) struct Attended {
+    pub(super) batch: usize,
+    pub(super) head: usize,
+    /// The first query.
+    pub(super) query: usize,
+    /// `[rows, width]`, of which the first `head_dim` of each row count.
+    pub(super) output: Vec<f32>,
+    pub(super) width: usize,
+    /// ln Σ e^logit of each query.
+    pub(super) log_sums: Vec<f32>,
+}
+
+/// All queries, tile by tile.
+pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
+    let [batches, heads, seq, head_dim] = inputs.q.dims;
+    let [_, kv_heads, keys, _] = inputs.k.dims;
+    let (group, width) = (heads / kv_heads, padded(head_dim));
+    let products = batches * heads * seq * keys * head_dim;
+    let key_values =
+        in_parts(products, 0..batches * kv_heads, |at| KeyValues::new(inputs, at / kv_heads, at % kv_heads, width));
+    let tiles = (0..batches * heads).flat_map(|at| {
+        let (batch, head) = (at / heads, at % heads);
+        (0..seq).step_by(ROWS).map(move |query| Tile { batch, head, query, rows: ROWS.min(seq - query), key: 0 })
+    });
+    in_parts(products, tiles, |tile| {
+        let key_values = &key_values[tile.batch * kv_heads + tile.head / group];
+        pulp::Arch::new().dispatch(RowOfTiles { inputs, tile, key_values, width })
+    })
+}
+
+/// Keys and values of a head.
+struct KeyValues {
+    columns: Columns,
+    /// `[keys, width]`
+    values: Vec<f32>,
+}
+
+impl KeyValues {
+    fn new(Inputs { k, v, .. }: &Inputs, batch: usize, kv_head: usize, width: usize) -> Self {
+        Self { columns: Columns::new(k, batch, kv_head, width), values: v.matrix(batch, kv_head, width) }
+    }
+}
+
+/// The queries of a tile and all keys that they attend to.
+struct RowOfTiles<'a> {
+    inputs: &'a Inputs<'a>,
+    /// The first.
+    tile: Tile,
+    key_values: &'a KeyValues,
+    width: usize,
+}
+
+impl WithSimd for RowOfTiles<'_> {
+    type Output = Attended;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { kernel, q, k, v, output, log_sums } = self;
-        let [batches, heads, seq, head_dim] = q.dims;
-        let [_, kv_heads, keys, _] = k.dims;
-        let (group, width) = (heads / kv_heads, padded(head_dim));
+    fn with_simd<S: Simd>(self, simd: S) -> Attended {
+        let Self { inputs: Inputs { kernel, q, .. }, tile, key_values: KeyValues { columns, values }, width } = self;
+        let Tile { batch, head, query, rows, .. } = tile;
+        let queries = q.some_rows(batch, head, query..query + rows, width);
         let mut logits = vec![0.0; ROWS * KEYS];
-        for batch in 0..batches {
-            for kv_head in 0..kv_heads {
-                let columns = Columns::new(&k, batch, kv_head, width);
-                let values = v.matrix(batch, kv_head, width); // [keys, width]
-                for head in kv_head * group..(kv_head + 1) * group {
-                    let queries = q.matrix(batch, head, width); // [seq, width]
-                    let log_sums = &mut log_sums[(batch * heads + head) * seq..][..seq];
-                    for query in (0..seq).step_by(ROWS) {
-                        let rows = ROWS.min(seq - query);
-                        let q_rows = &queries[query * width..(query + rows) * width];
-                        let mut sums = RunningSoftmax::new(rows, width);
-                        for key in kernel.keys_of(query, rows, keys).step_by(KEYS) {
-                            let tile = Tile { batch, head, query, rows, key };
-                            kernel.logits(simd, tile, q_rows, &columns, &mut logits);
-                            sums.add(simd, &mut logits, &values[key * width..], KEYS.min(keys - key));
-                        }
-                        sums.finish(&mut log_sums[query..query + rows]);
-                        scatter(&sums.output, width, output, q.dims, [batch, head, query]);
-                    }
-                }
-            }
+        let mut sums = RunningSoftmax::new(rows, width);
+        for key in kernel.keys_of(query, rows, columns.len).step_by(KEYS) {
+            kernel.logits(simd, Tile { key, ..tile }, &queries, columns, &mut logits);
+            sums.add(simd, &mut logits, &values[key * width..], KEYS.min(columns.len - key));
         }
+        let log_sums = sums.finish();
+        Attended { batch, head, query, output: sums.output, width, log_sums }
     }
 }
 
@@ -98,14 +132,15 @@ impl RunningSoftmax {
         multiply::<S, true>(simd, sizes, weights, values, self.width, &mut self.output);
     }
 
-    /// Divides by the sums, whose logarithms go into `log_sums`.
+    /// Divides by the sums, and gives their logarithms.
     #[inline(always)]
-    fn finish(&mut self, log_sums: &mut [f32]) {
-        let rows = self.output.chunks_exact_mut(self.width).zip(log_sums);
-        for ((output, log_sum), (largest, sum)) in rows.zip(self.largest.iter().zip(&self.sums)) {
-            *log_sum = largest + sum.ln();
+    fn finish(&mut self) -> Vec<f32> {
+        let rows = self.output.chunks_exact_mut(self.width).zip(self.largest.iter().zip(&self.sums));
+        rows.map(|(output, (largest, sum))| {
             let scale = 1.0 / sum;
             output.iter_mut().for_each(|value| *value *= scale);
-        }
+            largest + sum.ln()
+        })
+        .collect()
     }
 }

@@ -20,9 +20,9 @@ use pulp::Simd;
 #[cfg(feature = "train")]
 use self::backward::Backward;
 pub use self::bias::AttentionBias;
-use self::few_queries::FewQueries;
-use self::forward::Forward;
-use self::tiles::{Columns, KEYS, Tile};
+use self::few_queries::one_by_one;
+use self::forward::{Inputs, in_tiles};
+use self::tiles::{Columns, KEYS, Tile, scatter};
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
@@ -80,17 +80,16 @@ impl Kernel<3> for FusedAttention {
     type Saved = (FlexTensor, Arc<Vec<f32>>);
 
     fn forward(&self, [q, k, v]: &[FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        let (q, k, v) = (Heads::new(q), Heads::new(k), Heads::new(v));
-        let [batch, heads, seq, head_dim] = q.dims;
+        let inputs = Inputs { kernel: self, q: Heads::new(q), k: Heads::new(k), v: Heads::new(v) };
+        let dims = inputs.q.dims;
+        let [batch, heads, seq, head_dim] = dims;
+        let parts = if seq <= FEW_QUERIES { one_by_one(&inputs) } else { in_tiles(&inputs) };
         let mut output = vec![0.0; batch * seq * heads * head_dim];
         let mut log_sums = vec![0.0; batch * heads * seq];
-        let dims = q.dims;
-        let pass = Forward { kernel: self, q, k, v, output: &mut output, log_sums: &mut log_sums };
-        let arch = pulp::Arch::new();
-        if seq <= FEW_QUERIES {
-            arch.dispatch(FewQueries(pass));
-        } else {
-            arch.dispatch(pass);
+        for part in parts {
+            scatter(&part.output, part.width, &mut output, dims, [part.batch, part.head, part.query]);
+            let at = (part.batch * heads + part.head) * seq + part.query;
+            log_sums[at..at + part.log_sums.len()].copy_from_slice(&part.log_sums);
         }
         let output = heads_inside(output, dims);
         (output.clone(), (output, Arc::new(log_sums)))

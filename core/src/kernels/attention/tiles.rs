@@ -9,6 +9,8 @@ use crate::kernels::views::Heads;
 pub(super) const ROWS: usize = 48;
 /// Keys of a tile.
 pub(super) const KEYS: usize = 64;
+/// Rows that become columns at once.
+const TURNED: usize = 16;
 
 /// Where a tile stands.
 #[derive(Clone, Copy)]
@@ -37,9 +39,15 @@ impl Columns {
         let [_, _, len, head_dim] = heads.dims;
         let stride = len.next_multiple_of(KEYS);
         let mut values = vec![0.0; head_dim * stride];
-        for (at, row) in heads.rows(batch, head).enumerate() {
-            for (column, &value) in row.iter().enumerate() {
-                values[column * stride + at] = value;
+        let (rows, distance) = heads.head(batch, head);
+        // As many rows at once as a cache line has numbers, so that whole lines are written.
+        for first in (0..len).step_by(TURNED) {
+            let rows = &rows[first * distance..];
+            let turned = TURNED.min(len - first);
+            for (column, values) in values.chunks_exact_mut(stride).enumerate() {
+                for (at, value) in values[first..first + turned].iter_mut().enumerate() {
+                    *value = rows[at * distance + column];
+                }
             }
         }
         Self { values, head_dim, width, stride, len }

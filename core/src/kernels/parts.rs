@@ -1,0 +1,32 @@
+//! Parts of a kernel that do not need each other: with the feature `threads` they are shared among the caller's pool.
+
+/// With fewer products than this, a kernel would be done before another thread begins.
+#[cfg(feature = "threads")]
+const FEW: usize = 1 << 18;
+
+/// What `work` makes of each part, in their order. `products` is how many it takes in all, as an order of magnitude.
+#[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "one thread takes them all"))]
+pub(super) fn in_parts<I: Send, T: Send>(
+    products: usize,
+    parts: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> T + Sync + Send,
+) -> Vec<T> {
+    #[cfg(feature = "threads")]
+    if products >= FEW && rayon::current_num_threads() > 1 {
+        use rayon::iter::{IntoParallelIterator, ParallelIterator};
+        let parts: Vec<I> = parts.into_iter().collect();
+        return parts.into_par_iter().map(work).collect();
+    }
+    parts.into_iter().map(work).collect()
+}
+
+/// Rows of a part of an elementwise kernel, each of `width` numbers.
+pub(super) fn rows_of_part(width: usize) -> usize {
+    (1usize << 14).div_ceil(width)
+}
+
+/// Calls `work` with parts of the output and the row that each begins with. Rows have `width` numbers.
+pub(super) fn rows_in_parts(output: &mut [f32], width: usize, work: impl Fn(usize, &mut [f32]) + Sync + Send) {
+    let rows = rows_of_part(width);
+    in_parts(output.len(), output.chunks_mut(rows * width).enumerate(), |(part, output)| work(part * rows, output));
+}
