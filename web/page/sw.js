@@ -1,5 +1,6 @@
 // Keeps the page for times without a connection. Addresses name contents (a hash, or the build), so what is kept is never stale; the
 // page itself comes from the server whenever there is one.
+// It also says of the page that no other origin is part of it: then browsers let workers share memory, and so threads.
 // The worker keeps models under names that begin with drope-, and deletes those of other builds.
 const NAME = "playground";
 
@@ -30,12 +31,20 @@ async function freshPage(request) {
   try {
     const response = await fetch(request);
     if (response.ok && (await cache.match(self.registration.scope))) await cache.put(self.registration.scope, response.clone());
-    return response;
+    return isolated(response);
   } catch (error) {
     const kept = await cache.match(self.registration.scope);
-    if (kept) return kept;
+    if (kept) return isolated(kept);
     throw error;
   }
+}
+
+function isolated(response) {
+  const headers = new Headers(response.headers);
+  headers.set("Cross-Origin-Opener-Policy", "same-origin");
+  headers.set("Cross-Origin-Embedder-Policy", "require-corp");
+  const { status, statusText } = response;
+  return new Response(response.body, { status, statusText, headers });
 }
 
 async function keptOrFetched(request) {

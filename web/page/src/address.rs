@@ -51,6 +51,7 @@ impl State {
             asked: RwSignal::new(None),
             counted: RwSignal::default(),
             is_replaced: RwSignal::new(false),
+            threads: read(get("threads")),
             is_embedded: get("embed").is_some_and(|text| text == "1"),
             stored: RwSignal::new(Some(Vec::new())),
             training: Training::new(),
@@ -79,10 +80,11 @@ impl State {
                 0 => String::new(),
                 step => format!("&tour={step}"),
             };
+            let threads = self.threads.map(|threads| format!("&threads={threads}")).unwrap_or_default();
             let embed = if self.is_embedded { "&embed=1" } else { "" };
             let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
             let address = format!(
-                "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{tour}{embed}",
+                "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}{embed}",
                 self.task.get().name(),
                 self.values.get().name(),
                 difficulty::written(self.kind()),

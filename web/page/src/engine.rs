@@ -31,6 +31,8 @@ pub enum Engine {
     Open {
         /// Where.
         backend: Backend,
+        /// Threads of the CPU.
+        threads: usize,
         /// Why, as the end of a sentence.
         note: String,
     },

@@ -26,6 +26,7 @@ mod replies;
 mod results;
 mod runs;
 mod state;
+mod threads;
 mod tour;
 mod trainer_link;
 mod training;
@@ -129,8 +130,11 @@ fn Status(state: State) -> impl IntoView {
     let backend = move || match state.engine.get() {
         Engine::Loading => "Loading the program that runs the models…".to_owned(),
         Engine::Opening => "Comparing WebGPU with the CPU…".to_owned(),
-        Engine::Open { backend: Backend::Cpu, note } => format!("Computing on CPU: {note}."),
-        Engine::Open { backend: Backend::Webgpu, note } => format!("Computing on WebGPU: {note}."),
+        Engine::Open { backend: Backend::Cpu, threads: 1, note } => format!("Computing on CPU: {note}."),
+        Engine::Open { backend: Backend::Cpu, threads, note } => {
+            format!("Computing on CPU in {threads} threads: {note}.")
+        }
+        Engine::Open { backend: Backend::Webgpu, note, .. } => format!("Computing on WebGPU: {note}."),
         Engine::Stopped => "Not computing.".to_owned(),
     };
     let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);

@@ -16,16 +16,17 @@ const LOOK_EVERY: f64 = 600_000.0;
 
 /// Keeps the page once its program computes, and looks for a new version when the tab is looked at again.
 pub fn keep(state: State) {
-    Effect::new(move |kept: Option<Option<Backend>>| {
-        let backend = match state.engine.get() {
-            Engine::Open { backend, .. } => Some(backend),
+    Effect::new(move |kept: Option<Option<Program>>| {
+        let program = match state.engine.get() {
+            Engine::Open { backend: Backend::Cpu, threads: 2.., .. } => Some(Program::Shares),
+            Engine::Open { backend, .. } => Some(Program::Computes(backend)),
             _ => None,
         };
-        if let Some(backend) = backend.filter(|_| kept.flatten() != backend) {
+        if let Some(program) = program.filter(|_| kept.flatten() != program) {
             // Without a secure context there is no service worker; the page works all the same.
-            leptos::task::spawn_local(async move { drop(keep_files(backend).await) });
+            leptos::task::spawn_local(async move { drop(keep_files(program).await) });
         }
-        backend.or(kept.flatten())
+        program.or(kept.flatten())
     });
     let looked = StoredValue::new(js_sys::Date::now());
     window_event_listener(leptos::ev::visibilitychange, move |_| {
@@ -41,8 +42,8 @@ pub fn keep(state: State) {
     });
 }
 
-/// Lets the service worker keep all that the page consists of, with the program of a backend.
-async fn keep_files(backend: Backend) -> Result<(), JsValue> {
+/// Lets the service worker keep all that the page consists of, with the program that computes.
+async fn keep_files(program: Program) -> Result<(), JsValue> {
     let container = js_sys::Reflect::get(&window().navigator(), &"serviceWorker".into())?;
     if container.is_undefined() {
         return Ok(());
@@ -61,7 +62,7 @@ async fn keep_files(backend: Backend) -> Result<(), JsValue> {
             files.push(&name.into());
         }
     }
-    for address in program_addresses(Program::Computes(backend))? {
+    for address in program_addresses(program)? {
         files.push(&address.into());
     }
     match ready.active() {

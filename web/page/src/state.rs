@@ -66,6 +66,8 @@ pub struct State {
     pub is_replaced: RwSignal<bool>,
     /// Whether the page is part of another, which shows one comparison.
     pub is_embedded: bool,
+    /// Threads of the CPU that the reader wants.
+    pub threads: Option<usize>,
     /// Models that the browser keeps; none where it keeps nothing.
     pub stored: RwSignal<Option<Vec<StoredModel>>>,
     /// Recalibration in this tab.

@@ -16,6 +16,7 @@ use web_sys::Worker;
 use super::engine::{Backend, BackendChoice, Engine};
 use super::replies::{fail, take};
 use super::state::State;
+use super::threads::allowed;
 use super::worker_script::{Program, end, has_adapter, post, post_with_files, start_request, start_worker};
 
 /// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
@@ -29,6 +30,10 @@ struct Link {
     candidate: Option<(Worker, Option<String>)>,
     /// Why the CPU computes, as the end of a sentence.
     why_cpu: Option<String>,
+    /// Whether the one that computes runs its program.
+    is_awake: bool,
+    /// Whether the program with several threads could not be started, as where there is no memory that can be shared.
+    is_alone: bool,
     /// The last request that began a run.
     last: Option<Request>,
     /// The run whose end the worker has not confirmed since Stop.
@@ -54,8 +59,11 @@ fn activate(state: State, backend: Backend) {
     state.engine.set(Engine::Loading);
     match spawn(state, backend) {
         Ok(worker) => {
-            post(&worker, &start_request(false));
-            LINK.with_borrow_mut(|link| link.active = Some((backend, worker)));
+            post(&worker, &start_request(false, threads(state)));
+            LINK.with_borrow_mut(|link| {
+                link.active = Some((backend, worker));
+                link.is_awake = false;
+            });
         }
         Err(_) => {
             state.engine.set(Engine::Stopped);
@@ -63,6 +71,11 @@ fn activate(state: State, backend: Backend) {
             state.error.set(Some("This browser starts no web workers, in which the models run; try another.".into()));
         }
     }
+}
+
+/// Threads of the CPU's worker.
+fn threads(state: State) -> usize {
+    if LINK.with_borrow(|link| link.is_alone) { 1 } else { allowed(state.threads) }
 }
 
 /// Starts WebGPU's worker beside the CPU's, if the browser has an adapter for it.
@@ -75,7 +88,7 @@ async fn try_webgpu(state: State) {
     let is_auto = state.backend_choice.get_untracked() == BackendChoice::Auto;
     let is_alone = is_auto && computes(Backend::Cpu) && LINK.with_borrow(|link| link.candidate.is_none());
     if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
-        post(&worker, &start_request(true));
+        post(&worker, &start_request(true, 1));
         LINK.with_borrow_mut(|link| link.candidate = Some((worker, None)));
     }
 }
@@ -84,7 +97,7 @@ async fn try_webgpu(state: State) {
 fn note_on_cpu(state: State, note: &str) {
     LINK.with_borrow_mut(|link| link.why_cpu = Some(note.to_owned()));
     state.engine.update(|engine| {
-        if let Engine::Open { backend: Backend::Cpu, note: known } = engine {
+        if let Engine::Open { backend: Backend::Cpu, note: known, .. } = engine {
             note.clone_into(known);
         }
     });
@@ -124,7 +137,7 @@ fn take_over(state: State) {
     if let Some((_, cpu)) = cpu {
         end(&cpu);
     }
-    state.engine.set(Engine::Open { backend: Backend::Webgpu, note });
+    state.engine.set(Engine::Open { backend: Backend::Webgpu, threads: 1, note });
 }
 
 /// Asks the worker to stop a run, and replaces the worker if it has not confirmed that after [`GRACE`].
@@ -195,6 +208,7 @@ fn give_up_webgpu(state: State, why: &str) {
 }
 
 fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
+    let is_shared = backend == Backend::Cpu && threads(state) > 1;
     let on_reply = move |reply, _| {
         if computes(backend) {
             hear(state, backend, reply);
@@ -203,7 +217,12 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
         }
     };
     let on_error = move |message: String| {
-        if computes(backend) {
+        if is_shared && !LINK.with_borrow(|link| link.is_awake) {
+            LINK.with_borrow_mut(|link| link.is_alone = true);
+            terminate();
+            connect(state);
+            send_again(state);
+        } else if computes(backend) {
             // What is left of it answers nothing more; the next run starts another.
             terminate();
             state.engine.set(Engine::Stopped);
@@ -216,7 +235,8 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
             dismiss(state, &format!("WebGPU's program stopped ({message})"));
         }
     };
-    start_worker(Program::Computes(backend), on_reply, on_error)
+    let program = if is_shared { Program::Shares } else { Program::Computes(backend) };
+    start_worker(program, on_reply, on_error)
 }
 
 /// Whether this backend's worker is the one that computes.
@@ -227,15 +247,15 @@ fn computes(backend: Backend) -> bool {
 /// Takes in what the worker says that computes.
 fn hear(state: State, backend: Backend, reply: Reply) {
     match (reply, backend) {
-        (Reply::Ready { note }, Backend::Webgpu) => {
+        (Reply::Ready { note, threads }, Backend::Webgpu) => {
             state.loading.set(None);
-            state.engine.set(Engine::Open { backend, note });
+            state.engine.set(Engine::Open { backend, threads, note });
         }
-        (Reply::Ready { .. }, Backend::Cpu) => {
+        (Reply::Ready { threads, .. }, Backend::Cpu) => {
             let is_asked = state.backend_choice.get_untracked() == BackendChoice::Cpu;
             let otherwise = if is_asked { "as you asked" } else { "WebGPU is being tried beside it" };
             let note = LINK.with_borrow(|link| link.why_cpu.clone()).unwrap_or_else(|| otherwise.to_owned());
-            state.engine.set(Engine::Open { backend, note });
+            state.engine.set(Engine::Open { backend, threads, note });
         }
         // WebGPU was asked for.
         (Reply::Unfit { note }, _) => {
@@ -246,7 +266,7 @@ fn hear(state: State, backend: Backend, reply: Reply) {
             send_again(state);
         }
         (Reply::Awake, Backend::Webgpu) => state.engine.set(Engine::Opening),
-        (Reply::Awake, Backend::Cpu) => {}
+        (Reply::Awake, Backend::Cpu) => LINK.with_borrow_mut(|link| link.is_awake = true),
         (reply, _) => take(state, reply),
     }
 }
@@ -254,7 +274,7 @@ fn hear(state: State, backend: Backend, reply: Reply) {
 /// Takes in what WebGPU's worker says while it is tried.
 fn hear_candidate(state: State, reply: Reply) {
     match reply {
-        Reply::Ready { note } => {
+        Reply::Ready { note, .. } => {
             LINK.with_borrow_mut(|link| {
                 if let Some((_, fit)) = &mut link.candidate {
                     *fit = Some(note);

@@ -12,8 +12,10 @@ use super::blob::text_address;
 use super::engine::Backend;
 
 /// A worker's program.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Program {
+    /// It reads, on the CPU with several threads.
+    Shares,
     /// It reads, on a backend.
     Computes(Backend),
     /// It recalibrates.
@@ -45,8 +47,8 @@ pub fn start_worker(
 }
 
 /// The first message.
-pub fn start_request(must_be_fast: bool) -> Request {
-    Request::Start { must_be_fast, base: base() }
+pub fn start_request(must_be_fast: bool, threads: usize) -> Request {
+    Request::Start { must_be_fast, threads, base: base() }
 }
 
 /// Sends a request.
@@ -75,6 +77,7 @@ pub fn end(worker: &Worker) {
 /// Addresses of a worker's program: its script and its wasm.
 pub fn program_addresses(program: Program) -> Result<[String; 2], JsValue> {
     let program = match program {
+        Program::Shares => "worker-threads",
         Program::Computes(Backend::Cpu) => "worker",
         Program::Computes(Backend::Webgpu) => "worker-webgpu",
         Program::Trains => "worker-train",

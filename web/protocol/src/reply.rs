@@ -16,6 +16,8 @@ pub enum Reply {
     Ready {
         /// Why it is a good choice, as the end of a sentence.
         note: String,
+        /// Threads of the CPU that compute.
+        threads: usize,
     },
     /// There is no device that could be used.
     Unfit {

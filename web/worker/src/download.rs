@@ -25,6 +25,11 @@ pub fn set_base(base: String) {
     BASE.set(base);
 }
 
+/// The address of a file of the page.
+pub fn address(path: &str) -> Result<String, JsValue> {
+    Ok(Url::new_with_base(&format!("{path}?v={BUILD}"), &BASE.with_borrow(String::clone))?.href())
+}
+
 /// The bytes of a file, from the cache or the server.
 pub async fn file(path: &str, progress: Progress<'_>) -> Result<Vec<u8>, Interruption> {
     let failed =
@@ -58,7 +63,7 @@ async fn fetch(address: &str) -> Result<Response, JsValue> {
 
 /// `None` if it was stopped.
 async fn cached_or_fetched(path: &str, progress: Progress<'_>) -> Result<Option<Vec<u8>>, JsValue> {
-    let address = Url::new_with_base(&format!("{path}?v={BUILD}"), &BASE.with_borrow(String::clone))?.href();
+    let address = address(path)?;
     // Without a secure context there is no cache; the page works all the same.
     let cache = open_cache().await.ok();
     if let Some(cache) = &cache

@@ -1,5 +1,5 @@
 //! The playground's workers, in which the models run: one on the CPU; with the feature `webgpu`, one on WebGPU; with `train`, one
-//! that recalibrates and saves. They carry out requests one after another and let messages arrive at short intervals, so that Stop
+//! that recalibrates and saves; with `threads`, one on the CPU with several threads. They carry out requests one after another and let messages arrive at short intervals, so that Stop
 //! takes effect.
 
 mod blob_file;
@@ -17,6 +17,8 @@ mod questions;
 mod recalibrate;
 mod run;
 mod store;
+#[cfg(feature = "threads")]
+mod threads;
 #[cfg(feature = "webgpu")]
 mod webgpu;
 
@@ -49,6 +51,11 @@ struct Queue {
 /// Answers the page's requests as long as the worker lives.
 pub fn serve() {
     console_error_panic_hook::set_once();
+    #[cfg(feature = "threads")]
+    if threads::is_thread() {
+        threads::serve();
+        return;
+    }
     let queue = Rc::new(Queue::default());
     let models = Rc::new(RefCell::new(None::<ModelCache>));
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
@@ -109,12 +116,13 @@ async fn carry_out(
     request: Request,
     files: Vec<File>,
 ) -> Result<(), Interruption> {
-    if let Request::Start { must_be_fast, base } = request {
+    if let Request::Start { must_be_fast, threads, base } = request {
         download::set_base(base);
+        let threads = share_kernels(threads).await;
         match open_device(must_be_fast).await {
             Ok((device, note)) => {
                 *models = Some(ModelCache::new(device, capacity().await));
-                reply(&Reply::Ready { note });
+                reply(&Reply::Ready { note, threads });
                 store::tell().await;
             }
             Err(note) => reply(&Reply::Unfit { note }),
@@ -189,6 +197,20 @@ async fn open_device(must_be_fast: bool) -> Result<(Device, String), String> {
 #[cfg(not(feature = "webgpu"))]
 async fn open_device(_must_be_fast: bool) -> Result<(Device, String), String> {
     Ok((Device::flex(), "it is always there".to_owned()))
+}
+
+/// Lets so many threads share the kernels, and says how many do.
+#[cfg(feature = "threads")]
+async fn share_kernels(threads: usize) -> usize {
+    match threads::start(threads).await {
+        Ok(()) => threads,
+        Err(_) => 1,
+    }
+}
+
+#[cfg(not(feature = "threads"))]
+async fn share_kernels(_threads: usize) -> usize {
+    1
 }
 
 /// What the device holds.

@@ -1,0 +1,5 @@
+//! The worker that computes on the CPU with several threads.
+
+fn main() {
+    drope_worker::serve();
+}
