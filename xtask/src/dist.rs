@@ -19,6 +19,7 @@ const HEADERS: &str = "\
   X-Content-Type-Options: nosniff
   Referrer-Policy: no-referrer
   Cross-Origin-Opener-Policy: same-origin
+  Cross-Origin-Embedder-Policy: require-corp
 /page-*
   Cache-Control: public, max-age=31536000, immutable
 /style-*

@@ -12,6 +12,7 @@ mod sizes;
 mod table;
 mod tally;
 mod test;
+mod threads;
 mod toolchain;
 mod tools;
 
@@ -40,6 +41,9 @@ enum Task {
     Page,
     /// The same, with compressed files and headers for hosts of static files.
     Dist,
+    /// Build the worker's program with threads into the page that Trunk is making; Trunk calls this.
+    #[command(hide = true)]
+    Threads,
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test {
         /// Only what takes less than five minutes once everything is compiled: no browser, no PyTorch.
@@ -66,6 +70,7 @@ fn main() {
         Task::Dist => dist::write(),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
+        Task::Threads => Workplace::find().and_then(|place| threads::build(&place)),
         Task::Gpu => gpu::compare(),
         Task::Fetch { what } => Workplace::find()
             .and_then(|place| if what == "manual" { fetch::manual(&place) } else { fetch::smollm2(&place) })

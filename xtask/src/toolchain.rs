@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crate::Workplace;
 use crate::shell::{apt_install, capture, run};
 
-const TARGET: &str = "wasm32-unknown-unknown";
+pub const TARGET: &str = "wasm32-unknown-unknown";
 const LINKED: &str = "drope-wasm";
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld"];
