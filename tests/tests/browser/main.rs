@@ -14,6 +14,7 @@ mod processes;
 mod recalibrate;
 mod server;
 mod stop;
+mod threads;
 mod visit;
 
 use std::path::{Path, PathBuf};

@@ -32,6 +32,18 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Result<Self> {
+        Self::with_headers(&[])
+    }
+
+    /// With the headers that let the page share memory.
+    pub fn isolating() -> Result<Self> {
+        Self::with_headers(&[
+            ("Cross-Origin-Opener-Policy", "same-origin"),
+            ("Cross-Origin-Embedder-Policy", "require-corp"),
+        ])
+    }
+
+    fn with_headers(headers: &'static [(&str, &str)]) -> Result<Self> {
         ensure!(root().join("dist/index.html").exists(), "dist/index.html is missing: `trunk build --release` first");
         let server = tiny_http::Server::http("127.0.0.1:0").map_err(|error| anyhow::anyhow!(error))?;
         let port = server.server_addr().to_ip().context("an address with a port")?.port();
@@ -45,7 +57,7 @@ impl Server {
                 let fault = faults.lock().expect("no test panics here").get(&path).copied();
                 requests.lock().expect("no test panics here").push(path.clone());
                 // A slow file must not hold up the others.
-                std::thread::spawn(move || respond(request, &path, fault));
+                std::thread::spawn(move || respond(request, &path, fault, headers));
             }
         });
         Ok(here)
@@ -78,23 +90,25 @@ pub fn media_type(path: &str) -> &'static str {
     }
 }
 
-fn respond(request: Request, path: &str, fault: Option<Fault>) {
+fn respond(request: Request, path: &str, fault: Option<Fault>, others: &[(&str, &str)]) {
     let kind = if matches!(fault, Some(Fault::WebPage)) { "text/html" } else { media_type(path) };
-    let header = Header::from_bytes("content-type", kind).expect("a valid header");
+    let header = |name: &str, value: &str| Header::from_bytes(name, value).expect("a valid header");
+    let headers = others.iter().map(|(name, value)| header(name, value));
+    let headers: Vec<Header> = headers.chain([header("content-type", kind)]).collect();
+    let whole = |bytes: &[u8]| {
+        let length = Some(bytes.len());
+        Response::new(StatusCode(200), headers.clone(), Cursor::new(bytes.to_vec()), length, None)
+    };
     let bytes = std::fs::read(root().join("dist").join(path));
     // Fails only when the browser has ended.
     let _ = match (bytes, fault) {
         (Err(_), _) | (_, Some(Fault::Missing)) => request.respond(Response::empty(404)),
-        (Ok(bytes), None) => request.respond(Response::from_data(bytes).with_header(header)),
-        (Ok(bytes), Some(Fault::Half)) => {
-            request.respond(Response::from_data(&bytes[..bytes.len() / 2]).with_header(header))
-        }
-        (Ok(_), Some(Fault::WebPage)) => {
-            request.respond(Response::from_data("<!doctype html><title>Home</title>").with_header(header))
-        }
+        (Ok(bytes), None) => request.respond(whole(&bytes)),
+        (Ok(bytes), Some(Fault::Half)) => request.respond(whole(&bytes[..bytes.len() / 2])),
+        (Ok(_), Some(Fault::WebPage)) => request.respond(whole(b"<!doctype html><title>Home</title>")),
         (Ok(bytes), Some(Fault::Slow)) => {
             let length = Some(bytes.len());
-            request.respond(Response::new(StatusCode(200), vec![header], Slow(Cursor::new(bytes)), length, None))
+            request.respond(Response::new(StatusCode(200), headers, Slow(Cursor::new(bytes)), length, None))
         }
     };
 }
