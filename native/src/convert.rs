@@ -1,26 +1,48 @@
-//! `core convert`: a model as a Hugging Face folder, whatever it was.
+//! `core convert`: a model as a Hugging Face folder or a GGUF, whatever it was.
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use drope_core::chat::TOKENIZER_CONFIG_FILE;
+use drope_core::config::Config;
+use drope_core::gguf::to_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::StoredType;
 
-use crate::{files, model_folder};
+use crate::{files, model_folder, weights_files};
 
-/// Reads the model at `from` and writes it to the folder `to`, which must not hold one.
+/// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
 pub fn convert(from: &Path, to: &Path, stored_type: StoredType) -> Result<()> {
-    ensure!(!to.join(WEIGHTS_FILE).exists(), "{} holds a model already; choose another --to", to.display());
+    let is_file = to.extension().is_some_and(|kind| kind == "gguf");
+    let taken = if is_file { to.exists() } else { to.join(WEIGHTS_FILE).exists() };
+    ensure!(!taken, "{} holds a model already; choose another --to", to.display());
     let template = model_folder::chat_template(from)?;
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
-    let model = model_folder::model(from, &config, &Device::flex())?;
-    if let Some(template) = template {
-        files::write(&to.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+    if is_file {
+        // Loaded once, so that what would be read wrongly is refused here too.
+        model_folder::model(from, &config, &Device::flex())?;
+        let weights = weights_files::open(from)?;
+        let bytes = to_gguf(&config, &tokenizer, template.as_ref(), &weights, stored_type);
+        files::write(to, &bytes.with_context(|| format!("cannot write {}", to.display()))?)?;
+        note_temperature(&config);
+    } else {
+        let model = model_folder::model(from, &config, &Device::flex())?;
+        if let Some(template) = template {
+            files::write(&to.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+        }
+        model_folder::save_as(to, &config, &model, &tokenizer, stored_type)?;
     }
-    model_folder::save_as(to, &config, &model, &tokenizer, stored_type)?;
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())
+}
+
+fn note_temperature(config: &Config) {
+    if config.temperature_coefficient != 0.0 {
+        eprintln!(
+            "note: llama.cpp has no temperature of attention; beyond {} tokens its answers differ from those of `core`",
+            config.max_position_embeddings
+        );
+    }
 }

@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Folder, read_json, succeeds, text};
+use common::{Folder, read_json, refused, succeeds, text};
 use drope_tests::{python, smollm2};
 
 #[test]
@@ -27,4 +27,18 @@ fn perplexity_of_a_text_is_that_of_transformers_recipe() {
     println!("perplexity {ours}, transformers {theirs}");
     assert!((ours / theirs - 1.0).abs() < 1e-3, "{ours} and {theirs}");
     assert_eq!((&cell["context"], &cell["extension"]), (&256.into(), &1.into()));
+}
+
+#[test]
+fn a_gguf_that_is_written_answers_as_the_one_that_was_read() {
+    let folder = Folder::new("gguf-out");
+    let (model, written) = (smollm2(), folder.path("written.gguf"));
+    succeeds(&["convert", "--from", text(&model), "--to", text(&written), "--dtype", "f32"]);
+    let prompt = "Numbers: 1234 5,678.9; naïve cafés — “quoted”, tabs\tand\n  two lines";
+    let answer = |model: &Path| {
+        succeeds(&["generate", "--model", text(model), "--prompt", prompt, "--max-new-tokens", "12", "--device", "cpu"])
+    };
+    assert_eq!(answer(&written), answer(&model));
+    // Not over a model that is there.
+    refused(&["convert", "--from", text(&model), "--to", text(&written)], "holds a model already");
 }

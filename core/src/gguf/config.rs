@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::dropped::dropped;
 use super::metadata::Metadata;
 use super::tensors::TensorInfo;
 use crate::config::{Config, Llama3Parameters};
@@ -54,7 +55,13 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
         "tie_word_embeddings": is_tied,
     });
     let fields = config.as_object_mut().expect("the text above is an object");
-    let scaling = match factors {
+    let dropped = factors.map(|factors| dropped(theta, head_dim as usize, factors)).transpose()?.flatten();
+    if let Some((attention, cut)) = dropped {
+        fields.insert("model_type".into(), json!(format!("{architecture}_drope")));
+        fields.insert("attention_type".into(), json!(attention));
+        fields.insert("rope_min_frequency".into(), json!(cut));
+    }
+    let scaling = match factors.filter(|_| dropped.is_none()) {
         Some(factors) => Some(llama3(theta, head_dim as usize, factors)?),
         None => scaling(metadata, &key)?,
     };

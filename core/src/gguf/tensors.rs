@@ -142,43 +142,52 @@ impl<R: ReadAt> Gguf<R> {
 
 /// Rows of heads from pairs (x₀ y₀ x₁ y₁ …) to halves (x₀ x₁ … y₀ y₁ …); biases are rows of one number.
 fn halves_from_pairs(numbers: &[f32], shape: &[usize], heads: usize) -> Vec<f32> {
-    let rows = shape[0];
+    reordered(numbers, shape[0], heads, |place, half| 2 * (place % half) + place / half)
+}
+
+/// The other way round.
+pub(super) fn pairs_from_halves(numbers: &[f32], shape: &[usize], heads: usize) -> Vec<f32> {
+    reordered(numbers, shape[0], heads, |place, half| place % 2 * half + place / 2)
+}
+
+/// Rows of heads in another order: `from(place, head_dim / 2)` is the row of the head that comes to a place.
+fn reordered(numbers: &[f32], rows: usize, heads: usize, from: impl Fn(usize, usize) -> usize) -> Vec<f32> {
     let row = numbers.len() / rows;
     let head_dim = rows / heads.max(1);
-    let half = head_dim / 2;
     let mut reordered = Vec::with_capacity(numbers.len());
     for to in 0..rows {
-        let (head, place) = (to / head_dim, to % head_dim);
-        let from = head * head_dim + 2 * (place % half) + place / half;
+        let from = to / head_dim * head_dim + from(to % head_dim, head_dim / 2);
         reordered.extend_from_slice(&numbers[from * row..(from + 1) * row]);
     }
     reordered
 }
 
+/// Names of tensors here and in Hugging Face's files.
+const WHOLE: [[&str; 2]; 3] = [
+    ["token_embd.weight", "model.embed_tokens.weight"],
+    ["output_norm.weight", "model.norm.weight"],
+    ["output.weight", "lm_head.weight"],
+];
+/// The same of a layer's parts.
+const PARTS: [[&str; 2]; 9] = [
+    ["attn_norm", "input_layernorm"],
+    ["ffn_norm", "post_attention_layernorm"],
+    ["attn_q", "self_attn.q_proj"],
+    ["attn_k", "self_attn.k_proj"],
+    ["attn_v", "self_attn.v_proj"],
+    ["attn_output", "self_attn.o_proj"],
+    ["ffn_gate", "mlp.gate_proj"],
+    ["ffn_up", "mlp.up_proj"],
+    ["ffn_down", "mlp.down_proj"],
+];
+
 /// The name of a tensor in Hugging Face's files.
-fn hugging_face_name(name: &str) -> Option<String> {
-    let whole = match name {
-        "token_embd.weight" => Some("model.embed_tokens.weight"),
-        "output_norm.weight" => Some("model.norm.weight"),
-        "output.weight" => Some("lm_head.weight"),
-        _ => None,
-    };
-    if let Some(whole) = whole {
-        return Some(whole.to_owned());
+pub(super) fn hugging_face_name(name: &str) -> Option<String> {
+    if let Some([_, whole]) = WHOLE.iter().find(|[here, _]| *here == name) {
+        return Some((*whole).to_owned());
     }
     let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
     let (part, kind) = rest.split_once('.')?;
-    let part = match part {
-        "attn_norm" => "input_layernorm",
-        "ffn_norm" => "post_attention_layernorm",
-        "attn_q" => "self_attn.q_proj",
-        "attn_k" => "self_attn.k_proj",
-        "attn_v" => "self_attn.v_proj",
-        "attn_output" => "self_attn.o_proj",
-        "ffn_gate" => "mlp.gate_proj",
-        "ffn_up" => "mlp.up_proj",
-        "ffn_down" => "mlp.down_proj",
-        _ => return None,
-    };
+    let [_, part] = PARTS.iter().find(|[here, _]| *here == part)?;
     Some(format!("model.layers.{layer}.{part}.{kind}"))
 }

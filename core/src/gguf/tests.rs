@@ -1,73 +1,10 @@
 //! Small files made here, whole and damaged. Files of llama.cpp's own tools are in core/tests/gguf.rs.
 
-use super::{GgmlType, Gguf};
-use crate::config::{Llama3Parameters, RopeScaling};
-use crate::model::WeightSource;
+use super::head::{Head, text};
+use super::{GgmlType, Gguf, to_gguf};
+use crate::config::{AttentionType, Config, Llama3Parameters, RopeScaling};
+use crate::model::{StoredType, WeightSource};
 use crate::positions::Method;
-
-/// Writes the head of a file, value by value.
-#[derive(Clone, Default)]
-struct Head {
-    values: Vec<Vec<u8>>,
-    tensors: Vec<Vec<u8>>,
-    data: Vec<u8>,
-}
-
-fn text(text: &str) -> Vec<u8> {
-    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
-}
-
-impl Head {
-    fn value(mut self, name: &str, kind: u32, bytes: &[u8]) -> Self {
-        self.values.push([&text(name), &kind.to_le_bytes()[..], bytes].concat());
-        self
-    }
-
-    fn u32(self, name: &str, value: u32) -> Self {
-        self.value(name, 4, &value.to_le_bytes())
-    }
-
-    fn f32(self, name: &str, value: f32) -> Self {
-        self.value(name, 6, &value.to_le_bytes())
-    }
-
-    fn text(self, name: &str, value: &str) -> Self {
-        self.value(name, 8, &text(value))
-    }
-
-    fn texts(self, name: &str, values: &[&str]) -> Self {
-        let list: Vec<u8> = values.iter().flat_map(|value| text(value)).collect();
-        self.value(name, 9, &[&8u32.to_le_bytes()[..], &(values.len() as u64).to_le_bytes(), &list].concat())
-    }
-
-    fn kinds(self, name: &str, values: &[i32]) -> Self {
-        let list: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.value(name, 9, &[&5u32.to_le_bytes()[..], &(values.len() as u64).to_le_bytes(), &list].concat())
-    }
-
-    /// A tensor of f32; the shape is row-major.
-    fn tensor(mut self, name: &str, shape: &[u64], numbers: &[f32]) -> Self {
-        let sizes: Vec<u8> = shape.iter().rev().flat_map(|size| size.to_le_bytes()).collect();
-        let offset = (self.data.len() as u64).to_le_bytes();
-        let dimensions = (shape.len() as u32).to_le_bytes();
-        self.tensors.push([&text(name), &dimensions[..], &sizes, &0u32.to_le_bytes(), &offset].concat());
-        self.data.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        self.data.resize(self.data.len().next_multiple_of(32), 0);
-        self
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let mut bytes = b"GGUF".to_vec();
-        bytes.extend(3u32.to_le_bytes());
-        bytes.extend((self.tensors.len() as u64).to_le_bytes());
-        bytes.extend((self.values.len() as u64).to_le_bytes());
-        bytes.extend(self.values.concat());
-        bytes.extend(self.tensors.concat());
-        bytes.resize(bytes.len().next_multiple_of(32), 0);
-        bytes.extend(&self.data);
-        bytes
-    }
-}
 
 /// A Llama of one layer, with two heads of four components and one of keys, and a vocabulary of letters.
 fn small() -> Head {
@@ -99,7 +36,7 @@ fn small() -> Head {
         ("blk.0.ffn_up.weight", [4, 8]),
         ("blk.0.ffn_down.weight", [8, 4]),
     ] {
-        head = head.tensor(name, &shape, &rows(shape[0] as usize, shape[1] as usize));
+        head = head.tensor(name, &shape, &rows(shape[0], shape[1]));
     }
     for name in ["output_norm.weight", "blk.0.attn_norm.weight", "blk.0.ffn_norm.weight"] {
         head = head.tensor(name, &[8], &[1.0; 8]);
@@ -222,4 +159,61 @@ fn damaged_heads_are_refused_whatever_they_announce() {
     let mut size = good.clone();
     size[place + 4..place + 12].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(refused(&size).contains("output_norm.weight ends after the file does"));
+}
+
+/// The file as it is read and written again.
+fn written(config: &Config, file: &Gguf<&[u8]>, kind: StoredType) -> crate::Result<Vec<u8>> {
+    to_gguf(config, &file.tokenizer()?, file.chat_template()?.as_ref(), file, kind)
+}
+
+#[test]
+fn what_is_written_is_read_again() {
+    let bytes = small().bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let plain = file.config().unwrap();
+    let dropped = Config { attention: AttentionType::Nope, ..plain.clone() };
+    // The lower of the two frequencies is dropped.
+    let partial = plain.clone().with_cut(Some(0.1));
+    for config in [&plain, &dropped, &partial] {
+        for kind in [StoredType::F32, StoredType::F16, StoredType::Bf16] {
+            let bytes = written(config, &file, kind).unwrap();
+            let again = Gguf::open(&bytes[..]).unwrap();
+            let found = again.config().unwrap();
+            assert_eq!(found.attention, config.attention);
+            for method in [Method::Drope, Method::PDrope, Method::Rope] {
+                assert_eq!(method.positions(&found, 1.0).is_ok(), method.positions(config, 1.0).is_ok());
+            }
+            let frequencies =
+                |config: &Config| Method::PDrope.positions(config, 1.0).map(|positions| format!("{positions:?}"));
+            if config.rope.rope_min_frequency > 0.0 {
+                assert_eq!(frequencies(&found).unwrap(), frequencies(config).unwrap());
+            }
+            assert_eq!(again.tokenizer().unwrap().to_json().unwrap(), file.tokenizer().unwrap().to_json().unwrap());
+            // Small whole numbers are exact in every type.
+            for (name, shape) in
+                [("model.layers.0.self_attn.q_proj.weight", [8, 8]), ("model.layers.0.mlp.up_proj.weight", [4, 8])]
+            {
+                let numbers = |file: &Gguf<&[u8]>| file.tensor(name, &shape).unwrap().iter::<f32>().collect::<Vec<_>>();
+                assert_eq!(numbers(&again), numbers(&file), "{name}");
+            }
+            assert_eq!(again.names().len(), file.names().len());
+        }
+    }
+}
+
+#[test]
+fn what_llama_cpp_does_not_compute_is_not_written() {
+    let bytes = small().bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let plain = file.config().unwrap();
+    for (config, reason) in [
+        (Config { alibi: true, ..plain.clone() }, "ALiBi"),
+        (Config { attention: AttentionType::QNormNope, ..plain.clone() }, "norms of queries"),
+        (Config { scalable_softmax: true, ..plain.clone() }, "SSMax"),
+        (Config { sliding_window: Some(8), ..plain.clone() }, "windows"),
+        (Config { softmax_scale: Some(0.5), ..plain }, "factor of the logits"),
+    ] {
+        let error = written(&config, &file, StoredType::F32).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+    }
 }

@@ -10,8 +10,8 @@ use crate::tokenizer::Tokenizer;
 
 /// Kinds of tokens in `tokenizer.ggml.token_type`.
 const UNKNOWN: u64 = 2;
-const CONTROL: u64 = 3;
-const USER_DEFINED: u64 = 4;
+pub(super) const CONTROL: u64 = 3;
+pub(super) const USER_DEFINED: u64 = 4;
 
 /// What separates words before they are cut into tokens: Llama 3's, and Qwen 2's, which has digits one by one.
 const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
@@ -84,36 +84,45 @@ fn vocabulary<'a>(tokens: &[&'a str]) -> HashMap<&'a str, usize> {
     vocabulary
 }
 
+/// How words are separated, by the names that llama.cpp gives it.
+pub(super) const WORDS: [&str; 4] = ["gpt-2", "llama-bpe", "smollm", "qwen2"];
+
+/// What separates words before they are cut into tokens.
+pub(super) struct Words {
+    pub(super) normalizer: Json,
+    pub(super) pre_tokenizer: Json,
+    /// Whether a word that is a token stays whole, whatever the merges say.
+    pub(super) ignore_merges: bool,
+}
+
+/// How words are separated under a name.
+pub(super) fn words(kind: &str) -> Option<Words> {
+    let bytes = |use_regex: bool| json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": use_regex });
+    let sequence = |first: Json, second: Json| json!({ "type": "Sequence", "pretokenizers": [first, second] });
+    let split = |pattern: &str| {
+        let split =
+            json!({ "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false });
+        sequence(split, bytes(false))
+    };
+    let (normalizer, pre_tokenizer, ignore_merges) = match kind {
+        "gpt-2" => (Json::Null, bytes(true), false),
+        "llama-bpe" | "llama3" | "llama-v3" => (Json::Null, split(LLAMA_3), true),
+        "smollm" => (Json::Null, sequence(json!({ "type": "Digits", "individual_digits": true }), bytes(true)), false),
+        "qwen2" => (json!({ "type": "NFC" }), split(QWEN_2), false),
+        _ => return None,
+    };
+    Some(Words { normalizer, pre_tokenizer, ignore_merges })
+}
+
 /// Byte-level BPE, as GPT-2's, Llama 3's, SmolLM's and Qwen 2's.
 fn byte_level(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
     let name = "tokenizer.ggml.pre";
     let kind = if metadata.has(name) { metadata.text(name)? } else { "default" };
-    let split = |pattern: &str| {
-        json!({ "type": "Sequence", "pretokenizers": [
-            { "type": "Split", "pattern": { "Regex": pattern }, "behavior": "Isolated", "invert": false },
-            { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false },
-        ] })
-    };
-    let (normalizer, pre_tokenizer, ignore_merges) = match kind {
-        "gpt-2" => {
-            let bytes =
-                json!({ "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true });
-            (Json::Null, bytes, false)
-        }
-        "llama-bpe" | "llama3" | "llama-v3" => (Json::Null, split(LLAMA_3), true),
-        "smollm" => {
-            let pre_tokenizer = json!({ "type": "Sequence", "pretokenizers": [
-                { "type": "Digits", "individual_digits": true },
-                { "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true },
-            ] });
-            (Json::Null, pre_tokenizer, false)
-        }
-        "qwen2" => (json!({ "type": "NFC" }), split(QWEN_2), false),
-        other => {
-            return Err(Error::Gguf(format!(
-                "its words are separated as in {other}, but only gpt-2, llama-bpe, smollm and qwen2 are read"
-            )));
-        }
+    let Some(Words { normalizer, pre_tokenizer, ignore_merges }) = words(kind) else {
+        return Err(Error::Gguf(format!(
+            "its words are separated as in {kind}, but only {} are read",
+            WORDS.join(", ")
+        )));
     };
     let merges = metadata.texts("tokenizer.ggml.merges")?;
     Ok(json!({

@@ -43,12 +43,12 @@ enum Command {
     Logits(read::LogitsArgs),
     /// Continue a prompt, to the model's end-of-text token; where its config names none, to the end of the sentence.
     Generate(read::GenerateArgs),
-    /// Write a model, a folder or a GGUF, as a Hugging Face folder with one weights file.
+    /// Write a model, a folder or a GGUF, as a Hugging Face folder with one weights file, or as a GGUF for llama.cpp.
     Convert {
         /// Folder of the model, or a GGUF.
         #[arg(long)]
         from: PathBuf,
-        /// Folder for the result.
+        /// Folder for the result, or a file that ends in .gguf.
         #[arg(long)]
         to: PathBuf,
         /// Type of the weights: f32, f16 or bf16.

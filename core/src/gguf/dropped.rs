@@ -1,0 +1,50 @@
+//! Dropped positions in a form that llama.cpp computes: it divides the angles of each frequency by a factor of the tensor
+//! `rope_freqs.weight`, so that a huge one stands still.
+
+use crate::config::{AttentionType, Config, RopeScaling};
+use crate::error::{Error, Result};
+use crate::positions::{llama3_frequencies, rope_frequencies};
+
+/// Larger than any position: the angle is 0 in 32 bits, and no product overflows.
+const STANDS_STILL: f64 = 1e30;
+
+/// By what the angles are divided; `None` where all are those of plain RoPE.
+pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
+    let plain = rope_frequencies(config.rope.rope_theta, config.head_dim);
+    let scaled = match &config.rope.scaling {
+        RopeScaling::Llama3(parameters) => {
+            llama3_frequencies(config.rope.rope_theta, config.head_dim, parameters, config.max_position_embeddings)
+        }
+        _ => plain.clone(),
+    };
+    let drops_all = config.attention.drops_positions();
+    let factors = plain.iter().zip(&scaled).map(|(&plain, scaled)| {
+        let is_dropped = drops_all || plain < config.rope.rope_min_frequency;
+        if is_dropped { STANDS_STILL } else { plain / scaled }
+    });
+    let factors: Vec<f32> = factors.map(|factor| factor as f32).collect();
+    factors.iter().any(|&factor| factor != 1.0).then_some(factors)
+}
+
+/// Which positions the factors drop, if each either stands still or is 1.
+///
+/// # Errors
+/// If a frequency stands still that is higher than one that does not.
+pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Option<(AttentionType, f64)>> {
+    let stands_still = |&factor: &f32| f64::from(factor) >= STANDS_STILL / 2.0;
+    let kept = factors.iter().take_while(|factor| **factor == 1.0).count();
+    if kept == factors.len() || !factors.iter().any(stands_still) {
+        return Ok(None);
+    }
+    if !factors[kept..].iter().all(stands_still) || factors.len() != head_dim / 2 {
+        return Err(Error::Gguf(
+            "it drops frequencies (rope_freqs.weight) that are not the lowest, which is not read".into(),
+        ));
+    }
+    let frequencies = rope_frequencies(theta, head_dim);
+    Ok(Some(match kept {
+        0 => (AttentionType::Nope, 0.0),
+        // Between the lowest that is kept and the highest that is not.
+        _ => (AttentionType::Rope, (frequencies[kept - 1] * frequencies[kept]).sqrt()),
+    }))
+}

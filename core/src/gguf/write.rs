@@ -1,0 +1,150 @@
+//! Writing a model for llama.cpp.
+
+use super::dropped::factors;
+use super::head::Head;
+use super::tensors::{ROPE_FACTORS, hugging_face_name, pairs_from_halves};
+use super::write_tokenizer::write_tokenizer;
+use crate::chat::ChatTemplate;
+use crate::config::{Config, RopeScaling, YarnParameters};
+use crate::error::{Error, Result};
+use crate::model::{StoredType, WeightSource};
+use crate::tokenizer::Tokenizer;
+
+/// The bytes of a GGUF. Positions that were dropped stand still by factors of the frequencies; the temperature β of long texts is
+/// left out, since llama.cpp has none. Norms and biases stay in 32 bits.
+///
+/// # Errors
+/// If llama.cpp does not compute such a model, or its tokenizer is no byte-level BPE that it knows; if a weight is missing, or too
+/// large for the type.
+pub fn to_gguf(
+    config: &Config,
+    tokenizer: &Tokenizer,
+    template: Option<&ChatTemplate>,
+    weights: &impl WeightSource,
+    kind: StoredType,
+) -> Result<Vec<u8>> {
+    let architecture = architecture(config)?;
+    let key = |name: &str| format!("{architecture}.{name}");
+    let size = |size: usize| size as u32;
+    let file_type = match kind {
+        StoredType::F32 => 0,
+        StoredType::F16 => 1,
+        StoredType::Bf16 => 32,
+    };
+    let mut head = Head::default()
+        .text("general.architecture", architecture)
+        .u32("general.file_type", file_type)
+        .u32(&key("block_count"), size(config.num_hidden_layers))
+        .u32(&key("context_length"), size(config.max_position_embeddings))
+        .u32(&key("embedding_length"), size(config.hidden_size))
+        .u32(&key("feed_forward_length"), size(config.intermediate_size))
+        .u32(&key("attention.head_count"), size(config.num_attention_heads))
+        .u32(&key("attention.head_count_kv"), size(config.num_key_value_heads))
+        .u32(&key("attention.key_length"), size(config.head_dim))
+        .u32(&key("attention.value_length"), size(config.head_dim))
+        .f32(&key("attention.layer_norm_rms_epsilon"), config.rms_norm_eps as f32)
+        .u32(&key("rope.dimension_count"), size(config.head_dim))
+        .f32(&key("rope.freq_base"), config.rope.rope_theta as f32)
+        .u32(&key("vocab_size"), size(config.vocab_size));
+    head = match &config.rope.scaling {
+        RopeScaling::Linear { factor } => {
+            head.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), *factor as f32)
+        }
+        RopeScaling::Yarn(YarnParameters { factor, original_max_position_embeddings, .. }) => {
+            let original = original_max_position_embeddings.unwrap_or(config.max_position_embeddings);
+            head.text(&key("rope.scaling.type"), "yarn")
+                .f32(&key("rope.scaling.factor"), *factor as f32)
+                .u32(&key("rope.scaling.original_context_length"), size(original))
+        }
+        _ => head,
+    };
+    head = write_tokenizer(head, config, tokenizer)?;
+    if let Some(template) = template {
+        head = head.text("tokenizer.chat_template", &template.source);
+    }
+    if let Some(factors) = factors(config) {
+        head = head.tensor(ROPE_FACTORS, &[factors.len()], &factors);
+    }
+    for (name, shape) in tensors(config) {
+        let hugging_face = hugging_face_name(&name).ok_or_else(|| Error::MissingTensor(name.clone()))?;
+        let mut numbers: Vec<f32> = weights.tensor(&hugging_face, &shape)?.iter::<f32>().collect();
+        let heads = match name.split('.').nth(2) {
+            Some("attn_q") => Some(config.num_attention_heads),
+            Some("attn_k") => Some(config.num_key_value_heads),
+            _ => None,
+        };
+        // llama.cpp rotates neighbours, of this architecture alone.
+        if let Some(heads) = heads.filter(|_| architecture == "llama") {
+            numbers = pairs_from_halves(&numbers, &shape, heads);
+        }
+        let largest = numbers.iter().fold(0.0f32, |most, number| most.max(number.abs()));
+        if kind == StoredType::F16 && shape.len() > 1 && largest >= f32::from(half::f16::MAX) {
+            return Err(Error::NotFinite(hugging_face));
+        }
+        let kind = if shape.len() == 1 { StoredType::F32 } else { kind };
+        head = head.tensor_of(kind, &name, &shape, &numbers);
+    }
+    Ok(head.bytes())
+}
+
+/// What llama.cpp calls such a model.
+fn architecture(config: &Config) -> Result<&'static str> {
+    let yarn_differs = |yarn: &YarnParameters| {
+        let standard = YarnParameters {
+            original_max_position_embeddings: yarn.original_max_position_embeddings,
+            ..YarnParameters::new(yarn.factor)
+        };
+        *yarn != standard
+    };
+    let scaling = &config.rope.scaling;
+    let reasons = [
+        (config.attention.norms_queries() || config.attention.norms_keys(), "norms of queries or keys"),
+        (config.alibi, "ALiBi"),
+        (config.has_windows(), "sliding windows"),
+        (!config.layer_types.is_empty(), "layers that differ"),
+        (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
+        (config.softmax_scale.is_some(), "a factor of the logits of its own"),
+        (config.head_scales.is_some(), "a temperature for each head"),
+        (matches!(scaling, RopeScaling::Dynamic { .. } | RopeScaling::Longrope(_)), "dynamic or LongRoPE scaling"),
+        (matches!(scaling, RopeScaling::Yarn(yarn) if yarn_differs(yarn)), "YaRN with parameters of its own"),
+        (
+            matches!(scaling, RopeScaling::Llama3(_)) && config.rope.rope_min_frequency > 0.0,
+            "Llama 3's scaling of some frequencies beside others that are dropped",
+        ),
+        (config.qkv_bias && factors(config).is_some(), "biases beside dropped positions"),
+    ];
+    match reasons.iter().find(|(is_so, _)| *is_so) {
+        Some((_, reason)) => Err(Error::Gguf(format!(
+            "llama.cpp computes no Llama with {reason}; write a folder for transformers instead (--to without .gguf)"
+        ))),
+        None => Ok(if config.qkv_bias { "qwen2" } else { "llama" }),
+    }
+}
+
+/// All tensors and their shapes, in the order in which llama.cpp's own converter writes them.
+fn tensors(config: &Config) -> Vec<(String, Vec<usize>)> {
+    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
+    let queries = config.num_attention_heads * config.head_dim;
+    let keys = config.num_key_value_heads * config.head_dim;
+    let mut tensors = vec![("token_embd.weight".to_owned(), vec![config.vocab_size, hidden])];
+    for layer in 0..config.num_hidden_layers {
+        let mut add = |part: &str, shape: &[usize]| tensors.push((format!("blk.{layer}.{part}"), shape.to_vec()));
+        add("attn_norm.weight", &[hidden]);
+        for (part, rows) in [("attn_q", queries), ("attn_k", keys), ("attn_v", keys)] {
+            add(&format!("{part}.weight"), &[rows, hidden]);
+            if config.qkv_bias {
+                add(&format!("{part}.bias"), &[rows]);
+            }
+        }
+        add("attn_output.weight", &[hidden, queries]);
+        add("ffn_norm.weight", &[hidden]);
+        add("ffn_gate.weight", &[inner, hidden]);
+        add("ffn_up.weight", &[inner, hidden]);
+        add("ffn_down.weight", &[hidden, inner]);
+    }
+    tensors.push(("output_norm.weight".to_owned(), vec![hidden]));
+    if !config.tie_word_embeddings {
+        tensors.push(("output.weight".to_owned(), vec![config.vocab_size, hidden]));
+    }
+    tensors
+}
