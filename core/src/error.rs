@@ -50,6 +50,9 @@ pub enum Error {
     /// A GGUF file is damaged, or holds what is not read.
     #[error("the GGUF file cannot be used: {0}")]
     Gguf(String),
+    /// A GGUF cannot hold the model.
+    #[error("a GGUF cannot hold this model: {0}; write a folder for transformers instead (--to without .gguf)")]
+    NoGguf(String),
     /// A tensor that the config calls for is not in the file.
     #[error("the weights lack the tensor {0}; check that config.json belongs to this safetensors file")]
     MissingTensor(String),

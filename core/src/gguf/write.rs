@@ -114,9 +114,7 @@ fn architecture(config: &Config) -> Result<&'static str> {
         (config.qkv_bias && factors(config).is_some(), "biases beside dropped positions"),
     ];
     match reasons.iter().find(|(is_so, _)| *is_so) {
-        Some((_, reason)) => Err(Error::Gguf(format!(
-            "llama.cpp computes no Llama with {reason}; write a folder for transformers instead (--to without .gguf)"
-        ))),
+        Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp computes no Llama with {reason}"))),
         None => Ok(if config.qkv_bias { "qwen2" } else { "llama" }),
     }
 }

@@ -23,9 +23,8 @@ pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer
     let name = WORDS.into_iter().find(|name| words(name).is_some_and(|words| is_separated(&json, &words)));
     let name = name.filter(|_| model["type"] == "BPE" && model["byte_fallback"] != true);
     let name = name.ok_or_else(|| {
-        Error::Gguf(format!(
-            "its tokenizer is not written: only byte-level BPE is that separates words as {} do; write a folder instead (--to \
-             without .gguf)",
+        Error::NoGguf(format!(
+            "its tokenizer is not byte-level BPE that separates words as one of {} does",
             WORDS.join(", ")
         ))
     })?;
