@@ -57,7 +57,8 @@ impl StudyAccount<'_> {
         }
         let mut text = "# What may explain the study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. \
                         From the models of the [study](study.md), described and not tested: numbers are means over trunks, bands \
-                        reach from the lowest trunk to the highest, and of one trunk they are Wilson's 95 % intervals.\n"
+                        reach from the lowest trunk to the highest, and of one trunk they are Wilson's 95 % intervals; what has a dash is not \
+                        measured yet.\n"
             .to_owned();
         for Explanation { title, paragraph, figure: (file, drawn), caption, table } in parts {
             files::write(&docs.join(file), plot(&drawn)?.as_bytes())?;
