@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::Workplace;
 use crate::page::build;
-use crate::sizes::{brotli, gzip, print};
+use crate::sizes::{brotli, gzip, print, with_ending};
 use crate::tools::Tools;
 
 /// What is worth compressing; weights are not.
@@ -48,13 +48,6 @@ fn finish(dist: &Path) -> Result<()> {
     std::fs::write(dist.join("_headers"), HEADERS)?;
     std::fs::write(dist.join(".nojekyll"), "")?;
     Ok(())
-}
-
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
