@@ -21,11 +21,12 @@ pub fn convert(from: &Path, to: &Path, stored_type: StoredType) -> Result<()> {
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
     if is_file {
-        // Loaded once, so that what would be read wrongly is refused here too.
-        model_folder::model(from, &config, &Device::flex())?;
         let weights = weights_files::open(from)?;
-        let bytes = to_gguf(&config, &tokenizer, template.as_ref(), &weights, stored_type);
-        files::write(to, &bytes.with_context(|| format!("cannot write {}", to.display()))?)?;
+        let written = to_gguf(&config, &tokenizer, template.as_ref(), &weights, stored_type);
+        let (bytes, unused) =
+            written.with_context(|| format!("cannot write {} as {}", from.display(), to.display()))?;
+        model_folder::warn_of_unused(from, &unused);
+        files::write(to, &bytes)?;
         note_temperature(&config);
     } else {
         let model = model_folder::model(from, &config, &Device::flex())?;

@@ -135,7 +135,7 @@ pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
 }
 
 /// Says which tensors of the weights the model does not use.
-fn warn_of_unused(folder: &Path, unused: &[String]) {
+pub fn warn_of_unused(folder: &Path, unused: &[String]) {
     if !unused.is_empty() {
         eprintln!("warning: the model in {} does not use the tensors {}", folder.display(), unused.join(", "));
     }

@@ -1,4 +1,4 @@
-//! Commands beside Hugging Face transformers on SmolLM2. Runs where a Python with the packages is.
+//! Commands on SmolLM2; beside Hugging Face transformers where a Python with the packages is.
 
 mod common;
 

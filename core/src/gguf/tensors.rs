@@ -182,7 +182,7 @@ const PARTS: [[&str; 2]; 9] = [
 ];
 
 /// The name of a tensor in Hugging Face's files.
-pub(super) fn hugging_face_name(name: &str) -> Option<String> {
+fn hugging_face_name(name: &str) -> Option<String> {
     if let Some([_, whole]) = WHOLE.iter().find(|[here, _]| *here == name) {
         return Some((*whole).to_owned());
     }
@@ -190,4 +190,15 @@ pub(super) fn hugging_face_name(name: &str) -> Option<String> {
     let (part, kind) = rest.split_once('.')?;
     let [_, part] = PARTS.iter().find(|[here, _]| *here == part)?;
     Some(format!("model.layers.{layer}.{part}.{kind}"))
+}
+
+/// The name in a GGUF of a tensor of Hugging Face's files.
+pub(super) fn gguf_name(name: &str) -> Option<String> {
+    if let Some([here, _]) = WHOLE.iter().find(|[_, there]| *there == name) {
+        return Some((*here).to_owned());
+    }
+    let (layer, rest) = name.strip_prefix("model.layers.")?.split_once('.')?;
+    let (part, kind) = rest.rsplit_once('.')?;
+    let [part, _] = PARTS.iter().find(|[_, there]| *there == part)?;
+    Some(format!("blk.{layer}.{part}.{kind}"))
 }

@@ -163,7 +163,7 @@ fn damaged_heads_are_refused_whatever_they_announce() {
 
 /// The file as it is read and written again.
 fn written(config: &Config, file: &Gguf<&[u8]>, kind: StoredType) -> crate::Result<Vec<u8>> {
-    to_gguf(config, &file.tokenizer()?, file.chat_template()?.as_ref(), file, kind)
+    Ok(to_gguf(config, &file.tokenizer()?, file.chat_template()?.as_ref(), file, kind)?.0)
 }
 
 #[test]

@@ -1,28 +1,30 @@
 //! Writing a model for llama.cpp.
 
+use burn::tensor::Device;
+
 use super::dropped::factors;
 use super::head::Head;
-use super::tensors::{ROPE_FACTORS, hugging_face_name, pairs_from_halves};
+use super::tensors::{ROPE_FACTORS, gguf_name, pairs_from_halves};
 use super::write_tokenizer::write_tokenizer;
 use crate::chat::ChatTemplate;
 use crate::config::{Config, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
-use crate::model::{StoredType, WeightSource};
+use crate::model::{Model, StoredType, WeightSource};
 use crate::tokenizer::Tokenizer;
 
-/// The bytes of a GGUF. Positions that were dropped stand still by factors of the frequencies; the temperature β of long texts is
-/// left out, since llama.cpp has none. Norms and biases stay in 32 bits.
+/// The bytes of a GGUF, and the tensors that were left over ([`Model::load`]). Positions that were dropped stand still by factors
+/// of the frequencies; the temperature β of long texts is left out, since llama.cpp has none. Norms and biases stay in 32 bits.
 ///
 /// # Errors
-/// If llama.cpp does not compute such a model, or its tokenizer is no byte-level BPE that it knows; if a weight is missing, or too
-/// large for the type.
+/// If llama.cpp does not compute such a model, or its tokenizer is no byte-level BPE that it knows; as [`Model::load`], and if a
+/// weight is too large for the type.
 pub fn to_gguf(
     config: &Config,
     tokenizer: &Tokenizer,
     template: Option<&ChatTemplate>,
     weights: &impl WeightSource,
     kind: StoredType,
-) -> Result<Vec<u8>> {
+) -> Result<(Vec<u8>, Vec<String>)> {
     let architecture = architecture(config)?;
     let key = |name: &str| format!("{architecture}.{name}");
     let size = |size: usize| size as u32;
@@ -65,9 +67,9 @@ pub fn to_gguf(
     if let Some(factors) = factors(config) {
         head = head.tensor(ROPE_FACTORS, &[factors.len()], &factors);
     }
-    for (name, shape) in tensors(config) {
-        let hugging_face = hugging_face_name(&name).ok_or_else(|| Error::MissingTensor(name.clone()))?;
-        let mut numbers: Vec<f32> = weights.tensor(&hugging_face, &shape)?.iter::<f32>().collect();
+    let (_, unused) = Model::load_but(config, weights, &Device::flex(), |hugging_face, shape, mut numbers| {
+        let name =
+            gguf_name(hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
         let heads = match name.split('.').nth(2) {
             Some("attn_q") => Some(config.num_attention_heads),
             Some("attn_k") => Some(config.num_key_value_heads),
@@ -75,16 +77,17 @@ pub fn to_gguf(
         };
         // llama.cpp rotates neighbours, of this architecture alone.
         if let Some(heads) = heads.filter(|_| architecture == "llama") {
-            numbers = pairs_from_halves(&numbers, &shape, heads);
+            numbers = pairs_from_halves(&numbers, shape, heads);
         }
         let largest = numbers.iter().fold(0.0f32, |most, number| most.max(number.abs()));
         if kind == StoredType::F16 && shape.len() > 1 && largest >= f32::from(half::f16::MAX) {
-            return Err(Error::NotFinite(hugging_face));
+            return Err(Error::NotFinite(hugging_face.to_owned()));
         }
         let kind = if shape.len() == 1 { StoredType::F32 } else { kind };
-        head = head.tensor_of(kind, &name, &shape, &numbers);
-    }
-    Ok(head.bytes())
+        head = std::mem::take(&mut head).tensor_of(kind, &name, shape, &numbers);
+        Ok(None)
+    })?;
+    Ok((head.bytes(), unused))
 }
 
 /// What llama.cpp calls such a model.
@@ -117,32 +120,4 @@ fn architecture(config: &Config) -> Result<&'static str> {
         Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp computes no Llama with {reason}"))),
         None => Ok(if config.qkv_bias { "qwen2" } else { "llama" }),
     }
-}
-
-/// All tensors and their shapes, in the order in which llama.cpp's own converter writes them.
-fn tensors(config: &Config) -> Vec<(String, Vec<usize>)> {
-    let (hidden, inner) = (config.hidden_size, config.intermediate_size);
-    let queries = config.num_attention_heads * config.head_dim;
-    let keys = config.num_key_value_heads * config.head_dim;
-    let mut tensors = vec![("token_embd.weight".to_owned(), vec![config.vocab_size, hidden])];
-    for layer in 0..config.num_hidden_layers {
-        let mut add = |part: &str, shape: &[usize]| tensors.push((format!("blk.{layer}.{part}"), shape.to_vec()));
-        add("attn_norm.weight", &[hidden]);
-        for (part, rows) in [("attn_q", queries), ("attn_k", keys), ("attn_v", keys)] {
-            add(&format!("{part}.weight"), &[rows, hidden]);
-            if config.qkv_bias {
-                add(&format!("{part}.bias"), &[rows]);
-            }
-        }
-        add("attn_output.weight", &[hidden, queries]);
-        add("ffn_norm.weight", &[hidden]);
-        add("ffn_gate.weight", &[inner, hidden]);
-        add("ffn_up.weight", &[inner, hidden]);
-        add("ffn_down.weight", &[hidden, inner]);
-    }
-    tensors.push(("output_norm.weight".to_owned(), vec![hidden]));
-    if !config.tie_word_embeddings {
-        tensors.push(("output.weight".to_owned(), vec![config.vocab_size, hidden]));
-    }
-    tensors
 }

@@ -67,7 +67,7 @@ impl Model {
     }
 
     /// As [`Model::load`], less what `keep` takes of the numbers of a tensor, by its name and shape.
-    pub(super) fn load_but(
+    pub(crate) fn load_but(
         config: &Config,
         source: &impl WeightSource,
         device: &Device,

@@ -1,4 +1,4 @@
-//! DocumentQuestion answering: a question about one paragraph, or ten, among many others. The data are the user's.
+//! Question answering: a question about one paragraph, or ten, among many others. The data are the user's.
 
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;

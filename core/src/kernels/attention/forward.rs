@@ -37,7 +37,7 @@ pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
     let (group, width) = (heads / kv_heads, padded(head_dim));
     let products = batches * heads * seq * keys * head_dim;
     let key_values =
-        in_parts(products, 0..batches * kv_heads, |at| KeyValues::new(inputs, at / kv_heads, at % kv_heads, width));
+        in_parts(products, 0..batches * kv_heads, |at| HeadInputs::new(inputs, at / kv_heads, at % kv_heads, width));
     let tiles = (0..batches * heads).flat_map(|at| {
         let (batch, head) = (at / heads, at % heads);
         (0..seq).step_by(ROWS).map(move |query| Tile { batch, head, query, rows: ROWS.min(seq - query), key: 0 })
@@ -49,13 +49,13 @@ pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
 }
 
 /// Keys and values of a head.
-struct KeyValues {
+struct HeadInputs {
     columns: Columns,
     /// `[keys, width]`
     values: Vec<f32>,
 }
 
-impl KeyValues {
+impl HeadInputs {
     fn new(Inputs { k, v, .. }: &Inputs, batch: usize, kv_head: usize, width: usize) -> Self {
         Self { columns: Columns::new(k, batch, kv_head, width), values: v.matrix(batch, kv_head, width) }
     }
@@ -66,7 +66,7 @@ struct RowOfTiles<'a> {
     inputs: &'a Inputs<'a>,
     /// The first.
     tile: Tile,
-    key_values: &'a KeyValues,
+    key_values: &'a HeadInputs,
     width: usize,
 }
 
@@ -75,7 +75,7 @@ impl WithSimd for RowOfTiles<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> Attended {
-        let Self { inputs: Inputs { kernel, q, .. }, tile, key_values: KeyValues { columns, values }, width } = self;
+        let Self { inputs: Inputs { kernel, q, .. }, tile, key_values: HeadInputs { columns, values }, width } = self;
         let Tile { batch, head, query, rows, .. } = tile;
         let queries = q.some_rows(batch, head, query..query + rows, width);
         let mut logits = vec![0.0; ROWS * KEYS];
