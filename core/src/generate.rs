@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
 use crate::model::{Cache, Model, token_ids};
-use crate::positions::Positions;
+use crate::positions::{Encoding, Positions};
 
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
 /// the attention scores stay small and that a caller can cancel between two.
@@ -63,33 +63,94 @@ pub async fn generate(
     positions: &Positions,
     prompt: &[u32],
     options: &Options,
-    mut observe: impl AsyncFnMut(Event) -> Flow,
+    observe: impl AsyncFnMut(Event) -> Flow,
 ) -> Result<Vec<u32>> {
-    check(config, prompt, options)?;
-    let prompt = &cropped(prompt, options);
-    let seeded = || ChaCha8Rng::seed_from_u64(options.seed);
+    Ok(generate_each(model, config, positions, &[prompt], options, observe).await?.pop().unwrap_or_default())
+}
+
+/// As [`generate`], of several prompts one after the other: what all of them begin with is read once, where the method and the
+/// model's windows allow it ([`Event::Read`] tells what is in the cache). Stopped, it gives the answers until then.
+///
+/// # Errors
+/// As [`generate`], of any of the prompts.
+pub async fn generate_each(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    prompts: &[&[u32]],
+    options: &Options,
+    mut observe: impl AsyncFnMut(Event) -> Flow,
+) -> Result<Vec<Vec<u32>>> {
+    prompts.iter().try_for_each(|prompt| check(config, prompt, options))?;
+    let prompts: Vec<Vec<u32>> = prompts.iter().map(|prompt| cropped(prompt, options)).collect();
+    let shared = shared_beginning(config, positions, &prompts);
     // Room for a long answer is made when it comes.
-    let mut cache = Cache::new(config, positions, prompt.len() + options.max_new_tokens.min(CHUNK), &model.device());
-    cache.expect_prompt(prompt.len());
+    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
+    let mut cache = Cache::new(config, positions, longest + options.max_new_tokens.min(CHUNK), &model.device());
+    let mut answers = Vec::new();
+    for prompt in &prompts {
+        cache.rewind(shared.min(cache.len()));
+        cache.expect_prompt(prompt.len());
+        let (answer, flow) = answer(model, positions, &mut cache, prompt, options, &mut observe).await?;
+        answers.push(answer);
+        if flow == Flow::Stop {
+            break;
+        }
+    }
+    Ok(answers)
+}
+
+/// Tokens that all prompts begin with and that mean the same to each of them; less than any of them has.
+fn shared_beginning(config: &Config, positions: &Positions, prompts: &[Vec<u32>]) -> usize {
+    let Some((first, others)) = prompts.split_first() else { return 0 };
+    // A window forgets the beginning, and where frequencies follow the length, so do the keys and values of every layer.
+    let means_the_same = |index: usize| {
+        let layer = positions.layer(index);
+        let rotary = |prompt: &[u32]| match &layer.encoding {
+            Encoding::LengthDependent(dependent) => Some(dependent.rotary(prompt.len())),
+            _ => None,
+        };
+        layer.window.is_none() && others.iter().all(|other| rotary(other) == rotary(first))
+    };
+    if !(0..config.num_hidden_layers).all(means_the_same) {
+        return 0;
+    }
+    let alike = |other: &Vec<u32>| first.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let shortest = prompts.iter().map(Vec::len).min().unwrap_or(0);
+    others.iter().map(alike).min().unwrap_or(0).min(shortest.saturating_sub(1))
+}
+
+/// Reads what of a prompt is not in the cache, and generates.
+async fn answer(
+    model: &Model,
+    positions: &Positions,
+    cache: &mut Cache,
+    prompt: &[u32],
+    options: &Options,
+    observe: &mut impl AsyncFnMut(Event) -> Flow,
+) -> Result<(Vec<u32>, Flow)> {
+    let seeded = || ChaCha8Rng::seed_from_u64(options.seed);
     let mut answer = Vec::new();
     let (mut token, mut rng) = (0, seeded());
-    for chunk in prompt.chunks(CHUNK) {
+    for chunk in prompt[cache.len()..].chunks(CHUNK) {
         // The choice behind the last chunk counts.
         rng = seeded();
-        token = next_token(model, positions, &mut cache, chunk, options.temperature, &mut rng).await?;
+        token = next_token(model, positions, cache, chunk, options.temperature, &mut rng).await?;
         if observe(Event::Read(cache.len())).await == Flow::Stop {
-            return Ok(answer);
+            return Ok((answer, Flow::Stop));
         }
     }
     while answer.len() < options.max_new_tokens {
         answer.push(token);
-        let flow = observe(Event::Token(token)).await;
-        if flow == Flow::Stop || options.stop.contains(&token) || answer.len() == options.max_new_tokens {
+        if observe(Event::Token(token)).await == Flow::Stop {
+            return Ok((answer, Flow::Stop));
+        }
+        if options.stop.contains(&token) || answer.len() == options.max_new_tokens {
             break;
         }
-        token = next_token(model, positions, &mut cache, &[token], options.temperature, &mut rng).await?;
+        token = next_token(model, positions, cache, &[token], options.temperature, &mut rng).await?;
     }
-    Ok(answer)
+    Ok((answer, Flow::Continue))
 }
 
 /// Tokens of a prompt that a model is given where prompt and answer have no more than `crop_length`.

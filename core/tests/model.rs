@@ -7,7 +7,7 @@ mod parity;
 use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
-use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::generate::{Event, Flow, Options, generate, generate_each};
 use drope_core::model::{Cache, Model};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
@@ -67,6 +67,34 @@ fn sampling_is_seeded_and_differs_from_greedy() {
     assert_eq!(sample(5.0, 1), sample(5.0, 1));
     assert_ne!(sample(5.0, 1), sample(5.0, 2));
     assert_ne!(sample(5.0, 1), sample(0.0, 1));
+}
+
+#[test]
+fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
+    let device = Device::flex();
+    let options =
+        Options { max_new_tokens: 6, stop: vec![], context: 400, crop_length: None, temperature: 0.0, seed: 0 };
+    // Windows forget the beginning, and frequencies that follow the length change all of it.
+    for (name, is_shared) in
+        [("rope", true), ("drope", true), ("alibi", true), ("rnope-swa", false), ("dynamic-ntk", false)]
+    {
+        let case = case(name);
+        let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+        // Read in two chunks each.
+        let begin = case.ids().repeat(10)[..300].to_vec();
+        let prompts = [&[1, 2][..], &[1, 3, 5], &[4]].map(|end| [&begin, end].concat());
+        let mut chunks = 0;
+        let mut ask = |prompts: &[&[u32]]| {
+            let observe = async |event| {
+                chunks += usize::from(matches!(event, Event::Read(_)));
+                Flow::Continue
+            };
+            block_on(generate_each(&model, &config, &positions, prompts, &options, observe)).unwrap()
+        };
+        let alone: Vec<Vec<u32>> = prompts.iter().flat_map(|prompt| ask(&[prompt])).collect();
+        assert_eq!(ask(&prompts.each_ref().map(Vec::as_slice)), alone, "{name}");
+        assert_eq!(chunks, 6 + if is_shared { 2 + 1 + 1 } else { 6 }, "{name}");
+    }
 }
 
 #[test]

@@ -13,7 +13,8 @@ fn ruler_asks_keeps_answers_and_joins_shards() {
     let (model, json) = (nano_rope(), folder.path("whole.json"));
     let ask = |more: &[&str]| {
         let arguments = ["eval", "ruler", "--model", text(&model), "--method", "drope", "--lengths", "1k"];
-        succeeds(&[&arguments[..], &["--trials", "3", "--device", "cpu"], more].concat())
+        let trials: &[&str] = if more.contains(&"--trials") { &[] } else { &["--trials", "3"] };
+        succeeds(&[&arguments[..], &["--device", "cpu"], trials, more].concat())
     };
     let essay = folder.write("essay.txt", "It was a day. There was a sea! Was it blue? It was.");
     ask(&["--task", "niah_single_1,niah_multikey_1", "--haystack", text(&essay), "--json", text(&json)]);
@@ -36,6 +37,28 @@ fn ruler_asks_keeps_answers_and_joins_shards() {
     let joined = folder.path("joined.json");
     succeeds(&["merge", text(&halves[0]), text(&halves[1]), "--json", text(&joined)]);
     assert_eq!(read_json(&joined)[0], cells[0]);
+    // Three questions about each of two haystacks, the last of which has but two.
+    let several = folder.path("several.json");
+    let ask_several = |shard: &str, json: &std::path::Path| {
+        let arguments = ["--task", "niah_multikey_2", "--trials", "5", "--questions-per-haystack", "3"];
+        ask(&[&arguments[..], &["--shard", shard, "--json", text(json)]].concat());
+    };
+    ask_several("1/1", &several);
+    let cell = &read_json(&several)[0];
+    assert_eq!((&cell["of_questions"], &cell["questions_per_haystack"]), (&5.into(), &3.into()));
+    let indices: Vec<u64> =
+        cell["answers"].as_array().unwrap().iter().map(|answer| answer["index"].as_u64().unwrap()).collect();
+    assert_eq!(indices, [0, 1, 2, 3, 4]);
+    ask_several("1/1", &several);
+    assert_eq!(read_json(&several).as_array().unwrap().len(), 1, "the same command asks nothing again");
+    let halves = ["1/2", "2/2"].map(|shard| {
+        let half = folder.path(&format!("several-{}", shard.replace('/', "-")));
+        ask_several(shard, &half);
+        half
+    });
+    let joined = folder.path("several-joined.json");
+    succeeds(&["merge", text(&halves[0]), text(&halves[1]), "--json", text(&joined)]);
+    assert_eq!(&read_json(&joined)[0], cell);
     let arguments = ["eval", "ruler", "--model", text(&model), "--lengths", "1k", "--trials", "1"];
     refused(&[&arguments[..], &["--task", "niah_single_2"]].concat(), "name a text with --haystack");
     refused(&[&arguments[..], &["--squad", text(&essay)]].concat(), "SQuAD's form");

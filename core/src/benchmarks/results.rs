@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::names::named;
 use crate::positions::{Method, Parameters};
 use crate::results::{Reading, ResultCell, is_default, reading_of, rounded};
-use crate::stats::wilson_of_mean;
+use crate::stats::{effective_trials, wilson_of_mean};
 
 named! {
     /// A benchmark.
@@ -74,9 +74,13 @@ pub struct BenchmarkCell {
     pub fingerprint: String,
     /// Questions that there are, those of other shards included.
     pub of_questions: usize,
+    /// Questions about each haystack, the last of which may have fewer: so many in a row share it.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub questions_per_haystack: usize,
     /// Mean score, from 0 to 1.
     pub score: f64,
-    /// Its 95 % interval: Wilson's, which is rather too wide for scores between 0 and 1.
+    /// Its 95 % interval: Wilson's, which is rather too wide for scores between 0 and 1; of questions that share haystacks with
+    /// the number of independent ones that they are worth.
     pub ci95: [f64; 2],
     /// Mean score by log-likelihood per letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,13 +89,25 @@ pub struct BenchmarkCell {
     pub answers: Vec<Answer>,
 }
 
+fn one() -> usize {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(number: &usize) -> bool {
+    *number == 1
+}
+
 impl ResultCell for BenchmarkCell {
     fn reading(&self) -> Reading<'_> {
         reading_of!(self)
     }
 
     fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.benchmark, cell.context, cell.is_chat, cell.seed, cell.of_questions);
+        let question = |cell: &Self| {
+            let Self { benchmark, context, is_chat, seed, of_questions, questions_per_haystack, .. } = *cell;
+            (benchmark, context, is_chat, seed, of_questions, questions_per_haystack)
+        };
         question(self) == question(other) && (&self.task, &self.source) == (&other.task, &other.source)
     }
 
@@ -114,7 +130,11 @@ impl BenchmarkCell {
         let normed: Option<Vec<f64>> = self.answers.iter().map(|answer| answer.normed).collect();
         self.score = mean(&scores);
         self.normed = normed.filter(|normed| !normed.is_empty()).map(|normed| mean(&normed));
-        self.ci95 = wilson_of_mean(self.score, scores.len()).map(rounded);
+        let haystack = |answer: &Answer| answer.index / self.questions_per_haystack.max(1);
+        let haystacks = self.answers.chunk_by(|a, b| haystack(a) == haystack(b));
+        let haystacks: Vec<Vec<f64>> =
+            haystacks.map(|answers| answers.iter().map(|answer| answer.score).collect()).collect();
+        self.ci95 = wilson_of_mean(self.score, effective_trials(&haystacks)).map(rounded);
         self
     }
 }
@@ -172,11 +192,26 @@ mod tests {
             parameters: Parameters::default(),
             fingerprint: "a".into(),
             of_questions: 4,
+            questions_per_haystack: 1,
             score: 0.0,
             ci95: [0.0, 0.0],
             normed: None,
             answers: indices.iter().map(answer).collect(),
         }
+    }
+
+    #[test]
+    fn questions_about_one_haystack_that_agree_count_once() {
+        let wide = |per_haystack| BenchmarkCell { questions_per_haystack: per_haystack, ..cell(&[0, 1, 2, 3]) };
+        let with_scores = |mut cell: BenchmarkCell| {
+            for answer in &mut cell.answers {
+                answer.score = f64::from(u8::from(answer.index < 2));
+            }
+            cell.scored().ci95
+        };
+        let [one, two] = [1, 2].map(|per_haystack| with_scores(wide(per_haystack)));
+        assert!(two[0] < one[0] && two[1] > one[1], "{one:?} {two:?}");
+        assert_eq!(two, crate::stats::wilson(1, 2).map(crate::results::rounded));
     }
 
     #[test]

@@ -38,6 +38,15 @@ impl Cache {
         Self { layers: (0..config.num_hidden_layers).map(layer).collect(), len: 0, prompt_len: 0 }
     }
 
+    /// Forgets what came after the first `tokens` tokens. Where a layer has a window, whose first tokens are gone, only 0 is
+    /// possible.
+    pub(crate) fn rewind(&mut self, tokens: usize) {
+        for layer in &mut self.layers {
+            layer.len = tokens;
+        }
+        self.len = tokens;
+    }
+
     /// Announces a prompt of `tokens` tokens, of which the next passes read a part each: where frequencies depend on the length
     /// of the text, every part gets those of the whole prompt.
     pub fn expect_prompt(&mut self, tokens: usize) {

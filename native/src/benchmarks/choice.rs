@@ -49,7 +49,7 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
                 ..blank(&model, &args.sweep, &reading, (Benchmark::Choice, args.form.name()), trials)
             };
             let (model, questions, reading) = (&model, &questions, reading.clone());
-            let ask = move |index: usize| chosen(model, &reading, index, &questions[index]);
+            let ask = move |index: usize| Ok(vec![chosen(model, &reading, index, &questions[index])?]);
             let wanted = samples_of(args.shard, trials, "questions")?;
             cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
         }

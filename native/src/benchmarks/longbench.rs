@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::benchmarks::longbench::Row;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, BenchmarkQuestions, answer, around_messages, blank, print_header, read_lines};
+use super::{AskingArgs, BenchmarkQuestions, answers, around_messages, blank, print_header, read_lines};
 use crate::cli::at_least_one;
 use crate::measure::{measure, samples_of};
 use crate::sweep::Sweep;
@@ -52,8 +52,9 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
                     let row: &Row = &rows[index];
                     let text = row.prompt(tokenizer, room)?;
                     let ids = tokenizer.message(&text, around.map(|around| around.each_ref().map(String::as_str)))?;
-                    let said = answer(model, &reading, &ids, dataset.max_answer_tokens)?;
-                    Ok(Answer { index, score: row.score(&said)?, normed: None, said, expected: row.answers.clone() })
+                    let said = answers(model, &reading, &[ids], dataset.max_answer_tokens)?.concat();
+                    let expected = row.answers.clone();
+                    Ok(vec![Answer { index, score: row.score(&said)?, normed: None, said, expected }])
                 };
                 let wanted = samples_of(args.asking.shard, trials, "questions")?;
                 cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });

@@ -4,12 +4,13 @@ mod choice;
 mod longbench;
 mod ruler;
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
-use drope_core::generate::{Options, generate};
+use drope_core::generate::{Options, generate_each};
 use drope_core::results::{ResultCell, Shard, rounded};
 
 pub use self::choice::{ChoiceArgs, choice};
@@ -32,12 +33,12 @@ pub struct AskingArgs {
 
 /// A cell that is to be measured.
 struct BenchmarkQuestions<'a> {
-    /// Numbers of the questions.
+    /// Numbers of the haystacks, where questions share them; else of the questions.
     wanted: Vec<usize>,
     /// The cell without its results.
     blank: BenchmarkCell,
-    /// Asks one.
-    ask: Box<dyn Fn(usize) -> Result<Answer> + Sync + 'a>,
+    /// Asks what is asked about one.
+    ask: Box<dyn Fn(usize) -> Result<Vec<Answer>> + Sync + 'a>,
 }
 
 /// A cell without its results.
@@ -64,6 +65,7 @@ fn blank(
         parameters: reading.parameters.clone(),
         fingerprint: reading.fingerprint.clone(),
         of_questions,
+        questions_per_haystack: 1,
         score: 0.0,
         ci95: [0.0, 0.0],
         normed: None,
@@ -81,7 +83,7 @@ fn print_header() {
 
 impl Measurement for BenchmarkQuestions<'_> {
     type Cell = BenchmarkCell;
-    type Outcome = Answer;
+    type Outcome = Vec<Answer>;
 
     fn title(&self) -> String {
         format!("{} {} {} tokens", self.blank.method.name(), self.blank.task, self.blank.context)
@@ -92,20 +94,25 @@ impl Measurement for BenchmarkQuestions<'_> {
     }
 
     fn find(&self, known: &[BenchmarkCell]) -> Vec<BenchmarkCell> {
+        let BenchmarkCell { of_questions, questions_per_haystack, .. } = self.blank;
         let is_done = |cell: &&BenchmarkCell| {
             let indices = cell.answers.iter().map(|answer| answer.index);
-            cell.same_measurement(&self.blank) && indices.eq(self.wanted.iter().copied())
+            let wanted = self
+                .wanted
+                .iter()
+                .flat_map(|&haystack| questions_about(haystack, questions_per_haystack, of_questions));
+            cell.same_measurement(&self.blank) && indices.eq(wanted)
         };
         known.iter().find(is_done).cloned().into_iter().collect()
     }
 
-    fn sample(&self, index: usize) -> Result<Answer> {
+    fn sample(&self, index: usize) -> Result<Vec<Answer>> {
         interrupt::check("stopped")?;
         (self.ask)(index)
     }
 
-    fn cells(&self, answers: Vec<Answer>) -> Result<Vec<BenchmarkCell>> {
-        Ok(vec![BenchmarkCell { answers, ..self.blank.clone() }.scored()])
+    fn cells(&self, answers: Vec<Vec<Answer>>) -> Result<Vec<BenchmarkCell>> {
+        Ok(vec![BenchmarkCell { answers: answers.concat(), ..self.blank.clone() }.scored()])
     }
 
     fn print(&self, cells: &[BenchmarkCell]) {
@@ -139,18 +146,33 @@ fn read_lines<T>(path: &Path, read: impl Fn(&str) -> drope_core::Result<T>) -> R
     Ok((source, lines.map(row).collect::<Result<_>>()?))
 }
 
-/// The greedy answer to a prompt of ids.
-fn answer(model: &MeasuredModel, reading: &PlannedReading, prompt: &[u32], max_new_tokens: usize) -> Result<String> {
+/// Numbers of the questions about a haystack.
+fn questions_about(haystack: usize, per_haystack: usize, of_questions: usize) -> Range<usize> {
+    let first = haystack * per_haystack;
+    first..(first + per_haystack).min(of_questions)
+}
+
+/// The greedy answers to prompts of ids, of which the common beginning is read once.
+fn answers(
+    model: &MeasuredModel,
+    reading: &PlannedReading,
+    prompts: &[Vec<u32>],
+    max_new_tokens: usize,
+) -> Result<Vec<String>> {
     let (config, tokenizer) = (&model.loaded.config, &model.loaded.tokenizer);
+    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
     let options = Options {
         max_new_tokens,
         stop: config.eos_token_ids.clone(),
-        context: prompt.len() + max_new_tokens,
+        context: longest + max_new_tokens,
         crop_length: reading.method.crop_length(config),
         temperature: 0.0,
         seed: 0,
     };
-    // A stopped cell is thrown away, so that its last answers need not be whole.
-    let ids = generate(&model.loaded.model, config, &reading.positions, prompt, &options, interrupt::observe);
-    Ok(tokenizer.decode(&pollster::block_on(ids)?)?)
+    let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
+    let ids = generate_each(&model.loaded.model, config, &reading.positions, &prompts, &options, interrupt::observe);
+    let ids = pollster::block_on(ids)?;
+    // A stopped cell is thrown away, so that its last answers need not be whole; but none may be missing.
+    interrupt::check("stopped")?;
+    Ok(ids.iter().map(|ids| tokenizer.decode(ids)).collect::<drope_core::Result<_>>()?)
 }

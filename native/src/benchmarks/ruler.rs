@@ -8,7 +8,7 @@ use clap::Args;
 use drope_core::benchmarks::ruler::{Documents, Questions, Sample, Task, Texts, score};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, BenchmarkQuestions, answer, around_messages, blank, print_header};
+use super::{AskingArgs, BenchmarkQuestions, answers, around_messages, blank, print_header, questions_about};
 use crate::cli::at_least_one;
 use crate::files;
 use crate::measure::{measure, samples_of};
@@ -28,6 +28,10 @@ pub struct RulerArgs {
     /// Questions of each task and length.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     pub trials: usize,
+    /// Questions about each haystack, which is then read once for all of them: for niah_multikey_1 to 3, of which the first has up
+    /// to 4; the other tasks have one.
+    #[arg(long, default_value = "1", value_parser = at_least_one)]
+    pub questions_per_haystack: usize,
     /// A text to hide needles in where RULER has essays.
     #[arg(long)]
     pub haystack: Option<PathBuf>,
@@ -86,21 +90,27 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
             for &task in &tasks {
                 let questions = &questions[&(task, reading.context)];
                 let trials = questions.limit().unwrap_or(usize::MAX).min(args.trials);
+                let per_haystack = questions.most_about_one().min(args.questions_per_haystack);
                 let blank = BenchmarkCell {
                     source: source_of(task),
                     is_chat: args.asking.chat,
+                    questions_per_haystack: per_haystack,
                     ..blank(&model, &args.sweep, &reading, (Benchmark::Ruler, task.name()), trials)
                 };
                 let (model, reading, prompt, is_chat) = (&model, reading.clone(), &prompt, args.asking.chat);
-                let ask = move |index| {
-                    let sample = questions.sample(index);
-                    let text = prompt(&sample);
-                    let ids = if is_chat { tokenizer.encode(&text) } else { tokenizer.prompt(&text) }?;
-                    let said = answer(model, &reading, &ids, task.max_answer_tokens())?;
-                    let score = score(task, &sample.outputs, &said);
-                    Ok(Answer { index, score, normed: None, said, expected: sample.outputs })
+                let ask = move |haystack| {
+                    let indices = questions_about(haystack, per_haystack, trials);
+                    let samples = questions.samples(haystack, indices.len());
+                    let ids = |text: String| if is_chat { tokenizer.encode(&text) } else { tokenizer.prompt(&text) };
+                    let prompts = samples.iter().map(|sample| ids(prompt(sample))).collect::<Result<Vec<_>, _>>()?;
+                    let said = answers(model, &reading, &prompts, task.max_answer_tokens())?;
+                    let answer = |((index, sample), said): ((usize, Sample), String)| {
+                        let score = score(task, &sample.outputs, &said);
+                        Answer { index, score, normed: None, said, expected: sample.outputs }
+                    };
+                    Ok(indices.zip(samples).zip(said).map(answer).collect())
                 };
-                let wanted = samples_of(args.asking.shard, trials, "questions")?;
+                let wanted = samples_of(args.asking.shard, trials.div_ceil(per_haystack), "haystacks")?;
                 cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
             }
         }

@@ -29,7 +29,7 @@ impl Score {
 
     /// The share of the values that were found: RULER's score.
     pub fn found(cell: &Cell) -> Self {
-        let ci95 = wilson_of_mean(cell.string_match, cell.trials);
+        let ci95 = wilson_of_mean(cell.string_match, cell.trials as f64);
         Self { extension: cell.extension, share: cell.string_match, ci95, trials: cell.trials }
     }
 

@@ -79,5 +79,5 @@ fn mean(cells: &[Cell], extension: usize) -> Option<Score> {
     let fewest = here.iter().map(|cell| cell.trials).min().filter(|_| is_whole)?;
     let trials = fewest * here.len();
     let share = here.iter().map(|cell| cell.string_match).sum::<f64>() / here.len() as f64;
-    Some(Score { extension, share, ci95: wilson_of_mean(share, trials), trials })
+    Some(Score { extension, share, ci95: wilson_of_mean(share, trials as f64), trials })
 }

@@ -151,7 +151,7 @@ impl<'a> Questions<'a> {
         let step = questions.step();
         // A generator of its own, so that no question of the task is the one that the size was found with.
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ u64::MAX);
-        let fits = |size: usize| questions.fits(&questions.draw(size, 0, &mut rng));
+        let fits = |size: usize| questions.draw(size, 0, 1, &mut rng).iter().all(|sample| questions.fits(sample));
         questions.size = size::largest(step, fits).ok_or_else(|| {
             Error::Benchmark(format!("{} has no question of {length} tokens; choose a greater length", task.name()))
         })?;
@@ -160,16 +160,30 @@ impl<'a> Questions<'a> {
 
     /// Question `index`: the same for every model whose tokens count alike.
     pub fn sample(&self, index: usize) -> Sample {
+        self.samples(index, 1).swap_remove(0)
+    }
+
+    /// So many questions about haystack `index`, or as many as can be asked ([`Questions::most_about_one`]); the first is
+    /// [`Questions::sample`], but where the others are too long for as large a haystack.
+    pub fn samples(&self, index: usize, questions: usize) -> Vec<Sample> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(index as u64 + 1);
         let step = self.step();
         let mut size = self.size;
         loop {
-            let sample = self.draw(size, index, &mut rng);
-            if self.fits(&sample) || size <= step {
-                return sample;
+            let samples = self.draw(size, index, questions, &mut rng);
+            if samples.iter().all(|sample| self.fits(sample)) || size <= step {
+                return samples;
             }
             size -= step;
+        }
+    }
+
+    /// How many questions can be asked about one haystack.
+    pub fn most_about_one(&self) -> usize {
+        match &self.kind {
+            Kind::Needles(needles) => needles.questions().min(self.size),
+            _ => 1,
         }
     }
 
@@ -181,14 +195,14 @@ impl<'a> Questions<'a> {
         }
     }
 
-    fn draw(&self, size: usize, index: usize, rng: &mut ChaCha8Rng) -> Sample {
-        match &self.kind {
-            Kind::Needles(needles) => needles.sample(size, rng),
+    fn draw(&self, size: usize, index: usize, questions: usize, rng: &mut ChaCha8Rng) -> Vec<Sample> {
+        vec![match &self.kind {
+            Kind::Needles(needles) => return needles.samples(size, questions, rng),
             Kind::Variables(variables) => variables.sample(size, rng),
             Kind::CommonWords(words) => words.sample(size, rng),
             Kind::FrequentWords(words) => words.sample(size, rng),
             Kind::Documents(documents) => documents.sample(index, size, rng),
-        }
+        }]
     }
 
     /// RULER leaves no room for the answer in frequent words extraction.

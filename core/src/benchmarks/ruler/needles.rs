@@ -67,7 +67,17 @@ impl<'a> Needles<'a> {
         }
     }
 
-    pub(super) fn sample(&self, size: usize, rng: &mut ChaCha8Rng) -> Sample {
+    /// How many questions can be asked about one haystack.
+    pub(super) fn questions(&self) -> usize {
+        match self.haystack {
+            _ if self.queries * self.values_of_a_key > 1 => 1,
+            Haystack::Needles => usize::MAX,
+            _ => self.keys,
+        }
+    }
+
+    /// Questions about one haystack; the first is RULER's, the others ask about other needles of it.
+    pub(super) fn samples(&self, size: usize, questions: usize, rng: &mut ChaCha8Rng) -> Vec<Sample> {
         let keys: Vec<String> = (0..self.keys).map(|_| self.key(rng)).collect();
         let values: Vec<Vec<String>> =
             keys.iter().map(|_| (0..self.values_of_a_key).map(|_| self.value(rng)).collect()).collect();
@@ -76,7 +86,7 @@ impl<'a> Needles<'a> {
         };
         let mut needles: Vec<String> = keys.iter().zip(&values).flat_map(of_key).collect();
         needles.shuffle(rng);
-        let context = self.context(size, &needles, rng);
+        let (context, distractors) = self.context(size, &needles, rng);
         let asked = index::sample(rng, self.keys, self.queries).into_vec();
         let query = match &asked[..] {
             [only] => keys[*only].clone(),
@@ -87,6 +97,21 @@ impl<'a> Needles<'a> {
             [] => String::new(),
         };
         let outputs = asked.iter().flat_map(|&key| values[key].clone()).collect();
+        let others =
+            (0..self.keys).filter(|key| !asked.contains(key)).map(|key| (keys[key].clone(), values[key].clone()));
+        // Of a key that is there twice nobody knows which value is meant.
+        let is_single =
+            |key: &String| distractors.iter().filter(|(other, _)| other == key).count() == 1 && !keys.contains(key);
+        let mut told: Vec<&(String, String)> = distractors.iter().filter(|(key, _)| is_single(key)).collect();
+        if questions > 1 {
+            told.shuffle(rng);
+        }
+        let told = told.into_iter().map(|(key, value)| (key.clone(), vec![value.clone()]));
+        let queries = std::iter::once((query, outputs)).chain(others).chain(told).take(questions);
+        queries.map(|(query, outputs)| self.question(&context, &query, outputs)).collect()
+    }
+
+    fn question(&self, context: &str, query: &str, outputs: Vec<String>) -> Sample {
         let kind = self.kind();
         let (message, answer_prefix) = if self.queries * self.values_of_a_key == 1 {
             let kind = kind.trim_end_matches('s');
@@ -124,22 +149,21 @@ impl<'a> Needles<'a> {
         format!("One of the special magic {} for {key} is: {value}.", self.kind())
     }
 
-    fn context(&self, size: usize, needles: &[String], rng: &mut ChaCha8Rng) -> String {
+    /// The haystack with its needles; keys and values of those that it is made of.
+    fn context(&self, size: usize, needles: &[String], rng: &mut ChaCha8Rng) -> (String, Vec<(String, String)>) {
+        let mut distractors = Vec::new();
         let mut lines: Vec<String> = match &self.haystack {
-            Haystack::Essays(words) => return in_essays(words, size, needles, rng),
+            Haystack::Essays(words) => return (in_essays(words, size, needles, rng), distractors),
             Haystack::Noise => vec![NOISE.to_owned(); size],
             Haystack::Needles => {
-                let distractor = |_| {
-                    let key = self.key(rng);
-                    self.needle(&key, &self.value(rng))
-                };
-                (0..size).map(distractor).collect()
+                distractors.extend((0..size).map(|_| (self.key(rng), self.value(rng))));
+                distractors.iter().map(|(key, value)| self.needle(key, value)).collect()
             }
         };
         for (needle, at) in needles.iter().zip(places(size, needles.len(), rng).into_iter().rev()) {
             lines.insert(at, needle.clone());
         }
-        lines.join("\n")
+        (lines.join("\n"), distractors)
     }
 }
 

@@ -66,6 +66,29 @@ fn questions_of_every_task_fit_and_hold_their_answers() {
     }
 }
 
+#[test]
+fn questions_about_one_haystack_ask_for_its_other_needles() {
+    let texts = texts();
+    for (task, asked) in
+        [(Task::Multikey1, 4), (Task::Multikey2, 9), (Task::Multikey3, 9), (Task::Single1, 1), (Task::Multivalue, 1)]
+    {
+        let questions = Questions::new(task, 1500, 7, &texts, &words).unwrap();
+        assert_eq!(questions.most_about_one().min(9), asked, "{}", task.name());
+        let samples = questions.samples(2, 9);
+        assert_eq!((samples.len(), &samples[0]), (asked, &questions.sample(2)), "{}", task.name());
+        let haystack = |sample: &Sample| sample.message.rsplit_once('\n').unwrap().0.to_owned();
+        for (at, sample) in samples.iter().enumerate() {
+            assert_eq!(haystack(sample), haystack(&samples[0]), "{}", task.name());
+            assert!(samples[..at].iter().all(|other| other.answer_prefix != sample.answer_prefix), "asked once");
+            if asked > 1 {
+                let key = sample.answer_prefix.split_once(" for ").unwrap().1.split_once(" mentioned").unwrap().0;
+                let told = format!(" for {key} is: {}.", sample.outputs[0]);
+                assert_eq!(sample.message.matches(&told).count(), 1, "{told}");
+            }
+        }
+    }
+}
+
 fn one(task: Task) -> Sample {
     let texts = texts();
     Questions::new(task, 700, 1, &texts, &words).unwrap().sample(0)
