@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_study_that_has_just_begun_claims_nothing_and_shows_what_there_is() {
         let text = document(&StudyResults::new(measured("all-copies-1", [0.9, 0.8, 0.7, 0.6])));
-        assert_eq!(text.matches("nothing is claimed").count(), 2, "{text}");
+        assert_eq!(text.matches("nothing is claimed").count(), 3, "{text}");
         assert!(text.contains("Interim, 0 of 5 trunks; the queue goes on whatever they say."), "{text}");
         assert!(text.contains("| 90.0 [85.1, 93.4] | 80.0 ["), "{text}");
         assert!(text.contains("| DroPE with copies | 1 | 90.0 % | 80.0 % | 70.0 % | 60.0 % |"), "{text}");

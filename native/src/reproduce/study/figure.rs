@@ -103,7 +103,7 @@ mod tests {
         assert!((point.mean - 0.7).abs() < 1e-9 && (point.low, point.high) == (0.5, 0.9), "{point:?}");
         assert_eq!((point.trunks, point.questions, drawn.floor), (5, 200, 0.25));
         assert!(drawn.trunks == [5, 5] && !drawn.is_interim());
-        assert_eq!(drawn.findings.len(), 2, "hypotheses 1 and 3");
+        assert_eq!(drawn.findings.len(), 3, "hypotheses 1 to 3");
     }
 
     #[test]

@@ -98,9 +98,9 @@ pub fn headline(findings: &[Finding]) -> String {
     findings.iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// What hypotheses 1 and 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
+/// What hypotheses 1 to 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
 pub fn findings(results: &StudyResults, tests: &[HypothesisTest]) -> Vec<Finding> {
-    let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| [1, 3].contains(&test.number)).collect();
+    let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| (1..=3).contains(&test.number)).collect();
     tests.sort_by_key(|test| !test.interval.is_some_and(|interval| counts_against_first(&interval)));
     tests.into_iter().map(|test| finding(results, test)).collect()
 }
