@@ -19,37 +19,51 @@ pub fn wilson_of_mean(mean: f64, trials: f64) -> [f64; 2] {
 }
 
 /// How many independent scores those of groups are worth, whose scores need not be independent: the questions about one haystack.
-/// Their number by Kish's design effect (Kish 1965), but no less than there are groups, and that where all scores are alike.
+///
+/// Their number by Kish's design effect (Kish 1965), with t in place of z for few groups (Korn and Graubard 1998). The effect is that of
+/// the groups and two more, one all right and one all wrong, so that scores that are all alike do not pass for independent.
+#[cfg(feature = "statistics")]
 pub fn effective_trials(groups: &[Vec<f64>]) -> f64 {
-    let scores = || groups.iter().flatten();
-    let (n, count) = (scores().count() as f64, groups.len() as f64);
-    let mean = scores().sum::<f64>() / n;
-    let squares =
-        |deviations: &mut dyn Iterator<Item = f64>| deviations.map(|deviation| deviation * deviation).sum::<f64>();
-    let apart = squares(&mut scores().map(|score| score - mean));
-    let of_groups = squares(&mut groups.iter().map(|group| group.iter().map(|score| score - mean).sum::<f64>()));
-    if apart == 0.0 || count < 2.0 {
-        return count;
+    let (n, count) = (groups.iter().map(Vec::len).sum::<usize>() as f64, groups.len() as f64);
+    let largest = groups.iter().map(Vec::len).max().unwrap_or(0);
+    if largest < 2 {
+        return n;
     }
+    if groups.len() < 2 {
+        return 1.0;
+    }
+    let further = [vec![1.0; largest], vec![0.0; largest]];
+    let all: Vec<&[f64]> = groups.iter().chain(&further).map(Vec::as_slice).collect();
+    let (scores, groups) = (n + 2.0 * largest as f64, count + 2.0);
+    let mean = all.concat().iter().sum::<f64>() / scores;
+    let squares = |deviations: Vec<f64>| deviations.iter().map(|deviation| deviation * deviation).sum::<f64>();
+    let apart = squares(all.concat().iter().map(|score| score - mean).collect());
+    let of_groups = squares(all.iter().map(|group| group.iter().map(|score| score - mean).sum()).collect());
     // Variances of the sum: by groups, and as if every score stood alone.
-    let effect = (of_groups * count / (count - 1.0)) / (apart * n / (n - 1.0));
-    (n / effect).clamp(count, n)
+    let effect = (of_groups * groups / (groups - 1.0)) / (apart * scores / (scores - 1.0));
+    let t = |freedom: f64| student_quantile(freedom).unwrap_or(f64::INFINITY);
+    n / effect.clamp(1.0, n / count) * (t(n - 1.0) / t(count - 1.0)).powi(2)
+}
+
+/// Of Student's t, for two-sided intervals of 95 %.
+#[cfg(feature = "statistics")]
+fn student_quantile(freedom: f64) -> Option<f64> {
+    use statrs::distribution::ContinuousCDF;
+    Some(statrs::distribution::StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975))
 }
 
 /// Half of the 95 % interval of a mean, by Student's t; `None` for fewer than two numbers.
 #[cfg(feature = "statistics")]
 pub fn student_half_width(numbers: &[f64]) -> Option<f64> {
-    use statrs::distribution::ContinuousCDF;
     let freedom = numbers.len().checked_sub(2)? as f64 + 1.0;
     let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
     let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / freedom;
-    let t = statrs::distribution::StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.975);
-    Some(t * (variance / numbers.len() as f64).sqrt())
+    Some(student_quantile(freedom)? * (variance / numbers.len() as f64).sqrt())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{effective_trials, wilson};
+    use super::wilson;
 
     #[test]
     fn agrees_with_published_values() {
@@ -61,16 +75,27 @@ mod tests {
         assert!(low == 0.0 && (high - 0.1611).abs() < 1e-4, "{low} {high}");
     }
 
+    #[cfg(feature = "statistics")]
     #[test]
-    fn groups_that_agree_count_once_each() {
-        let agree: Vec<Vec<f64>> = (0..10).map(|group| vec![f64::from(group % 2); 4]).collect();
-        assert!((effective_trials(&agree) - 10.0).abs() < 1e-9, "{}", effective_trials(&agree));
-        let alone: Vec<Vec<f64>> = agree.iter().map(|group| vec![group[0]]).collect();
-        assert_eq!(effective_trials(&alone), 10.0);
-        // As mixed as can be: the groups do not differ at all.
-        assert_eq!(effective_trials(&vec![vec![0.0, 1.0]; 6]), 12.0);
-        // Nothing is known of how alike they are.
-        assert_eq!(effective_trials(&vec![vec![1.0; 4]; 5]), 5.0);
+    fn scores_of_groups_are_worth_what_their_likeness_leaves() {
+        use super::{effective_trials, wilson_of_mean};
+        let alike: Vec<Vec<f64>> = (0..40).map(|group| vec![f64::from(group % 2); 4]).collect();
+        // 40 groups of 160 scores: t for 39 degrees of freedom is 2.0227, for 159 it is 1.9750.
+        assert!((effective_trials(&alike) - 40.0 * (1.9750f64 / 2.0227).powi(2)).abs() < 0.01);
+        let alone: Vec<Vec<f64>> = alike.iter().map(|group| vec![group[0]]).collect();
+        assert_eq!(effective_trials(&alone), 40.0);
+        let mixed = vec![vec![0.0, 1.0, 0.0, 1.0]; 40];
+        assert!(effective_trials(&mixed) > 140.0, "{}", effective_trials(&mixed));
+        // The lower bound rises with every right answer, to the last.
+        let lower = |right: usize| {
+            let is_right = |at: usize| f64::from(u8::from(at < right));
+            let groups: Vec<Vec<f64>> =
+                (0..25).map(|group| (0..4).map(|at| is_right(group * 4 + at)).collect()).collect();
+            wilson_of_mean(right as f64 / 100.0, effective_trials(&groups))[0]
+        };
+        let bounds: Vec<f64> = (90..=100).map(lower).collect();
+        assert!(bounds.is_sorted_by(|a, b| a < b), "{bounds:?}");
+        assert_eq!(effective_trials(&[vec![1.0, 0.0]]), 1.0);
     }
 
     #[cfg(feature = "statistics")]

@@ -11,7 +11,7 @@ mod mcnemar;
 pub use bootstrap::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
 pub use holm::holm;
 #[cfg(feature = "statistics")]
-pub use intervals::student_half_width;
-pub use intervals::{effective_trials, wilson, wilson_of_mean};
+pub use intervals::{effective_trials, student_half_width};
+pub use intervals::{wilson, wilson_of_mean};
 #[cfg(feature = "statistics")]
 pub use mcnemar::{McNemar, mcnemar};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::benchmarks::ruler::{Documents, Questions, Sample, Task, Texts, score};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
@@ -28,7 +28,7 @@ pub struct RulerArgs {
     /// Questions of each task and length.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     pub trials: usize,
-    /// Questions about each haystack, which is then read once for all of them: for niah_multikey_1 to 3, of which the first has up
+    /// Questions about each haystack, which is read once for all of them where the method allows it: for niah_multikey_1 to 3, of which the first has up
     /// to 4; the other tasks have one.
     #[arg(long, default_value = "1", value_parser = at_least_one)]
     pub questions_per_haystack: usize,
@@ -101,6 +101,11 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
                 let ask = move |haystack| {
                     let indices = questions_about(haystack, per_haystack, trials);
                     let samples = questions.samples(haystack, indices.len());
+                    ensure!(
+                        samples.len() == indices.len(),
+                        "{} has too few questions a haystack; ask fewer",
+                        task.name()
+                    );
                     let ids = |text: String| if is_chat { tokenizer.encode(&text) } else { tokenizer.prompt(&text) };
                     let prompts = samples.iter().map(|sample| ids(prompt(sample))).collect::<Result<Vec<_>, _>>()?;
                     let said = answers(model, &reading, &prompts, task.max_answer_tokens())?;
@@ -110,7 +115,11 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
                     };
                     Ok(indices.zip(samples).zip(said).map(answer).collect())
                 };
-                let wanted = samples_of(args.asking.shard, trials.div_ceil(per_haystack), "haystacks")?;
+                let wanted = samples_of(
+                    args.asking.shard,
+                    trials.div_ceil(per_haystack),
+                    if per_haystack == 1 { "questions" } else { "haystacks" },
+                )?;
                 cells.push(BenchmarkQuestions { wanted, blank, ask: Box::new(ask) });
             }
         }

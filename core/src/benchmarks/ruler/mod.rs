@@ -163,8 +163,8 @@ impl<'a> Questions<'a> {
         self.samples(index, 1).swap_remove(0)
     }
 
-    /// So many questions about haystack `index`, or as many as can be asked ([`Questions::most_about_one`]); the first is
-    /// [`Questions::sample`], but where the others are too long for as large a haystack.
+    /// So many questions about haystack `index`, up to [`Questions::most_about_one`]; the first is [`Questions::sample`], unless the
+    /// haystack had to be drawn again because one of them was too long.
     pub fn samples(&self, index: usize, questions: usize) -> Vec<Sample> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(index as u64 + 1);
@@ -182,7 +182,8 @@ impl<'a> Questions<'a> {
     /// How many questions can be asked about one haystack.
     pub fn most_about_one(&self) -> usize {
         match &self.kind {
-            Kind::Needles(needles) => needles.questions().min(self.size),
+            // A haystack may turn out smaller, and keys may be there twice.
+            Kind::Needles(needles) => needles.questions().min((self.size / 2).max(1)),
             _ => 1,
         }
     }

@@ -1,5 +1,7 @@
 //! Needles in a haystack: of repeated sentences, of essays, or of needles.
 
+use std::collections::HashMap;
+
 use rand::RngExt;
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -97,18 +99,22 @@ impl<'a> Needles<'a> {
             [] => String::new(),
         };
         let outputs = asked.iter().flat_map(|&key| values[key].clone()).collect();
-        let others =
-            (0..self.keys).filter(|key| !asked.contains(key)).map(|key| (keys[key].clone(), values[key].clone()));
-        // Of a key that is there twice nobody knows which value is meant.
-        let is_single =
-            |key: &String| distractors.iter().filter(|(other, _)| other == key).count() == 1 && !keys.contains(key);
-        let mut told: Vec<&(String, String)> = distractors.iter().filter(|(key, _)| is_single(key)).collect();
-        if questions > 1 {
-            told.shuffle(rng);
+        let first = self.question(&context, &query, outputs);
+        if questions == 1 {
+            return vec![first];
         }
-        let told = told.into_iter().map(|(key, value)| (key.clone(), vec![value.clone()]));
-        let queries = std::iter::once((query, outputs)).chain(others).chain(told).take(questions);
-        queries.map(|(query, outputs)| self.question(&context, &query, outputs)).collect()
+        // Of a key that is there twice nobody knows which value is meant.
+        let mut times: HashMap<&str, usize> = HashMap::new();
+        for key in keys.iter().chain(distractors.iter().map(|(key, _)| key)) {
+            *times.entry(key).or_default() += 1;
+        }
+        let others = (0..self.keys).filter(|key| !asked.contains(key)).map(|key| (&keys[key], values[key].clone()));
+        let mut told: Vec<(&String, Vec<String>)> =
+            distractors.iter().map(|(key, value)| (key, vec![value.clone()])).collect();
+        told.shuffle(rng);
+        let queries = others.chain(told).filter(|(key, _)| times[key.as_str()] == 1).take(questions - 1);
+        let further = queries.map(|(query, outputs)| self.question(&context, query, outputs));
+        std::iter::once(first).chain(further).collect()
     }
 
     fn question(&self, context: &str, query: &str, outputs: Vec<String>) -> Sample {
