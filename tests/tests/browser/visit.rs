@@ -97,14 +97,29 @@ async fn the_cpu_answers_while_webgpu_is_tried_beside_it() -> Result<()> {
     browser.wait(".headline", 60, |text| text.contains("with equal training")).await?;
     browser.wait("#backend", 60, |text| text.starts_with("Computing on CPU: WebGPU is being tried")).await?;
     browser.click("show").await?;
-    browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
-    browser.wait("#column-2 .verdict", 120, |text| text.starts_with("Wrong")).await?;
+    // The study's models, its primary task, 8 times their training length.
+    let difficulty = Difficulty { digits: 7, distractors: Distractors::Sharing, ..Difficulty::default() };
+    let spec = Spec { depth: Some(0.3), difficulty, ..Spec::new(Task::MultiKey, Values::Numbers, 0, 2) };
+    let shown = [
+        (Method::Drope, "study-drope-copies", "Found"),
+        (Method::DynamicNtk, "study-rope-copies", "Found"),
+        (Method::Drope, "study-drope", "Wrong"),
+    ];
+    for (column, (method, model, outcome)) in (1..).zip(shown) {
+        browser.wait(&format!("#column-{column} .verdict"), 120, |text| text.starts_with(outcome)).await?;
+        let expected = native::answer(method, &Parameters::default(), model, 8, &spec)?.text;
+        let answer = browser.text(&format!("answer-{column}")).await?.replace('·', "");
+        assert_eq!(answer.trim(), expected.trim(), "{model}");
+    }
+    let url = browser.client.current_url().await?.to_string();
+    assert!(url.contains("columns=drope@study-drope-copies~dynamic-ntk@study-rope-copies~drope@study-drope"), "{url}");
+    browser.screenshot("study.png", ".columns").await?;
     // Whichever is faster here, the page says so with both times, and computes with it.
     let note = browser.wait("#backend", 300, |text| text.contains("ms on WebGPU")).await?;
     let backend = if note.contains("slower here") { "CPU" } else { "WebGPU" };
     assert!(note.starts_with(&format!("Computing on {backend}: ")), "{note}");
     browser.click("run").await?;
-    browser.wait("#column-2 .verdict", 120, |text| text.starts_with("Wrong")).await?;
+    browser.wait("#column-3 .verdict", 120, |text| text.starts_with("Wrong")).await?;
     assert_eq!(server.requests("worker-webgpu_bg.wasm"), 1);
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())

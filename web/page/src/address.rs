@@ -5,7 +5,7 @@ use std::str::FromStr;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_protocol::Reading;
+use drope_protocol::{Reading, StudyModel};
 use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
@@ -105,16 +105,22 @@ impl State {
     }
 }
 
-/// `yarn:beta_fast=16,beta_slow=2`, or the method's name alone. Models of the reader's are in no other browser.
-fn written(Reading { method, parameters, .. }: &Reading) -> String {
-    if parameters.is_empty() { method.name().to_owned() } else { format!("{}:{parameters}", method.name()) }
+/// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. Models of the reader's are in no other browser.
+fn written(Reading { model, method, parameters }: &Reading) -> String {
+    let model = model.as_deref().and_then(StudyModel::named).map(|model| format!("@{}", model.name));
+    let parameters = if parameters.is_empty() { String::new() } else { format!(":{parameters}") };
+    format!("{}{}{parameters}", method.name(), model.unwrap_or_default())
 }
 
 /// What the address says of the columns, if it says it of as many as there can be.
 fn readings(text: &str) -> Option<Vec<Reading>> {
     let reading = |text: &str| {
-        let (method, parameters) = text.split_once(':').unwrap_or((text, ""));
-        Some(Reading { model: None, method: method.parse().ok()?, parameters: parameters.parse().ok()? })
+        let (read, parameters) = text.split_once(':').unwrap_or((text, ""));
+        let (method, model) = match read.split_once('@') {
+            Some((method, name)) => (method, Some(StudyModel::named(name)?.name.to_owned())),
+            None => (read, None),
+        };
+        Some(Reading { model, method: method.parse().ok()?, parameters: parameters.parse().ok()? })
     };
     let readings: Vec<Reading> = text.split('~').map(reading).collect::<Option<_>>()?;
     COLUMNS.contains(&readings.len()).then_some(readings)
@@ -131,11 +137,17 @@ mod tests {
 
     #[test]
     fn columns_survive_the_address() {
-        for text in ["drope~rope", "drope~yarn:beta_fast=16,beta_slow=2~dynamic-ntk:factor=s"] {
+        for text in [
+            "drope~rope",
+            "drope~yarn:beta_fast=16,beta_slow=2~dynamic-ntk:factor=s",
+            "drope@study-drope~yarn@study-rope-copies:beta_fast=16",
+        ] {
             let read = readings(text).unwrap();
             assert_eq!(read.iter().map(written).collect::<Vec<_>>().join("~"), text);
         }
-        for bad in ["", "drope", "drope~nothing", "drope~yarn:beta_fast", "rope~rope~rope~rope~rope"] {
+        for bad in
+            ["", "drope", "drope~nothing", "drope~yarn:beta_fast", "drope~rope@elsewhere", "rope~rope~rope~rope~rope"]
+        {
             assert!(readings(bad).is_none(), "{bad}");
         }
     }

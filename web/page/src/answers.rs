@@ -1,6 +1,7 @@
 //! The columns: methods side by side.
 
 use drope_core::positions::{Method, Parameter, Parameters};
+use drope_protocol::StudyModel;
 use leptos::prelude::*;
 
 use super::column::{Answer, COLUMNS, Column, Finished, plain};
@@ -84,7 +85,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                         method.set(chosen);
                     } />
                 <button type="button" class="quiet" hidden=move || state.columns.with(Vec::len) == *COLUMNS.start()
-                    aria-label=move || format!("Remove {}", method.get().title()) on:click=remove>"Remove"</button>
+                    aria-label=move || format!("Remove column {}, {}", number.get(), method.get().title()) on:click=remove>"Remove"</button>
             </div>
             <ModelChoice state column id=Signal::derive(id("model")) />
             <p class="explain">{move || method.get().info().explanation}</p>
@@ -101,30 +102,42 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     }
 }
 
-/// Which model the method reads with, where the browser keeps any.
+/// Which model the method reads with: the one that the page shows it with, one of the study's, or one that the browser keeps.
 #[component]
 fn ModelChoice(state: State, column: Column, id: Signal<String>) -> impl IntoView {
-    let models = move || state.stored.get().unwrap_or_default();
+    let stored = move || state.stored.get().unwrap_or_default();
     let choose = move |event| {
         let name = event_target_value(&event);
         stop_answers(state);
         column.clear();
-        if let Some(model) = untrack(|| state.stored_model(&name)) {
+        let of_study = StudyModel::named(&name).map(|model| model.method);
+        let method = of_study.or_else(|| untrack(|| state.stored_model(&name)).map(|model| model.method));
+        if let Some(method) = method {
             column.parameters.set(Parameters::default());
-            column.method.set(model.method);
+            column.method.set(method);
         }
         column.model.set((!name.is_empty()).then_some(name));
     };
-    let chosen = move || column.model.get().unwrap_or_default();
+    let option = move |name: String, title: String| {
+        let is_chosen = {
+            let name = name.clone();
+            move || column.model.get().as_ref() == Some(&name)
+        };
+        view! { <option value=name selected=is_chosen>{title}</option> }
+    };
     view! {
-        <label class="field" hidden=move || models().is_empty()>
+        <label class="field">
             <span>"Model"</span>
             <select id=move || id.get() on:change=choose>
-                <option value="" selected=move || chosen().is_empty()>"the page's own"</option>
-                {move || models().into_iter().map(|model| {
-                    let is_chosen = { let name = model.name.clone(); move || chosen() == name };
-                    view! { <option value=model.name.clone() selected=is_chosen>{model.name.clone()}</option> }
-                }).collect_view()}
+                <option value="" selected=move || column.model.get().is_none()>"the method's own"</option>
+                <optgroup label="of the study, trained alike">
+                    {StudyModel::ALL.map(|model| option(model.name.to_owned(), model.title.to_owned())).collect_view()}
+                </optgroup>
+                {move || (!stored().is_empty()).then(|| view! {
+                    <optgroup label="kept in this browser">
+                        {stored().into_iter().map(|model| option(model.name.clone(), model.name)).collect_view()}
+                    </optgroup>
+                })}
             </select>
         </label>
     }

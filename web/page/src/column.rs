@@ -12,7 +12,7 @@ use leptos::prelude::*;
 pub struct Column {
     /// Its name for as long as it is there.
     pub key: usize,
-    /// A model of the reader's, in place of the one that the page shows the method with.
+    /// A model of the study or of the reader's, in place of the one that the page shows the method with.
     pub model: RwSignal<Option<String>>,
     /// The method.
     pub method: RwSignal<Method>,

@@ -3,6 +3,7 @@
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
+use drope_protocol::QuestionKind;
 use leptos::prelude::*;
 
 use super::difficulty::HarderQuestions;
@@ -15,7 +16,8 @@ const OWN: &str = "own";
 
 /// Whether a column reads with a model of the reader's, whose context may be long.
 fn has_own_model(state: State) -> bool {
-    state.columns.get().into_iter().any(|column| column.model.get().is_some())
+    let is_stored = |name: String| state.stored_model(&name).is_some();
+    state.columns.get().into_iter().any(|column| column.model.get().is_some_and(is_stored))
 }
 
 /// Form of the question.
@@ -93,7 +95,7 @@ pub fn Controls(state: State) -> impl IntoView {
             {EXAMPLES.map(|(name, task, extension, methods)| view! {
                 <button type="button" on:click=move |_| {
                     state.is_own.set(false);
-                    state.ask_standard(task, Values::Numbers);
+                    state.ask_about(QuestionKind::standard(task, Values::Numbers));
                     state.extension.set(extension);
                     state.compare(&methods);
                     ask(state);

@@ -40,8 +40,9 @@ pub fn HarderQuestions(state: State) -> impl IntoView {
         <details class="settings harder" hidden=move || state.is_own.get()>
             <summary>{chosen}</summary>
             <p class="hint">
-                "The page's own models were taught the standard questions alone, and neither pass keys nor chains nor the latest of several values; \
-                 for these settings there are no committed results here. They are for models of your own, and for seeing what breaks."
+                "The study's models (choose them under Model) were taught harder questions too: 7 digits, keys that share a word, decoys, needles alone, \
+                 chains, the latest of several values; but neither pass keys nor the five sentences, and no text had more than 256 tokens. The methods' \
+                 own models were taught none of these. There are no committed results here for these settings."
             </p>
             <div class="controls">
                 <Choice id="digits".to_owned() label="Digits of numbers" options=digits.to_vec()

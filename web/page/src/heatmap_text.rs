@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use drope_core::stats::wilson;
-use drope_protocol::Reading;
+use drope_protocol::{Reading, StudyModel};
 
 use super::difficulty;
 use super::state::CellKey;
@@ -46,7 +46,8 @@ pub struct HeatmapCell {
 
 /// `YaRN`, `YaRN, beta_fast=16`
 pub fn title(Reading { model, method, parameters }: &Reading) -> String {
-    let model = model.as_ref().map(|model| format!("{model}: ")).unwrap_or_default();
+    let called = |name: &String| StudyModel::named(name).map_or(name.clone(), |model| model.title.to_owned());
+    let model = model.as_ref().map(|model| format!("{}: ", called(model))).unwrap_or_default();
     let parameters = if parameters.is_empty() { String::new() } else { format!(", {parameters}") };
     format!("{model}{}{parameters}", method.title())
 }
@@ -54,11 +55,13 @@ pub fn title(Reading { model, method, parameters }: &Reading) -> String {
 /// A line a cell.
 pub fn csv_text(cells: &[HeatmapCell]) -> String {
     let mut text =
-        "method,parameters,task,values,settings,extension,depth,correct,trials,accuracy,low,high,source\n".to_owned();
+        "model,method,parameters,task,values,settings,extension,depth,correct,trials,accuracy,low,high,source\n"
+            .to_owned();
     for HeatmapCell { key: CellKey { reading, kind, extension, depth }, counts } in cells {
         let [low, high] = counts.interval();
         text.push_str(&format!(
-            "{},\"{}\",{},{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4},{}\n",
+            "{},{},\"{}\",{},{},{},{extension},{},{},{},{:.4},{low:.4},{high:.4},{}\n",
+            reading.model.as_deref().unwrap_or(reading.method.info().nano_model),
             reading.method.name(),
             reading.parameters,
             kind.task.name(),
@@ -159,7 +162,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 4);
         // Wilson's interval of 9 of 10.
-        assert_eq!(lines[1], "drope,\"\",multi-key,numbers,,4,0.25,9,10,0.9000,0.5958,0.9821,this tab");
+        assert_eq!(lines[1], "nano-drope,drope,\"\",multi-key,numbers,,4,0.25,9,10,0.9000,0.5958,0.9821,this tab");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Models of the reader's: taking them in from a folder, a zip or an address, and what the browser keeps.
 
-use drope_protocol::{ChatFormat, Origin, StoredModel};
+use drope_protocol::{ChatFormat, Origin, StoredModel, StudyModel};
 use js_sys::{Array, Promise, Reflect};
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
@@ -143,7 +143,12 @@ fn clean(name: &str) -> String {
     let name = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")).unwrap_or(name);
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = name.trim_start_matches('.').chars().map(letter).take(LONGEST_NAME).collect();
-    if name.is_empty() { "model".to_owned() } else { name }
+    match name.as_str() {
+        "" => "model".to_owned(),
+        // The page has one of that name.
+        name if StudyModel::named(name).is_some() => format!("own-{name}"),
+        name => name.to_owned(),
+    }
 }
 
 /// The folder that a file was chosen with, or its own name.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use drope_protocol::{Reply, StoredModel};
+use drope_protocol::{Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
 use super::column::{Answer, Finished, Predicted, ProbedHeads};
@@ -77,7 +77,8 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
     render_templates(state, models.as_deref().unwrap_or_default());
     state.stored.set(models);
     for column in state.columns.get_untracked() {
-        let is_gone = |name: &String| untrack(|| state.stored_model(name)).is_none();
+        let is_gone =
+            |name: &String| StudyModel::named(name).is_none() && untrack(|| state.stored_model(name)).is_none();
         if column.model.with_untracked(|name| name.as_ref().is_some_and(is_gone)) {
             column.model.set(None);
             column.clear();

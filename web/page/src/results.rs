@@ -16,11 +16,11 @@ const FILES: [&str; 4] = [
 /// Questions at fixed depths.
 const DEPTHS: &str = include_str!("../../../docs/results/depths.json");
 
-/// DroPE as in the paper, whose model the page has not.
+/// DroPE as in the paper from the same model as the others here, which was not kept.
 const ABLATION: &str = include_str!("../../../docs/results/ablation.json");
 
 /// Where the comparison is uneven; a test compares the numbers with the models' `loss.jsonl`.
-pub const UNEVEN: &str = "The models that run here are compared unevenly, unlike those of the figure above: DroPE's model was trained on 31.3 million tokens \
+pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike those of the figure above, of which four can be chosen under Model: DroPE's model was trained on 31.3 million tokens \
      and RoPE's, which the scalings read, on 16.1 million; only DroPE's models have copies and SSMax (logits that grow with the \
      length); and there is one training seed of each.";
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Filler, OwnText, SentenceKind, Task};
 use drope_core::positions::Method;
-use drope_protocol::{Length, Prompt, Question, QuestionKind, Reading, StoredModel};
+use drope_protocol::{Length, Prompt, Question, QuestionKind, Reading, StoredModel, StudyModel};
 use leptos::prelude::*;
 
 use super::column::{Column, plain};
@@ -149,6 +149,11 @@ impl State {
         self.columns.set(self.new_columns(methods.iter().map(|&method| plain(method))));
     }
 
+    /// Puts models of the study, each read with its method, side by side.
+    pub fn compare_study(self, models: &[StudyModel]) {
+        self.columns.set(self.new_columns(models.iter().map(|model| model.reading())));
+    }
+
     /// Columns beside those that are there.
     pub fn new_columns(self, readings: impl Iterator<Item = Reading>) -> Vec<Column> {
         let next = self.columns.with_untracked(|columns| columns.iter().map(|column| column.key + 1).max());
@@ -178,12 +183,12 @@ impl State {
         });
     }
 
-    /// Chooses questions of the standard difficulty.
-    pub fn ask_standard(self, task: Task, values: Values) {
+    /// Chooses a kind of questions.
+    pub fn ask_about(self, QuestionKind { task, values, filler, difficulty }: QuestionKind) {
         self.task.set(task);
         self.values.set(values);
-        self.filler.set(None);
-        self.difficulty.set(Difficulty::default());
+        self.filler.set(filler);
+        self.difficulty.set(difficulty);
     }
 
     /// The kind of questions that was chosen.

@@ -4,6 +4,7 @@ mod recalibration;
 mod reply;
 mod request;
 mod stored_model;
+mod study_model;
 
 pub use recalibration::{
     DroppedPositions, Recalibration, RecalibrationScore, RecalibrationSettings, RecalibrationState,
@@ -11,6 +12,7 @@ pub use recalibration::{
 pub use reply::Reply;
 pub use request::{Comparison, Length, Origin, Prompt, Question, QuestionKind, Reading, Request};
 pub use stored_model::{ChatFormat, StoredModel};
+pub use study_model::StudyModel;
 
 /// Names the build: appended to the addresses of files without a hash in their name, and to the cache's name,
 /// so that an old worker or old weights never meet a new page.

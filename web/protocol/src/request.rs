@@ -139,7 +139,7 @@ pub enum Prompt {
 /// How a column reads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reading {
-    /// A model of the reader's, by name; left out, the one that the page shows the method with.
+    /// A model of the study or of the reader's, by name; left out, the one that the page shows the method with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The method.

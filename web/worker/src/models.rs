@@ -10,7 +10,7 @@ use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::{SafetensorsFiles, WeightType};
 use drope_core::tokenizer::Tokenizer;
-use drope_protocol::{Reading, Reply, StoredModel};
+use drope_protocol::{Reading, Reply, StoredModel, StudyModel};
 
 use super::capacity::Capacity;
 use super::run::{Interruption, Run};
@@ -36,10 +36,13 @@ impl ModelCache {
 
     /// The model of a reading, loaded if it is not yet.
     pub async fn model(&mut self, reading: &Reading, run: &Run) -> Result<Rc<LoadedModel>, Interruption> {
-        if let Some(name) = &reading.model {
-            return self.kept(name, run).await;
-        }
-        let name = reading.method.info().nano_model;
+        let name = match &reading.model {
+            None => reading.method.info().nano_model,
+            Some(name) => match StudyModel::named(name) {
+                Some(model) => model.name,
+                None => return self.kept(name, run).await,
+            },
+        };
         if let Some(model) = self.own.get(name) {
             return Ok(model.clone());
         }

@@ -1,0 +1,43 @@
+//! Models of the study that the page has beside those of the methods.
+
+use drope_core::positions::{Method, Parameters};
+
+use super::Reading;
+
+/// A model of the study (docs/study.md): all come from one pretraining and had the same budget.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StudyModel {
+    /// Its folder in `models/`, and its name in a [`Reading`].
+    pub name: &'static str,
+    /// What it is called in the study's figure.
+    pub title: &'static str,
+    /// The method that it was trained for; of RoPE the one that reads it best in the study.
+    pub method: Method,
+}
+
+impl StudyModel {
+    /// DroPE as in the paper.
+    pub const DROPE: Self = Self { name: "study-drope", title: "DroPE", method: Method::Drope };
+    /// DroPE, recalibrated with copies.
+    pub const DROPE_COPIES: Self =
+        Self { name: "study-drope-copies", title: "DroPE with copies", method: Method::Drope };
+    /// Partial DroPE, recalibrated with copies.
+    pub const P_DROPE_COPIES: Self =
+        Self { name: "study-p-drope-copies", title: "partial DroPE with copies", method: Method::PDrope };
+    /// RoPE that trained on with copies.
+    pub const ROPE_COPIES: Self =
+        Self { name: "study-rope-copies", title: "RoPE with copies", method: Method::DynamicNtk };
+
+    /// All that the page has.
+    pub const ALL: [Self; 4] = [Self::P_DROPE_COPIES, Self::DROPE_COPIES, Self::ROPE_COPIES, Self::DROPE];
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|model| model.name == name)
+    }
+
+    /// The model read with its method.
+    pub fn reading(self) -> Reading {
+        Reading { model: Some(self.name.to_owned()), method: self.method, parameters: Parameters::default() }
+    }
+}
