@@ -40,6 +40,14 @@ pub const DJANGO: Download = Download {
     sha256: "23254866a5bb9a2cfa6004e8b809ec6246eba4b58a7589bc2772f1bcc8456c7f",
 };
 
+/// llama.cpp's source (MIT) as its Python package has it: with vocabularies as GGUF, lines of text and the ids that Hugging Face's
+/// tokenizers give them.
+pub const LLAMA_CPP: Download = Download {
+    name: "llama_cpp_python-0.3.9.tar.gz",
+    address: "https://files.pythonhosted.org/packages/de/6d/4a20e676bdf7d9d3523be3a081bf327af958f9bdfe2a564f5cf485faeaec/llama_cpp_python-0.3.9.tar.gz",
+    sha256: "a3a985f558385e2f5de5b663f4e9b0817506d6af98122450142cd98e79216370",
+};
+
 /// The file in the cache, loaded if it is not there or not whole.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);

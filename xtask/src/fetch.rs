@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
-use crate::download::{AXE, DJANGO, SMOLLM2, fetch};
+use crate::download::{AXE, DJANGO, LLAMA_CPP, SMOLLM2, fetch};
 use crate::shell::run;
 
 /// Name of the GGUF in the cache.
@@ -15,6 +15,28 @@ const SMOLLM2_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
 
 /// Parts of Django's manual, in the order of the text.
 const CHAPTERS: [&str; 3] = ["faq", "intro", "topics"];
+
+/// What can be asked for by name.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Fetched {
+    /// SmolLM2-135M-Instruct, a GGUF of type Q4_1.
+    Smollm2,
+    /// Django's manual as one text.
+    Manual,
+    /// A folder of vocabularies as GGUF, with lines of text and their ids.
+    Vocabularies,
+}
+
+impl Fetched {
+    /// Where it is in the cache, loaded if it is not there.
+    pub fn path(self, place: &Workplace) -> Result<PathBuf> {
+        match self {
+            Self::Smollm2 => smollm2(place),
+            Self::Manual => manual(place),
+            Self::Vocabularies => vocabularies(place),
+        }
+    }
+}
 
 /// axe-core's script.
 pub fn axe(place: &Workplace) -> Result<PathBuf> {
@@ -64,6 +86,25 @@ pub fn smollm2(place: &Workplace) -> Result<PathBuf> {
         let mut unpacked = tempfile::NamedTempFile::new_in(&place.cache)?;
         std::io::copy(&mut file, &mut unpacked)?;
         unpacked.persist(&path)?;
+    }
+    Ok(path)
+}
+
+/// Vocabularies as GGUF, one of each kind of tokenizer, with `.inp` and `.out` beside each: texts, and the ids that Hugging Face's
+/// tokenizers give them.
+pub fn vocabularies(place: &Workplace) -> Result<PathBuf> {
+    let path = place.cache.join("vocabularies");
+    if !path.is_dir() {
+        let archive = fetch(place, &LLAMA_CPP)?;
+        let unpacked = tempfile::tempdir_in(&place.cache)?;
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()).arg("--strip-components=4");
+        for kind in ["gpt-2", "llama-bpe", "llama-spm", "qwen2"] {
+            let models = "llama_cpp_python-0.3.9/vendor/llama.cpp/models";
+            tar.args(["", ".inp", ".out"].map(|ending| format!("{models}/ggml-vocab-{kind}.gguf{ending}")));
+        }
+        run(&mut tar)?;
+        std::fs::rename(unpacked.keep(), &path)?;
     }
     Ok(path)
 }

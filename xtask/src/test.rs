@@ -17,7 +17,10 @@ pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
-const CROSSING: [&str; 3] = ["browser", "transformers", "real_model"];
+const CROSSING: [&str; 4] = ["browser", "real_model", "tokenizers", "transformers"];
+
+/// Where test programs are.
+const TESTS: [&str; 3] = ["core/tests", "native/tests", "tests/tests"];
 
 /// What takes less than five minutes once everything is compiled.
 pub fn quick() -> Result<()> {
@@ -49,6 +52,7 @@ pub fn all() -> Result<()> {
     let mut crossing = test(&place, &NATIVE, &[]);
     crossing.args(CROSSING.iter().flat_map(|name| ["--test", name]));
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
+    crossing.env("DROPE_VOCABULARIES", fetch::vocabularies(&place)?);
     match tools.geckodriver(&place) {
         Ok(driver) => drop(crossing.env("DROPE_GECKODRIVER", driver)),
         Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),
@@ -139,10 +143,10 @@ fn in_the_browser(place: &Workplace, tools: &Tools) -> Command {
     command
 }
 
-/// Test programs of the crates that need nothing but themselves, all that there are.
+/// Test programs that need nothing but the compiler, all that there are.
 fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for folder in ["core/tests", "native/tests"] {
+    for folder in TESTS {
         for entry in std::fs::read_dir(place.root.join(folder))? {
             let path = entry?.path();
             let is_program = path.extension().is_some_and(|extension| extension == "rs");
@@ -152,7 +156,7 @@ fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     names.retain(|name| !CROSSING.contains(&name.as_str()));
     names.sort();
     if names.is_empty() {
-        bail!("no test programs in core/tests and native/tests");
+        bail!("no test programs in {}", TESTS.join(", "));
     }
     Ok(names)
 }

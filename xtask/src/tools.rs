@@ -1,29 +1,49 @@
 //! The programs around cargo: Trunk, wasm-bindgen and a browser.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
 use crate::Workplace;
+use crate::page::target_dir;
 use crate::shell::{apt_install, capture, run, which};
+use crate::toolchain::TARGET;
 
 /// A program installed with cargo at one version.
 struct Tool {
     program: &'static str,
     package: &'static str,
     version: &'static str,
-    /// wasm-bindgen-cli's lock file names a dependency that was withdrawn.
-    locked: bool,
+    /// What cargo is told beyond that.
+    options: &'static [&'static str],
+    /// Minutes that compiling it takes on two cores.
+    minutes: u32,
 }
 
-const TRUNK: Tool = Tool { program: "trunk", package: "trunk", version: "0.21.14", locked: true };
+/// Without its own downloads and the encryption they need: it finds the other programs where they are.
+const TRUNK: Tool = Tool {
+    program: "trunk",
+    package: "trunk",
+    version: "0.21.14",
+    options: &["--locked", "--no-default-features"],
+    minutes: 5,
+};
+
+/// Must equal the `wasm-bindgen` crate's version in Cargo.toml. Its lock file names a dependency that was withdrawn.
 const WASM_BINDGEN: Tool =
-    // Must equal the `wasm-bindgen` crate's version in Cargo.toml.
-    Tool { program: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", locked: false };
+    Tool { program: "wasm-bindgen", package: "wasm-bindgen-cli", version: "0.2.130", options: &[], minutes: 2 };
+
+/// Minutes that compiling the page for the first time takes on two cores.
+const PAGE_MINUTES: u32 = 12;
 
 /// Firefox's driver, which Debian has not.
-const GECKODRIVER: Tool = Tool { program: "geckodriver", package: "geckodriver", version: "0.37.1", locked: true };
+const GECKODRIVER: Tool =
+    Tool { program: "geckodriver", package: "geckodriver", version: "0.37.1", options: &["--locked"], minutes: 2 };
+
+/// The fuzzer's driver.
+const CARGO_FUZZ: Tool =
+    Tool { program: "cargo-fuzz", package: "cargo-fuzz", version: "0.13.2", options: &["--locked"], minutes: 1 };
 
 /// Programs with which cargo is called for the page and its tests.
 pub struct Tools {
@@ -36,6 +56,7 @@ impl Tools {
     pub fn for_page(place: &Workplace) -> Result<Self> {
         let toolchain = crate::toolchain::wasm(place)?;
         let folder = place.cache.join("tools");
+        print_plan(place, &folder);
         for tool in [TRUNK, WASM_BINDGEN] {
             install(&tool, &folder)?;
         }
@@ -57,8 +78,7 @@ impl Tools {
         if which("firefox-esr").is_none() {
             apt_install(&["firefox-esr"])?;
         }
-        install(&GECKODRIVER, &place.cache.join("tools"))?;
-        Ok(self.folder.join(GECKODRIVER.program))
+        install(&GECKODRIVER, &place.cache.join("tools"))
     }
 
     /// Whether the wasm toolchain has clippy: Debian's comes without it.
@@ -83,22 +103,63 @@ impl Tools {
     }
 }
 
+/// The fuzzer's driver, installed.
+pub fn cargo_fuzz(place: &Workplace) -> Result<PathBuf> {
+    install(&CARGO_FUZZ, &place.cache.join("tools"))
+}
+
 /// Chromium or Chrome, under the names that distributions give it.
 pub fn browser() -> Option<PathBuf> {
     ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"].into_iter().find_map(which)
 }
 
-fn install(tool: &Tool, root: &std::path::Path) -> Result<()> {
-    let program = root.join("bin").join(tool.program);
-    let here = capture(Command::new(&program).arg("--version"));
-    if here.is_some_and(|line| line.split_whitespace().any(|word| word == tool.version)) {
-        return Ok(());
+/// Says what is compiled before the page is there, and how long that takes, where it is more than a rebuild.
+fn print_plan(place: &Workplace, folder: &Path) {
+    // What cargo-binstall can fetch is there at once.
+    let is_compiled = |tool: &&Tool| found(tool, folder).is_none() && which("cargo-binstall").is_none();
+    let tools = [TRUNK, WASM_BINDGEN];
+    let mut plan: Vec<(&str, u32)> =
+        tools.iter().filter(is_compiled).map(|tool| (tool.program, tool.minutes)).collect();
+    if !target_dir(place).join(TARGET).is_dir() {
+        plan.push(("the page and its models' programs", PAGE_MINUTES));
     }
-    eprintln!("installing {} {} into {}", tool.package, tool.version, root.display());
-    let mut command = Command::new("cargo");
-    command.args(["install", tool.package, "--version", tool.version, "--force", "--root"]).arg(root);
-    if tool.locked {
-        command.arg("--locked");
+    if !plan.is_empty() {
+        let steps: Vec<String> = plan.iter().map(|(what, minutes)| format!("{what} ({minutes} min)")).collect();
+        let minutes: u32 = plan.iter().map(|(_, minutes)| minutes).sum();
+        eprintln!("to be compiled, once: {}; about {minutes} minutes on two cores", steps.join(", "));
     }
-    run(&mut command)
+}
+
+/// Whether a program says that it is of this version.
+fn is_version(program: &Path, version: &str) -> bool {
+    let line = capture(Command::new(program).arg("--version"));
+    line.is_some_and(|line| line.split_whitespace().any(|word| word == version))
+}
+
+/// The program, among our own or, where we have none, on PATH; at its version.
+fn found(tool: &Tool, root: &Path) -> Option<PathBuf> {
+    let own = root.join("bin").join(tool.program);
+    // Of ours an old one would be found first.
+    let program = if own.is_file() { own } else { which(tool.program)? };
+    is_version(&program, tool.version).then_some(program)
+}
+
+/// The program, installed among our own unless it is here: what others compiled where cargo-binstall can fetch it, else by cargo.
+fn install(tool: &Tool, root: &Path) -> Result<PathBuf> {
+    if let Some(program) = found(tool, root) {
+        return Ok(program);
+    }
+    let own = root.join("bin").join(tool.program);
+    let versioned = format!("{}@{}", tool.package, tool.version);
+    if which("cargo-binstall").is_some() {
+        let mut binstall = Command::new("cargo");
+        binstall.args(["binstall", "--no-confirm", "--force", "--disable-strategies", "compile", "--root"]);
+        if run(binstall.arg(root).arg(&versioned)).is_ok() {
+            return Ok(own);
+        }
+    }
+    eprintln!("compiling {versioned} into {}: about {} minutes on two cores", root.display(), tool.minutes);
+    let mut cargo = Command::new("cargo");
+    run(cargo.args(["install", &versioned, "--force"]).args(tool.options).arg("--root").arg(root))?;
+    Ok(own)
 }
