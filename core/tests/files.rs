@@ -153,6 +153,11 @@ fn a_window_of_a_plain_llama_is_kept_but_not_used() {
     let config = window("\"sliding_window\": 4").unwrap();
     assert_eq!((config.sliding_window, Method::of(&config)), (None, Method::Rope));
     assert!(config.to_json().contains("\"sliding_window\": 4"));
+    // Written as a model of ours, it must not become a window.
+    let mut dropped = config.clone();
+    dropped.rope.rope_min_frequency = 0.02;
+    let again = Config::from_json(&dropped.to_json()).unwrap();
+    assert_eq!((again.sliding_window, Method::of(&again)), (None, Method::PDrope));
     let ours = Config { sliding_window: Some(4), ..case("rope").config() };
     let again = Config::from_json(&ours.to_json()).unwrap();
     assert_eq!((again.sliding_window, Method::of(&again)), (Some(4), Method::RnopeSwa));

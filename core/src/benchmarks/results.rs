@@ -152,6 +152,10 @@ pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
         }
     }
     let whole = |cell: BenchmarkCell| {
+        let is_score = |score: f64| (0.0..=1.0).contains(&score);
+        if !cell.answers.iter().all(|answer| is_score(answer.score) && answer.normed.is_none_or(is_score)) {
+            return Err(Error::Results("a score is not from 0 to 1".into()));
+        }
         let cell = cell.scored();
         if !cell.answers.iter().map(|answer| answer.index).eq(0..cell.of_questions) {
             let name = format!("{} {} {} at {}", cell.model, cell.method.name(), cell.task, cell.context);

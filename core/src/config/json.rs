@@ -150,6 +150,10 @@ impl Config {
         };
         let number = |value: f64| (value != 0.0).then_some(value);
         let mut other = self.other.clone();
+        if model_type == DROPE {
+            // A plain Llama ignores it; here it would be a window.
+            other.remove("sliding_window");
+        }
         other.extend(layer_types::fields(&self.layer_types));
         if !is_plain {
             let class = if self.qkv_bias { "DroPEQwen2" } else { "DroPELlama" };

@@ -114,6 +114,12 @@ pub fn synthetic_source(seed: u64) -> String {
     format!("synthetic, seed {seed}")
 }
 
+/// e to the power of a loss; beyond what a loss can be the greatest that a file can hold.
+fn perplexity(loss: f64) -> f64 {
+    const GREATEST: f64 = 600.0;
+    rounded(loss.min(GREATEST).exp())
+}
+
 impl PerplexityCell {
     /// The same with every number computed from its texts, whatever their order was.
     #[must_use]
@@ -127,8 +133,8 @@ impl PerplexityCell {
         let (answers, answer_loss) = total(|text| (text.answers, text.answer_loss));
         self.tokens = tokens;
         self.loss = mean(loss, tokens).unwrap_or(0.0);
-        self.perplexity = rounded(self.loss.exp());
-        self.answer_perplexity = mean(answer_loss, answers).map(|loss| rounded(loss.exp()));
+        self.perplexity = perplexity(self.loss);
+        self.answer_perplexity = mean(answer_loss, answers).map(perplexity);
         self.curve = (0..PARTS)
             .map(|part| {
                 let parts = self.texts.iter().filter_map(|text| text.curve.get(part));
@@ -137,8 +143,7 @@ impl PerplexityCell {
             })
             .collect();
         let means: Vec<f64> = self.texts.iter().filter_map(|text| mean(text.loss, text.tokens)).collect();
-        self.ci95 =
-            student_half_width(&means).map(|half| [self.loss - half, self.loss + half].map(|loss| rounded(loss.exp())));
+        self.ci95 = student_half_width(&means).map(|half| [self.loss - half, self.loss + half].map(perplexity));
         self
     }
 }

@@ -23,6 +23,10 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
             let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
             return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
         }
+        let losses = cell.curve.iter().copied().chain([Some(cell.loss), cell.answer_perplexity]).flatten();
+        if !losses.into_iter().all(f64::is_finite) {
+            return Err(Error::Results("a loss is too great to be one".into()));
+        }
         Ok(cell)
     };
     merged.into_iter().map(whole).collect()
@@ -56,6 +60,14 @@ mod tests {
         // A gap, a text twice, the last one missing.
         assert!(merge(vec![cell(&[0, 2, 3, 4])]).is_err() && merge(vec![cell(&[0, 1, 2, 3, 4]), cell(&[1])]).is_err());
         assert!(merge(vec![cell(&[0, 1, 2, 3])]).is_err());
+        // Two texts so different that their interval has no end; and no loss at all.
+        let absurd = |loss: f64| {
+            let texts = vec![text(0), TextLoss { loss, ..text(1) }];
+            merge(vec![PerplexityCell { texts, of_texts: 2, ..PerplexityCell::example() }])
+        };
+        let upper = absurd(1e4).unwrap()[0].ci95.unwrap()[1];
+        assert!(upper.is_finite() && upper > 1e100, "{upper}");
+        assert!(absurd(f64::MAX).is_err());
         assert_eq!(cell(&[3]).scored().ci95, None);
         // Other texts are another cell, and so is another model.
         let other =

@@ -46,6 +46,11 @@ impl FromStr for Shard {
 pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
     let mut merged: Vec<Joined> = Vec::new();
     for mut cell in cells {
+        // A shard of more questions than this is no shard of anything that was asked.
+        let is_possible = cell.correct <= cell.trials && cell.trials <= u32::MAX as usize;
+        if !is_possible || !(0.0..=1.0).contains(&cell.string_match) {
+            return Err(Error::Results("a cell has more right answers than questions".into()));
+        }
         let shard = cell.shard.unwrap_or(Shard::WHOLE);
         let outcomes = (shard, cell.outcomes.take());
         let (part, matched) = ((shard, cell.trials), cell.string_match * cell.trials as f64);
