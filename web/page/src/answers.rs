@@ -68,6 +68,17 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             _ => "",
         })
     };
+    // Of a model of the study what was done to it, and of what scales its positions how.
+    let explanation = move || {
+        let of_method = method.get().info().explanation;
+        match column.model.get().as_deref().and_then(StudyModel::named) {
+            Some(model) if [Method::Drope, Method::PDrope, Method::Rope].contains(&method.get()) => {
+                model.explanation.to_owned()
+            }
+            Some(model) => format!("{} {of_method}", model.explanation),
+            None => of_method.to_owned(),
+        }
+    };
     let remove = move |_| {
         stop_answers(state);
         state.columns.update(|columns| columns.retain(|column| column.key != key));
@@ -88,7 +99,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                     aria-label=move || format!("Remove column {}, {}", number.get(), method.get().title()) on:click=remove>"Remove"</button>
             </div>
             <ModelChoice state column id=Signal::derive(id("model")) />
-            <p class="explain">{move || method.get().info().explanation}</p>
+            <p class="explain">{explanation}</p>
             <Settings state column />
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
             <p class="answer" id=id("answer")>

@@ -11,22 +11,44 @@ pub struct StudyModel {
     pub name: &'static str,
     /// What it is called in the study's figure.
     pub title: &'static str,
+    /// What was done to it.
+    pub explanation: &'static str,
     /// The method that it was trained for; of RoPE the one that reads it best in the study.
     pub method: Method,
 }
 
 impl StudyModel {
     /// DroPE as in the paper.
-    pub const DROPE: Self = Self { name: "study-drope", title: "DroPE", method: Method::Drope };
+    pub const DROPE: Self = Self {
+        name: "study-drope",
+        title: "DroPE",
+        explanation: "No positions at all: removed after training, then recalibrated within the training context, as in the paper.",
+        method: Method::Drope,
+    };
     /// DroPE, recalibrated with copies.
-    pub const DROPE_COPIES: Self =
-        Self { name: "study-drope-copies", title: "DroPE with copies", method: Method::Drope };
+    pub const DROPE_COPIES: Self = Self {
+        name: "study-drope-copies",
+        title: "DroPE with copies",
+        explanation: "No positions at all: removed after training, then recalibrated within the training context, where filler counts as \
+            many copies of itself (ours).",
+        method: Method::Drope,
+    };
     /// Partial DroPE, recalibrated with copies.
-    pub const P_DROPE_COPIES: Self =
-        Self { name: "study-p-drope-copies", title: "partial DroPE with copies", method: Method::PDrope };
+    pub const P_DROPE_COPIES: Self = Self {
+        name: "study-p-drope-copies",
+        title: "partial DroPE with copies",
+        explanation: "Frequencies that turn less than once in the training context removed after training, then recalibrated as DroPE with \
+            copies; positions skip as far as the copies would reach.",
+        method: Method::PDrope,
+    };
     /// RoPE that trained on with copies.
-    pub const ROPE_COPIES: Self =
-        Self { name: "study-rope-copies", title: "RoPE with copies", method: Method::DynamicNtk };
+    pub const ROPE_COPIES: Self = Self {
+        name: "study-rope-copies",
+        title: "RoPE with copies",
+        explanation: "Positions kept, and trained on as long and on the same texts as DroPE with copies; positions skip as far as the copies \
+            would reach.",
+        method: Method::DynamicNtk,
+    };
 
     /// All that the page has.
     pub const ALL: [Self; 4] = [Self::P_DROPE_COPIES, Self::DROPE_COPIES, Self::ROPE_COPIES, Self::DROPE];
