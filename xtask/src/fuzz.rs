@@ -7,24 +7,22 @@ use anyhow::{Context, Result};
 
 use crate::Workplace;
 use crate::shell::run;
+use crate::test::programs_in;
 use crate::tools::cargo_fuzz;
-
-/// Readers, by the names in `fuzz/src/lib.rs`.
-const TARGETS: [&str; 5] = ["config", "gguf", "recipe", "results", "safetensors"];
 
 /// Gives each target so many minutes. What breaks one is left in `fuzz/artifacts`, and ends the search.
 pub fn search(minutes: u64) -> Result<()> {
     let place = Workplace::find()?;
     let cargo_fuzz = cargo_fuzz(&place)?;
-    for target in TARGETS {
+    for target in programs_in(&place.root.join("fuzz/fuzz_targets"))? {
         // What it finds worth keeping stays apart from the repository's.
-        let found: PathBuf = place.cache.join("corpora").join(target);
+        let found: PathBuf = place.cache.join("corpora").join(&target);
         std::fs::create_dir_all(&found)?;
         let mut command = Command::new(&cargo_fuzz);
         command.current_dir(&place.root).args(["fuzz", "run", "--features", "fuzzer"]);
         // Nothing here is unsafe, and without a sanitizer the stable compiler does.
         command.args(["--sanitizer", "none", "--target-dir"]).arg(place.cache.join("target/fuzz"));
-        command.arg(target).arg(&found).arg(place.root.join("fuzz/corpus").join(target));
+        command.arg(&target).arg(&found).arg(place.root.join("fuzz/corpus").join(&target));
         command.args(["--", "-rss_limit_mb=2048", "-timeout=20", "-max_len=65536", "-print_final_stats=1"]);
         run(command.arg(format!("-max_total_time={}", 60 * minutes)))
             .with_context(|| format!("the reader of {target} broke; see above"))?;

@@ -1,5 +1,6 @@
 //! Every check of the project, in the order in which a mistake is cheapest to see.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -147,16 +148,24 @@ fn in_the_browser(place: &Workplace, tools: &Tools) -> Command {
 fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for folder in TESTS {
-        for entry in std::fs::read_dir(place.root.join(folder))? {
-            let path = entry?.path();
-            let is_program = path.extension().is_some_and(|extension| extension == "rs");
-            names.extend(path.file_stem().filter(|_| is_program).map(|name| name.to_string_lossy().into_owned()));
-        }
+        names.extend(programs_in(&place.root.join(folder))?);
     }
     names.retain(|name| !CROSSING.contains(&name.as_str()));
     names.sort();
     if names.is_empty() {
         bail!("no test programs in {}", TESTS.join(", "));
     }
+    Ok(names)
+}
+
+/// Names of the Rust files that lie in a folder: each is a program.
+pub fn programs_in(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_program = path.extension().is_some_and(|extension| extension == "rs");
+        names.extend(path.file_stem().filter(|_| is_program).map(|name| name.to_string_lossy().into_owned()));
+    }
+    names.sort();
     Ok(names)
 }

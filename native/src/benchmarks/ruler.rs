@@ -28,8 +28,8 @@ pub struct RulerArgs {
     /// Questions of each task and length.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     pub trials: usize,
-    /// Questions about each haystack, which is read once for all of them where the method allows it: for niah_multikey_1 to 3, of which the first has up
-    /// to 4; the other tasks have one.
+    /// Questions about each haystack, which is read once for all of them where the method allows it: for niah_multikey_1 to 3, of
+    /// which the first has up to 4; the other tasks have one.
     #[arg(long, default_value = "1", value_parser = at_least_one)]
     pub questions_per_haystack: usize,
     /// A text to hide needles in where RULER has essays.
