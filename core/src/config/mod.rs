@@ -16,8 +16,13 @@ use crate::error::{Error, Result};
 /// Largest extension factor: far beyond any text, small enough that no scaled frequency or logit leaves the range of numbers.
 pub const MAX_FACTOR: f64 = 1e6;
 
-/// More than any model has; a broken number must not fill the memory.
-const MOST_LAYERS: usize = 4096;
+/// More than any model has, as are the next four: a broken number must not fill the memory.
+pub(crate) const MOST_LAYERS: usize = 4096;
+/// Numbers in a vector of any kind.
+pub(crate) const WIDEST: usize = 1 << 20;
+const MOST_TOKENS: usize = 1 << 24;
+const MOST_HEADS: usize = 1 << 14;
+const LARGEST_HEAD: usize = 1 << 14;
 
 /// Shape of the model and how it reads positions.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,11 +203,17 @@ impl Config {
     /// Names the first that does not.
     pub fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(message));
-        if self.num_hidden_layers > MOST_LAYERS {
-            return fail(format!(
-                "num_hidden_layers is {} but no more than {MOST_LAYERS} are supported",
-                self.num_hidden_layers
-            ));
+        for (name, size, most) in [
+            ("vocab_size", self.vocab_size, MOST_TOKENS),
+            ("num_hidden_layers", self.num_hidden_layers, MOST_LAYERS),
+            ("hidden_size", self.hidden_size, WIDEST),
+            ("intermediate_size", self.intermediate_size, WIDEST),
+            ("num_attention_heads", self.num_attention_heads, MOST_HEADS),
+            ("head_dim", self.head_dim, LARGEST_HEAD),
+        ] {
+            if size > most {
+                return fail(format!("{name} is {size} but no more than {most} is supported"));
+            }
         }
         if self.max_position_embeddings < 2 {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());

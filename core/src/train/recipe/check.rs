@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::config::{AttentionType, MAX_FACTOR};
+use crate::config::{AttentionType, MAX_FACTOR, MOST_LAYERS, WIDEST};
 use crate::language::DocumentMix;
 use crate::train::Curriculum;
 use crate::train::recipe::{DropSettings, Dropped, ModelShape, Recipe};
@@ -15,8 +15,6 @@ const SHORTEST_DOCUMENT: usize = 16;
 const LONGEST_CONTEXT: usize = 1 << 20;
 const MOST_TOKENS_PER_STEP: usize = 1 << 24;
 const MOST_STEPS: usize = 1_000_000_000;
-const MOST_LAYERS: usize = 4096;
-const WIDEST: usize = 1 << 20;
 /// Beside the embedding; 8 GB in F32.
 const MOST_PARAMETERS: usize = 1 << 31;
 /// Multiplicities above this have lost their last digits in F32.
