@@ -58,6 +58,11 @@ impl Head {
         self.list(name, 5, values.len(), &bytes)
     }
 
+    pub(super) fn scores(self, name: &str, values: &[f32]) -> Self {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.list(name, 6, values.len(), &bytes)
+    }
+
     /// A tensor of f32; the shape is row-major.
     pub(super) fn tensor(self, name: &str, shape: &[usize], numbers: &[f32]) -> Self {
         self.tensor_of(StoredType::F32, name, shape, numbers)

@@ -10,6 +10,7 @@ mod dropped;
 mod head;
 mod metadata;
 mod reader;
+mod sentence_piece;
 mod tensors;
 mod tokenizer;
 mod write;

@@ -1,7 +1,9 @@
 //! Small files made here, whole and damaged. Files of llama.cpp's own tools are in core/tests/gguf.rs.
 
+use serde_json::json;
+
 use super::head::{Head, text};
-use super::{GgmlType, Gguf, to_gguf};
+use super::{GgmlType, Gguf, sentence_piece, to_gguf};
 use crate::config::{AttentionType, Config, Llama3Parameters, RopeScaling};
 use crate::model::{StoredType, WeightSource};
 use crate::positions::Method;
@@ -216,4 +218,33 @@ fn what_llama_cpp_does_not_compute_is_not_written() {
         let error = written(&config, &file, StoredType::F32).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
     }
+}
+
+#[test]
+fn scores_are_the_ranks_of_the_tokens_that_merges_make() {
+    let tokenizer = |vocabulary: &[&str], merges: &[[&str; 2]]| {
+        let ids: serde_json::Map<_, _> =
+            vocabulary.iter().enumerate().map(|(id, token)| ((*token).to_owned(), json!(id))).collect();
+        json!({
+            "normalizer": sentence_piece::normalizer(true),
+            "added_tokens": [{ "id": 0, "content": "ab<" }],
+            "model": { "type": "BPE", "byte_fallback": true, "vocab": ids, "merges": merges },
+        })
+    };
+    let vocabulary = ["ab<", "<", "a", "b", "c", "bc", "ab", "abc"];
+    let merges = [["b", "c"], ["a", "b"], ["a", "bc"], ["ab", "c"]];
+    let scored = sentence_piece::scored(&tokenizer(&vocabulary, &merges)).unwrap().unwrap();
+    assert!(scored.prefix);
+    let mut scores: Vec<(&str, f32)> = scored.scores.iter().map(|(token, &score)| (token.as_str(), score)).collect();
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1));
+    assert_eq!(scores, [("bc", 0.0), ("ab", -1.0), ("abc", -2.0)]);
+
+    let [first, second, third, fourth] = merges;
+    for refused in [&[first, third, second, fourth][..], &[first, second, third], &[second]] {
+        let error = sentence_piece::scored(&tokenizer(&vocabulary, refused)).err().unwrap();
+        assert!(error.to_string().contains("have no one rank"), "{error}");
+    }
+    let mut words = tokenizer(&vocabulary, &merges);
+    words["pre_tokenizer"] = json!({ "type": "Whitespace" });
+    assert!(sentence_piece::scored(&words).unwrap().is_none());
 }

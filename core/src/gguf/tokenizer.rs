@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use serde_json::{Value as Json, json};
 
 use super::metadata::{Metadata, Value};
+use super::sentence_piece;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
 /// Kinds of tokens in `tokenizer.ggml.token_type`.
-const UNKNOWN: u64 = 2;
+pub(super) const UNKNOWN: u64 = 2;
 pub(super) const CONTROL: u64 = 3;
 pub(super) const USER_DEFINED: u64 = 4;
 
@@ -24,7 +25,7 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
     let kinds = kinds(metadata, tokens.len())?;
     let mut parts = match metadata.text("tokenizer.ggml.model")? {
         "gpt2" => byte_level(metadata, &tokens)?,
-        "llama" => sentence_piece(metadata, &tokens)?,
+        "llama" => sentence_piece::read(metadata, &tokens, &vocabulary(&tokens))?,
         other => {
             return Err(Error::Gguf(format!("its tokenizer is of the kind {other}, but only gpt2 and llama are read")));
         }
@@ -133,54 +134,6 @@ fn byte_level(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
         "model": {
             "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null, "end_of_word_suffix": null,
             "fuse_unk": false, "byte_fallback": false, "ignore_merges": ignore_merges, "vocab": vocabulary(tokens), "merges": merges,
-        },
-    }))
-}
-
-/// SentencePiece's BPE, as Llama 2's: its merges follow from the scores, as in transformers' converter.
-fn sentence_piece(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
-    let score = |value: &Value| match *value {
-        Value::Float(score) => score,
-        _ => 0.0,
-    };
-    let scores: Vec<f64> = metadata.list("tokenizer.ggml.scores")?.iter().map(score).collect();
-    if scores.len() != tokens.len() {
-        return Err(Error::Gguf(format!("it has {} tokens and {} scores of them", tokens.len(), scores.len())));
-    }
-    let vocabulary = vocabulary(tokens);
-    let mut merges: Vec<(f64, [usize; 2])> = Vec::new();
-    for (token, &score) in tokens.iter().zip(&scores) {
-        let cuts = token.char_indices().skip(1).map(|(cut, _)| token.split_at(cut));
-        let mut found: Vec<[usize; 2]> =
-            cuts.filter_map(|(left, right)| Some([*vocabulary.get(left)?, *vocabulary.get(right)?])).collect();
-        found.sort_unstable();
-        merges.extend(found.into_iter().map(|pair| (score, pair)));
-    }
-    // Stable, so that merges of one score keep the order of their tokens.
-    merges.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    let merges: Vec<[&str; 2]> = merges.into_iter().map(|(_, pair)| pair.map(|id| tokens[id])).collect();
-    let name = "tokenizer.ggml.add_space_prefix";
-    let prefix = metadata.optional_bool(name)?.unwrap_or(true);
-    let replace = json!({ "type": "Replace", "pattern": { "String": " " }, "content": "▁" });
-    let normalizers =
-        if prefix { vec![json!({ "type": "Prepend", "prepend": "▁" }), replace] } else { vec![replace] };
-    let mut decoders = vec![
-        json!({ "type": "Replace", "pattern": { "String": "▁" }, "content": " " }),
-        json!({ "type": "ByteFallback" }),
-        json!({ "type": "Fuse" }),
-    ];
-    if prefix {
-        decoders.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));
-    }
-    let unknown = metadata.optional_u64("tokenizer.ggml.unknown_token_id")?.and_then(|id| tokens.get(id as usize));
-    Ok(json!({
-        "normalizer": { "type": "Sequence", "normalizers": normalizers },
-        "pre_tokenizer": null,
-        "post_processor": null,
-        "decoder": { "type": "Sequence", "decoders": decoders },
-        "model": {
-            "type": "BPE", "dropout": null, "unk_token": unknown, "continuing_subword_prefix": null, "end_of_word_suffix": null,
-            "fuse_unk": true, "byte_fallback": true, "ignore_merges": false, "vocab": vocabulary, "merges": merges,
         },
     }))
 }

@@ -16,7 +16,7 @@ use crate::tokenizer::Tokenizer;
 /// of the frequencies; the temperature β of long texts is left out, since llama.cpp has none. Norms and biases stay in 32 bits.
 ///
 /// # Errors
-/// If llama.cpp does not compute such a model, or its tokenizer is no byte-level BPE that it knows; as [`Model::load`], and if a
+/// If llama.cpp does not compute such a model, or its tokenizer is no BPE that it knows; as [`Model::load`], and if a
 /// weight is too large for the type.
 pub fn to_gguf(
     config: &Config,

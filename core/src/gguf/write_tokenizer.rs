@@ -3,7 +3,8 @@
 use serde_json::Value as Json;
 
 use super::head::Head;
-use super::tokenizer::{CONTROL, USER_DEFINED, WORDS, Words, words};
+use super::sentence_piece::{self, Scored, pair};
+use super::tokenizer::{CONTROL, UNKNOWN, USER_DEFINED, WORDS, Words, words};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
@@ -11,23 +12,19 @@ use crate::tokenizer::Tokenizer;
 /// Kinds of tokens beside those that are added.
 const NORMAL: u64 = 1;
 const UNUSED: u64 = 5;
+const BYTE: u64 = 6;
+/// The score of what no merge makes: bytes, single characters, added tokens.
+const NEVER_MERGED: f32 = -1e9;
 
-/// Adds a byte-level BPE tokenizer.
+/// Adds a BPE tokenizer, of bytes or SentencePiece's.
 ///
 /// # Errors
-/// If it is another kind, or separates words in a way that llama.cpp has no name for.
+/// If it is another kind, or one that llama.cpp has no terms for.
 pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer) -> Result<Head> {
     let json: Json =
         serde_json::from_str(&tokenizer.to_json()?).map_err(|error| Error::Tokenizer(error.to_string()))?;
     let model = &json["model"];
-    let name = WORDS.into_iter().find(|name| words(name).is_some_and(|words| is_separated(&json, &words)));
-    let name = name.filter(|_| model["type"] == "BPE" && model["byte_fallback"] != true);
-    let name = name.ok_or_else(|| {
-        Error::NoGguf(format!(
-            "its tokenizer is not byte-level BPE that separates words as one of {} does",
-            WORDS.join(", ")
-        ))
-    })?;
+    let scored = sentence_piece::scored(&json)?;
     // Ids that no token has are filled up, since a list has no gaps.
     let mut tokens: Vec<String> = (0..config.vocab_size).map(|id| format!("[PAD{id}]")).collect();
     let mut kinds = vec![UNUSED; config.vocab_size];
@@ -38,24 +35,39 @@ pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer
         }
     };
     for (token, id) in model["vocab"].as_object().into_iter().flatten() {
-        place(id, token, NORMAL);
+        place(id, token, if scored.is_some() && is_byte(token) { BYTE } else { NORMAL });
     }
+    let mut unknown = None;
     for added in json["added_tokens"].as_array().into_iter().flatten() {
-        let kind = if added["special"] == true { CONTROL } else { USER_DEFINED };
-        place(&added["id"], added["content"].as_str().unwrap_or_default(), kind);
+        let content = added["content"].as_str().unwrap_or_default();
+        let is_unknown = scored.is_some() && model["unk_token"] == content;
+        let kind = match added["special"] == true {
+            _ if is_unknown => UNKNOWN,
+            true => CONTROL,
+            false => USER_DEFINED,
+        };
+        unknown = unknown.or(added["id"].as_u64().filter(|_| is_unknown));
+        place(&added["id"], content, kind);
     }
-    let merges: Vec<String> = model["merges"].as_array().into_iter().flatten().map(merge).collect();
-    let texts = |texts: &[String], name: &str, head: Head| {
-        head.texts(name, &texts.iter().map(String::as_str).collect::<Vec<_>>())
-    };
-    let mut head = head.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", name);
-    head = texts(&tokens, "tokenizer.ggml.tokens", head);
+    let names: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    let mut head = head.texts("tokenizer.ggml.tokens", &names);
     head = head.kinds("tokenizer.ggml.token_type", &kinds.iter().map(|&kind| kind as i32).collect::<Vec<_>>());
-    head = texts(&merges, "tokenizer.ggml.merges", head);
+    head = match scored {
+        Some(Scored { scores, prefix }) => {
+            let scores: Vec<f32> =
+                names.iter().map(|&token| scores.get(token).copied().unwrap_or(NEVER_MERGED)).collect();
+            head.text("tokenizer.ggml.model", "llama")
+                .text("tokenizer.ggml.pre", "default")
+                .scores("tokenizer.ggml.scores", &scores)
+                .bool("tokenizer.ggml.add_space_prefix", prefix)
+        }
+        None => byte_level(head, &json)?,
+    };
     let bos = tokenizer.bos();
     for (name, id) in [
         ("tokenizer.ggml.bos_token_id", bos.or(config.bos_token_id)),
         ("tokenizer.ggml.eos_token_id", config.eos_token_ids.first().copied()),
+        ("tokenizer.ggml.unknown_token_id", unknown.map(|id| id as u32)),
     ] {
         if let Some(id) = id {
             head = head.u32(name, id);
@@ -64,12 +76,28 @@ pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer
     Ok(head.bool("tokenizer.ggml.add_bos_token", bos.is_some()))
 }
 
-/// "left right", in whichever of its two forms the file has a merge.
-fn merge(merge: &Json) -> String {
-    match merge.as_array() {
-        Some(parts) => parts.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" "),
-        None => merge.as_str().unwrap_or_default().to_owned(),
-    }
+/// How words are separated, and the merges.
+fn byte_level(head: Head, json: &Json) -> Result<Head> {
+    let model = &json["model"];
+    let name = WORDS.into_iter().find(|name| words(name).is_some_and(|words| is_separated(json, &words)));
+    let name = name.filter(|_| model["type"] == "BPE" && model["byte_fallback"] != true);
+    let name = name.ok_or_else(|| {
+        Error::NoGguf(format!(
+            "its tokenizer is neither SentencePiece's BPE nor byte-level BPE that separates words as one of {} does",
+            WORDS.join(", ")
+        ))
+    })?;
+    let merges = model["merges"].as_array().into_iter().flatten().filter_map(pair);
+    let merges: Vec<String> = merges.map(|pair| pair.join(" ")).collect();
+    let merges: Vec<&str> = merges.iter().map(String::as_str).collect();
+    let head = head.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", name);
+    Ok(head.texts("tokenizer.ggml.merges", &merges))
+}
+
+/// Whether a token stands for one byte: `<0x0A>`.
+fn is_byte(token: &str) -> bool {
+    let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+    digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
 }
 
 /// Whether a `tokenizer.json` separates words so.
