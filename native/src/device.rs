@@ -26,6 +26,8 @@ pub struct Chosen {
     pub device: Device,
     /// Whether work is shared among threads by the caller.
     pub is_cpu: bool,
+    /// Whether weights can be kept in fewer than 32 bits.
+    packs: bool,
 }
 
 impl Chosen {
@@ -34,8 +36,8 @@ impl Chosen {
     /// # Errors
     /// If it cannot.
     pub fn keeps(&self, kind: WeightType) -> Result<WeightType> {
-        if !self.is_cpu && kind != WeightType::F32 {
-            bail!("weights are kept as {} on the CPU alone; use --device cpu, or --weights f32", kind.name());
+        if !self.packs && kind != WeightType::F32 {
+            bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", kind.name());
         }
         Ok(kind)
     }
@@ -46,13 +48,14 @@ impl Chosen {
 /// # Errors
 /// If it is not built in, or the machine has none.
 pub fn open(choice: DeviceChoice) -> Result<Chosen> {
-    let gpu = |device| Chosen { device, is_cpu: false };
-    let cpu = Chosen { device: Device::flex(), is_cpu: true };
+    let cuda = || cuda().map(|device| Chosen { device, is_cpu: false, packs: false });
+    let wgpu = || wgpu().map(|device| Chosen { device, is_cpu: false, packs: true });
+    let cpu = Chosen { device: Device::flex(), is_cpu: true, packs: true };
     match choice {
         DeviceChoice::Cpu => Ok(cpu),
-        DeviceChoice::Cuda => cuda().map(gpu),
-        DeviceChoice::Wgpu => wgpu().map(gpu),
-        DeviceChoice::Auto => Ok(cuda().ok().or_else(|| wgpu_has_card().then(wgpu)?.ok()).map_or(cpu, gpu)),
+        DeviceChoice::Cuda => cuda(),
+        DeviceChoice::Wgpu => wgpu(),
+        DeviceChoice::Auto => Ok(cuda().ok().or_else(|| wgpu_has_card().then(wgpu)?.ok()).unwrap_or(cpu)),
     }
 }
 

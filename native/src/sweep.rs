@@ -46,7 +46,7 @@ pub struct Sweep {
     /// File for the results; what it already holds is not measured again.
     #[arg(long)]
     pub json: Option<PathBuf>,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
+    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
     #[arg(long, default_value = "f32")]
     pub weights: WeightType,
     /// Where to compute.

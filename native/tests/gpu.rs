@@ -15,6 +15,7 @@ use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::DeviceChoice;
 use drope_core::Error;
+use drope_core::model::WeightType;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -62,6 +63,26 @@ fn reading_through_the_cache_changes_nothing() {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
         assert!(difference < TOLERANCE, "{name}: {difference}");
+    }
+}
+
+#[test]
+fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
+    if CHOICE == DeviceChoice::Cuda {
+        let model = common::fixtures().join("../../models/nano-rope");
+        let arguments = ["generate", "--model", text(&model), "--device", "cuda", "--weights", "q8", "--prompt", "a"];
+        if gpu("a refusal of weights in 8 bits").is_some() {
+            refused(&arguments, "weights cannot be kept as q8 with CUDA");
+        }
+        return;
+    }
+    let Some(device) = gpu("weights in fewer bits") else { return };
+    for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
+        for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8] {
+            let difference = block_on(case(name).packed_difference(kind, &device));
+            println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());
+            assert!(difference < TOLERANCE, "{name} in {}: {difference}", kind.name());
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Products with matrices that are kept in 16 or 8 bits on the CPU: numbers are widened on their way into the product, so that a
+//! Matrices that are kept in 16 or 8 bits, and products with them on the CPU: numbers are widened on their way into the product, so that a
 //! token costs as many bytes as the weights take.
 
 use std::fmt;
@@ -28,7 +28,7 @@ named! {
 }
 
 /// Numbers that share a scale.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 /// Rows that are widened at once: the columns of a product.
 const PANEL: usize = 64;
 /// Rows that are turned into columns at once, so that whole cache lines are written.
@@ -91,6 +91,42 @@ impl PackedMatrix {
             Numbers::F32(values) => 4 * values.len(),
             Numbers::F16(bits) | Numbers::Bf16(bits) => 2 * bits.len(),
             Numbers::Q8 { values, scales } => values.len() + 4 * scales.len(),
+        }
+    }
+
+    /// As kernels of GPUs read it: rows that begin with a word, the lower numbers of a word first, and a block's scale before it.
+    #[cfg(feature = "gpu")]
+    pub(super) fn words(&self) -> Vec<u32> {
+        let halves = |bits: &[u16]| {
+            let of_row = |row: &[u16]| row.chunks(2).map(pair).collect::<Vec<u32>>();
+            bits.chunks(self.columns).flat_map(of_row).collect()
+        };
+        match &self.numbers {
+            Numbers::F32(values) => values.iter().map(|value| value.to_bits()).collect(),
+            Numbers::F16(bits) | Numbers::Bf16(bits) => halves(bits),
+            Numbers::Q8 { values, scales } => {
+                let mut words = Vec::with_capacity(values.len() / 4 + scales.len());
+                for (block, scale) in values.as_chunks::<4>().0.chunks(BLOCK / 4).zip(scales) {
+                    words.push(scale.to_bits());
+                    words.extend(block.iter().map(|four| u32::from_le_bytes(four.map(i8::cast_unsigned))));
+                }
+                words
+            }
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn dims(&self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn kind(&self) -> WeightType {
+        match self.numbers {
+            Numbers::F32(_) => WeightType::F32,
+            Numbers::F16(_) => WeightType::F16,
+            Numbers::Bf16(_) => WeightType::Bf16,
+            Numbers::Q8 { .. } => WeightType::Q8,
         }
     }
 
@@ -176,6 +212,12 @@ impl PackedMatrix {
             }
         }
     }
+}
+
+/// Two halves of a word, or the last one.
+#[cfg(feature = "gpu")]
+fn pair(two: &[u16]) -> u32 {
+    u32::from(two[0]) | two.get(1).map_or(0, |&upper| u32::from(upper) << 16)
 }
 
 /// 16 bits as 32: the exponent moved by a product, which also makes the smallest numbers right.

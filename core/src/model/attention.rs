@@ -1,8 +1,6 @@
 //! Grouped-query attention with an optional norm, positions and a cache.
 
 use burn::module::Module;
-#[cfg(feature = "gpu")]
-use burn::nn::Linear;
 use burn::nn::RmsNorm;
 use burn::tensor::{Device, Tensor};
 
@@ -11,6 +9,8 @@ use super::norm;
 use super::projection::Projection;
 use super::rotation::Rotation;
 use crate::config::Config;
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu::GpuMatrix;
 use crate::kernels::{AttentionBias, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
@@ -118,17 +118,19 @@ impl Attention {
         self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
     }
 
-    /// Those of queries, keys and values.
+    /// Weights of queries, keys and values, and their biases one behind another, `[q + k + v]`.
     #[cfg(feature = "gpu")]
-    pub(super) fn projections(&self) -> [&Linear; 3] {
-        [&self.q_proj, &self.k_proj, &self.v_proj].map(Projection::linear)
+    pub(super) fn projections(&self) -> ([GpuMatrix; 3], Option<Tensor<1>>) {
+        let projections = [&self.q_proj, &self.k_proj, &self.v_proj];
+        let biases: Option<Vec<Tensor<1>>> = projections.into_iter().map(Projection::bias).collect();
+        (projections.map(Projection::matrix), biases.map(|biases| Tensor::cat(biases, 0)))
     }
 
     /// `[heads, head_dim]` of the queries, and the scale of the logits; `None` where queries or keys have a norm.
     #[cfg(feature = "gpu")]
     pub(super) fn without_norms(&self) -> Option<([usize; 2], f64)> {
         let heads = self.num_attention_heads;
-        let shape = [heads, self.q_proj.linear().weight.dims()[1] / heads];
+        let shape = [heads, self.q_proj.matrix().rows / heads];
         (self.q_norm.is_none() && self.k_norm.is_none()).then_some((shape, self.scale))
     }
 

@@ -4,6 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use super::cache::{Cache, LayerCache};
 use super::pass::Pass;
+use super::projection::Projection;
 use super::rotation::both_halves;
 use super::{Block, Model};
 use crate::kernels::AttentionBias;
@@ -101,14 +102,16 @@ impl Block {
     fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut LayerCache) -> Tensor<3> {
         let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
-        let projections = normed_projections(&self.input_layernorm, x, attention.projections());
+        let (matrices, bias) = attention.projections();
+        let projections = normed_projections(&self.input_layernorm, x, &matrices, bias);
         let at = cache.reserve(x.dims()[1], *past);
         let (keys, values) = cache.whole();
         let queries = rotate_into_cache(projections, rotations, [keys, values], at);
         let seen = CachedKeys { at, past: *past, window: *window };
         let y = attend_to_cache(queries, keys, values, slopes, &seen); // [1, seq, heads · head_dim]
-        let x = add_projection(attention.o_proj.linear(), y, x);
-        let gated = gated_projections(&self.post_attention_layernorm, &x, mlp.gate_proj.linear(), mlp.up_proj.linear());
-        add_projection(mlp.down_proj.linear(), gated, &x)
+        let x = add_projection(&attention.o_proj.matrix(), y, x);
+        let [gate, up, down] = [&mlp.gate_proj, &mlp.up_proj, &mlp.down_proj].map(Projection::matrix);
+        let gated = gated_projections(&self.post_attention_layernorm, &x, &gate, &up);
+        add_projection(&down, gated, &x)
     }
 }

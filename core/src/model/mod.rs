@@ -95,11 +95,8 @@ impl Model {
         let last = self.residual(ids, positions, &pass, Some(cache), None).slice_dim(1, -1); // [1, 1, hidden]
         #[cfg(feature = "gpu")]
         if gpu::takes(&last) {
-            let weight = match &self.lm_head {
-                Some(head) => head.linear().weight.val().transpose(),
-                None => self.embed_tokens.weight(),
-            };
-            return gpu::normed_product(&self.norm, &last, weight);
+            let matrix = self.lm_head.as_ref().map_or_else(|| self.embed_tokens.matrix(), Projection::matrix);
+            return gpu::normed_product(&self.norm, &last, &matrix);
         }
         self.logits(rms_norm(&self.norm, last))
     }

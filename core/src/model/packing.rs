@@ -1,10 +1,11 @@
-//! Loading a model for reading: on the CPU its matrices are kept row by row, in 32, 16 or 8 bits.
+//! Loading a model for reading: its matrices are kept row by row, in 32, 16 or 8 bits.
 
 use std::collections::HashMap;
 
 use burn::tensor::Device;
 
 use super::Model;
+use super::projection::PackedWeights;
 use super::weight_source::WeightSource;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::kernels::{PackedMatrix, WeightType};
 
 impl Model {
     /// As [`Model::load`], with projections and embedding kept as `kind`, of which one at a time is widened. For reading alone; on
-    /// other devices than the CPU they are as [`Model::load`] makes them.
+    /// GPUs those of 32 bits are as [`Model::load`] makes them.
     ///
     /// # Errors
     /// As [`Model::load`], and if a weight is too large for the type.
@@ -22,7 +23,8 @@ impl Model {
         kind: WeightType,
         device: &Device,
     ) -> Result<(Self, Vec<String>)> {
-        if device.is_autodiff() || device != &Device::flex() {
+        let is_cpu = device == &Device::flex();
+        if device.is_autodiff() || !is_cpu && (kind == WeightType::F32 || cfg!(not(feature = "gpu"))) {
             return Self::load(config, source, device);
         }
         let mut packed = HashMap::new();
@@ -32,7 +34,7 @@ impl Model {
             if !matrix.is_finite() {
                 return Err(Error::NotFinite(name.to_owned()));
             }
-            packed.insert(name.to_owned(), matrix);
+            packed.insert(name.to_owned(), PackedWeights::new(matrix, device));
             Ok(None)
         })?;
         model.take_packed(packed);
@@ -40,7 +42,7 @@ impl Model {
     }
 
     /// Puts each matrix where its name says.
-    fn take_packed(&mut self, mut packed: HashMap<String, PackedMatrix>) {
+    fn take_packed(&mut self, mut packed: HashMap<String, PackedWeights>) {
         if let Some(matrix) = packed.remove("model.embed_tokens.weight") {
             self.embed_tokens.pack(matrix);
         }

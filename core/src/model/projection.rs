@@ -1,4 +1,4 @@
-//! Projections and the embedding, whose weights may be kept smaller than 32 bits on the CPU.
+//! Projections and the embedding, whose weights may be kept smaller than 32 bits.
 
 use std::sync::Arc;
 
@@ -8,13 +8,53 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::ZEROS;
 use crate::kernels::PackedMatrix;
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu::GpuMatrix;
+
+/// Weights in place of Burn's, for reading alone.
+#[derive(Debug)]
+pub(super) enum PackedWeights {
+    Cpu(PackedMatrix),
+    #[cfg(feature = "gpu")]
+    Gpu(GpuMatrix),
+}
+
+impl PackedWeights {
+    /// Moves a matrix to where the model is.
+    pub(super) fn new(matrix: PackedMatrix, device: &Device) -> Self {
+        #[cfg(feature = "gpu")]
+        if device != &Device::flex() {
+            return Self::Gpu(GpuMatrix::upload(&matrix, device));
+        }
+        debug_assert_eq!(device, &Device::flex());
+        Self::Cpu(matrix)
+    }
+
+    /// `[batch, seq, in]` to `[batch, seq, out]`.
+    fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+        match self {
+            Self::Cpu(matrix) => matrix.product(x),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(matrix) => matrix.product(x),
+        }
+    }
+
+    /// `[batch, seq]` to `[batch, seq, in]`.
+    fn rows(&self, ids: &Tensor<2, Int>) -> Tensor<3> {
+        match self {
+            Self::Cpu(matrix) => matrix.rows(ids),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(matrix) => matrix.rows_of(ids),
+        }
+    }
+}
 
 /// A projection. Its weights are either Burn's or packed, for reading alone.
 #[derive(Module, Debug)]
 pub(super) struct Projection {
     linear: Linear,
     #[module(skip)]
-    packed: Option<Arc<PackedMatrix>>,
+    packed: Option<Arc<PackedWeights>>,
 }
 
 impl Projection {
@@ -35,14 +75,22 @@ impl Projection {
     }
 
     /// Takes the weights, packed.
-    pub(super) fn pack(&mut self, weights: PackedMatrix) {
+    pub(super) fn pack(&mut self, weights: PackedWeights) {
         self.packed = Some(Arc::new(weights));
     }
 
-    /// For kernels that take Burn's weights, which GPUs have.
+    /// The weights as kernels read them; the model is on a GPU.
     #[cfg(feature = "gpu")]
-    pub(super) fn linear(&self) -> &Linear {
-        &self.linear
+    pub(super) fn matrix(&self) -> GpuMatrix {
+        match self.packed.as_deref() {
+            Some(PackedWeights::Gpu(matrix)) => matrix.clone(),
+            _ => GpuMatrix::of_linear(&self.linear),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn bias(&self) -> Option<Tensor<1>> {
+        self.linear.bias.as_ref().map(burn::module::Param::val)
     }
 }
 
@@ -51,7 +99,7 @@ impl Projection {
 pub(super) struct TokenEmbedding {
     embedding: Embedding,
     #[module(skip)]
-    packed: Option<Arc<PackedMatrix>>,
+    packed: Option<Arc<PackedWeights>>,
 }
 
 impl TokenEmbedding {
@@ -81,13 +129,16 @@ impl TokenEmbedding {
     }
 
     /// Takes the weights, packed.
-    pub(super) fn pack(&mut self, weights: PackedMatrix) {
+    pub(super) fn pack(&mut self, weights: PackedWeights) {
         self.packed = Some(Arc::new(weights));
     }
 
-    /// For kernels that take Burn's weights, which GPUs have: `[vocab, hidden]`.
+    /// The weights as kernels read them, `[vocab, hidden]`; the model is on a GPU.
     #[cfg(feature = "gpu")]
-    pub(super) fn weight(&self) -> Tensor<2> {
-        self.embedding.weight.val()
+    pub(super) fn matrix(&self) -> GpuMatrix {
+        match self.packed.as_deref() {
+            Some(PackedWeights::Gpu(matrix)) => matrix.clone(),
+            _ => GpuMatrix::of_numbers(self.embedding.weight.val()),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{Cache, Model, token_ids};
+use drope_core::model::{Cache, Model, SafetensorsFiles, WeightType, token_ids};
 use drope_core::positions::{Method, Positions};
 use include_dir::{Dir, File, include_dir};
 use safetensors::SafeTensors;
@@ -114,6 +114,25 @@ impl Case {
         }
         let whole = model.forward(ids_tensor(&ids, device), &positions, None).into_data_async().await.unwrap();
         largest_difference(&found, &whole.iter::<f32>().collect::<Vec<_>>())
+    }
+
+    /// Largest difference between logits on the device and on the CPU with weights kept as `kind`: of the text read at once but for
+    /// its last token, and of that token.
+    pub async fn packed_difference(&self, kind: WeightType, device: &Device) -> f32 {
+        let (config, positions, ids) = (self.config(), self.positions(), self.ids());
+        let (start, last) = ids.split_at(ids.len() - 1);
+        let logits = async |device: &Device| {
+            let weights = SafetensorsFiles::from_bytes(self.weights).unwrap();
+            let (model, _) = Model::load_as(&config, &weights, kind, device).unwrap();
+            let mut cache = Cache::new(&config, &positions, ids.len(), device);
+            let mut found: Vec<f32> = Vec::new();
+            for part in [start, last] {
+                let logits = model.forward(ids_tensor(part, device), &positions, Some(&mut cache));
+                found.extend(logits.into_data_async().await.unwrap().iter::<f32>());
+            }
+            found
+        };
+        largest_difference(&logits(device).await, &logits(&Device::flex()).await)
     }
 
     /// Greedy answer to the fixture's ids.

@@ -108,7 +108,7 @@ pub struct BenchArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceChoice,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
+    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
     #[arg(long, default_value = "f32")]
     weights: WeightType,
     /// Tokens of the prompt.

@@ -32,7 +32,7 @@ pub struct ReadingArgs {
     cut: Option<f64>,
     #[command(flatten)]
     parameters: ParameterArgs,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
+    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
     #[arg(long, default_value = "f32")]
     pub weights: WeightType,
     /// Where to compute.

@@ -35,7 +35,7 @@ pub struct Job<'a> {
 pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
     let Job { recipe, config, tokenizer, .. } = job;
     files::check_writable(&options.out.join(WEIGHTS_FILE))?;
-    let Chosen { device, is_cpu } = device::open(options.device)?;
+    let Chosen { device, is_cpu, .. } = device::open(options.device)?;
     let threads = if is_cpu { options.threads.max(1) } else { 1 };
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
     if let Some(until) = options.until.filter(|&until| until < state.step) {

@@ -15,22 +15,23 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
-/// Numbers of a model above which a page on the CPU keeps them in 8 bits.
+/// Numbers of a model above which a page keeps them in 8 bits.
 const MOST_WIDE: u64 = 64_000_000;
+/// Of a number in 8 bits with a scale of 32 bits for each 32 of them.
+const BYTES_IN_8_BITS: f64 = 1.125;
+
+/// How the weights of a model are kept.
+pub fn weight_type(config: &Config) -> WeightType {
+    if config.num_parameters() > MOST_WIDE { WeightType::Q8 } else { WeightType::F32 }
+}
 
 impl Capacity {
-    /// How the weights of a model are kept.
-    pub fn weights(&self, config: &Config) -> WeightType {
-        let is_large = self.largest_buffer.is_none() && config.num_parameters() > MOST_WIDE;
-        if is_large { WeightType::Q8 } else { WeightType::F32 }
-    }
-
     /// Whether a model fits.
     pub fn check(&self, config: &Config) -> Result<(), Interruption> {
         let refuse = |reason: String| Err(Interruption::Failed(reason));
-        // In 8 bits with a scale of 32 for each 32 numbers.
-        let bytes = 1.125 * config.num_parameters() as f64;
-        let embedding = 4.0 * (config.vocab_size * config.hidden_size) as f64;
+        let number = if weight_type(config) == WeightType::Q8 { BYTES_IN_8_BITS } else { 4.0 };
+        let bytes = number * config.num_parameters() as f64;
+        let embedding = number * (config.vocab_size * config.hidden_size) as f64;
         match self.largest_buffer {
             Some(most) if embedding > most => refuse(format!(
                 "The model's embedding needs a buffer of {:.0} MB and this GPU has at most {:.0} MB; choose a smaller model, or \

@@ -12,7 +12,7 @@ use drope_core::model::{SafetensorsFiles, WeightType};
 use drope_core::tokenizer::Tokenizer;
 use drope_protocol::{Reading, Reply, StoredModel, StudyModel};
 
-use super::capacity::Capacity;
+use super::capacity::{Capacity, weight_type};
 use super::run::{Interruption, Run};
 use super::store::{GGUF_FILE, StoredFolder};
 use super::{download, reply};
@@ -68,7 +68,7 @@ impl ModelCache {
         run.yield_to_messages().await;
         run.check()?;
         let tokenizer = Tokenizer::from_json(&tokenizer)?;
-        let kind = self.capacity.weights(&config);
+        let kind = weight_type(&config);
         let model = if note.weights[..] == [GGUF_FILE] {
             let weights = Gguf::open(folder.file(GGUF_FILE).await?)?;
             LoadedModel::new(config, tokenizer, &weights, String::new(), kind, &self.device)?

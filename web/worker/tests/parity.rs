@@ -6,6 +6,7 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::Error;
+use drope_core::model::WeightType;
 use parity::{CASES, case};
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -32,6 +33,10 @@ async fn webgpu_matches_transformers() {
         let difference = case.cache_difference(&device, 36).await;
         assert!(difference < 1e-3, "{name} through the cache: {difference}");
         assert_eq!(case.greedy(&device, 4).await, case.greedy(&Device::flex(), 4).await, "{name}");
+    }
+    for kind in [WeightType::F16, WeightType::Q8] {
+        let difference = case("qwen2").packed_difference(kind, &device).await;
+        assert!(difference < 1e-3, "{}: {difference}", kind.name());
     }
     let absurd = case("rope").absurd(&device).await;
     assert!(matches!(absurd, Err(Error::LogitsNotFinite)), "{absurd:?}");

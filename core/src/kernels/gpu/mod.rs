@@ -5,6 +5,7 @@
 
 mod attention;
 mod choice;
+mod matrix;
 mod products;
 mod projection;
 mod rotation;
@@ -19,6 +20,7 @@ use burn_cubecl::{Cube, cubecl};
 
 pub use self::attention::{CachedKeys, attend_to_cache};
 pub use self::choice::largest_logit;
+pub use self::matrix::GpuMatrix;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
 pub use self::rotation::{FewRotations, rotate_into_cache};
 use super::PLAIN_FORMS;

@@ -1,11 +1,13 @@
 //! The kernels of [`projection`](super::projection).
 //!
-//! `weight` has a row of `width` numbers for each column of the output. Units of a workgroup along X share the sum of a column, so
+//! `weight` has a row of `width` numbers for each column of the output, as [`matrix`](super::matrix) has them. Units of a workgroup along X share the sum of a column, so
 //! that neighbouring units read neighbouring weights. The norm is computed again in every workgroup: reading a row once more
 //! costs less than another launch.
 
 use super::cubecl;
+use super::matrix::number;
 use super::sum::sum_of_units;
+use crate::kernels::WeightType;
 use cubecl::prelude::*;
 
 /// Parts of each sum, and columns of a workgroup.
@@ -41,12 +43,12 @@ fn inverse_root_mean_square(x: &[f32], width: usize, epsilon: f32, shared: &mut 
 
 /// The unit's part of Σ x·γ·weight for a row of the weights.
 #[cube]
-fn normed_part(x: &[f32], gamma: &[f32], weight: &[f32], width: usize, of: usize) -> f32 {
+fn normed_part(x: &[f32], gamma: &[f32], weight: &[u32], width: usize, of: usize, #[comptime] kind: WeightType) -> f32 {
     let start = row() * width;
     let mut sum = 0f32;
     let mut i = UNIT_POS_X as usize;
     while i < width {
-        sum += x[start + i] * gamma[i] * weight[of * width + i];
+        sum += x[start + i] * gamma[i] * number(weight, of, i, width, kind);
         i += CUBE_DIM_X as usize;
     }
     sum
@@ -58,25 +60,26 @@ fn normed_part(x: &[f32], gamma: &[f32], weight: &[f32], width: usize, of: usize
 fn projected_onto_three(
     x: &[f32],
     gamma: &[f32],
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
+    q: &[u32],
+    k: &[u32],
+    v: &[u32],
     width: usize,
     q_width: usize,
     k_width: usize,
     v_width: usize,
     epsilon: f32,
+    #[comptime] kind: WeightType,
 ) -> f32 {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
     let mut part = 0f32;
     let of_k = q_width + k_width;
     if column() < q_width {
-        part = normed_part(x, gamma, q, width, column());
+        part = normed_part(x, gamma, q, width, column(), kind);
     } else if column() < of_k {
-        part = normed_part(x, gamma, k, width, column() - q_width);
+        part = normed_part(x, gamma, k, width, column() - q_width, kind);
     } else if column() < of_k + v_width {
-        part = normed_part(x, gamma, v, width, column() - of_k);
+        part = normed_part(x, gamma, v, width, column() - of_k, kind);
     }
     sum_of_parts(&mut shared, part) * scale
 }
@@ -99,18 +102,19 @@ fn sum_of_parts(shared: &mut Shared<[f32]>, own: f32) -> f32 {
 pub fn project(
     x: &[f32],
     gamma: &[f32],
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
+    q: &[u32],
+    k: &[u32],
+    v: &[u32],
     output: &mut [f32],
     width: usize,
     q_width: usize,
     k_width: usize,
     v_width: usize,
     epsilon: f32,
+    #[comptime] kind: WeightType,
 ) {
     let columns = q_width + k_width + v_width;
-    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = projected;
     }
@@ -121,9 +125,9 @@ pub fn project(
 pub fn project_biased(
     x: &[f32],
     gamma: &[f32],
-    q: &[f32],
-    k: &[f32],
-    v: &[f32],
+    q: &[u32],
+    k: &[u32],
+    v: &[u32],
     bias: &[f32],
     output: &mut [f32],
     width: usize,
@@ -131,9 +135,10 @@ pub fn project_biased(
     k_width: usize,
     v_width: usize,
     epsilon: f32,
+    #[comptime] kind: WeightType,
 ) {
     let columns = q_width + k_width + v_width;
-    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = projected + bias[column()];
     }
@@ -144,20 +149,21 @@ pub fn project_biased(
 pub fn project_gated(
     x: &[f32],
     gamma: &[f32],
-    gate: &[f32],
-    up: &[f32],
+    gate: &[u32],
+    up: &[u32],
     output: &mut [f32],
     width: usize,
     columns: usize,
     epsilon: f32,
+    #[comptime] kind: WeightType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
     let mut of_gate = 0f32;
     let mut of_up = 0f32;
     if column() < columns {
-        of_gate = normed_part(x, gamma, gate, width, column());
-        of_up = normed_part(x, gamma, up, width, column());
+        of_gate = normed_part(x, gamma, gate, width, column(), kind);
+        of_up = normed_part(x, gamma, up, width, column(), kind);
     }
     let of_gate = sum_of_parts(&mut shared, of_gate) * scale;
     let of_up = sum_of_parts(&mut shared, of_up) * scale;
@@ -167,14 +173,22 @@ pub fn project_gated(
 }
 
 #[cube(launch)]
-pub fn project_onto(x: &[f32], weight: &[f32], residual: &[f32], output: &mut [f32], width: usize, columns: usize) {
+pub fn project_onto(
+    x: &[f32],
+    weight: &[u32],
+    residual: &[f32],
+    output: &mut [f32],
+    width: usize,
+    columns: usize,
+    #[comptime] kind: WeightType,
+) {
     let mut shared = Shared::new_slice(UNITS);
     let start = row() * width;
     let mut part = 0f32;
     if column() < columns {
         let mut i = UNIT_POS_X as usize;
         while i < width {
-            part += x[start + i] * weight[column() * width + i];
+            part += x[start + i] * number(weight, column(), i, width, kind);
             i += CUBE_DIM_X as usize;
         }
     }
@@ -190,17 +204,18 @@ pub fn project_onto(x: &[f32], weight: &[f32], residual: &[f32], output: &mut [f
 pub fn project_normed(
     x: &[f32],
     gamma: &[f32],
-    weight: &[f32],
+    weight: &[u32],
     output: &mut [f32],
     width: usize,
     columns: usize,
     epsilon: f32,
+    #[comptime] kind: WeightType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
     let mut part = 0f32;
     if column() < columns {
-        part = normed_part(x, gamma, weight, width, column());
+        part = normed_part(x, gamma, weight, width, column(), kind);
     }
     let sum = sum_of_parts(&mut shared, part);
     if UNIT_POS_X == 0 && column() < columns {
