@@ -8,12 +8,12 @@ mod fetch;
 mod fuzz;
 mod gpu;
 mod page;
+mod programs;
 mod shell;
 mod sizes;
 mod table;
 mod tally;
 mod test;
-mod threads;
 mod toolchain;
 mod tools;
 
@@ -42,9 +42,9 @@ enum Task {
     Page,
     /// The same, with compressed files and headers for hosts of static files.
     Dist,
-    /// Build the worker's program with threads into the page that Trunk is making; Trunk calls this.
+    /// Build the worker's other programs into the page that Trunk is making; Trunk calls this.
     #[command(hide = true)]
-    Threads,
+    Programs,
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.
     Test {
         /// Only what takes less than five minutes once everything is compiled: no browser, no PyTorch.
@@ -75,7 +75,7 @@ fn main() {
         Task::Dist => dist::write(),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
-        Task::Threads => Workplace::find().and_then(|place| threads::build(&place)),
+        Task::Programs => Workplace::find().and_then(|place| programs::build_for_trunk(&place)),
         Task::Gpu => gpu::compare(),
         Task::Fuzz { minutes } => fuzz::search(minutes),
         Task::Fetch { what } => {

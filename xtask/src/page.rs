@@ -4,10 +4,12 @@ use std::hash::{Hash, Hasher};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use anyhow::{Context, Result};
 
 use crate::Workplace;
+use crate::programs;
 use crate::shell::run;
 use crate::sizes;
 use crate::tools::Tools;
@@ -18,7 +20,8 @@ fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {
     command
         .current_dir(&place.root)
         .env("CARGO_TARGET_DIR", target_dir(place))
-        .env("DROPE_BUILD", build_name(&place.root)?);
+        .env("DROPE_BUILD", build_name(&place.root)?)
+        .env("DROPE_XTASK", std::env::current_exe()?);
     Ok(command)
 }
 
@@ -84,6 +87,14 @@ pub fn play(port: u16, open: bool) -> Result<()> {
     command.args(["serve", "--release", "--no-autoreload", "--address", "127.0.0.1", "--port"]).arg(port.to_string());
     if open {
         command.arg("--open");
+    }
+    if let Some((name, value)) = programs::later(&place) {
+        command.env(name, value);
+        thread::spawn(move || {
+            if let Err(error) = programs::build_behind(port) {
+                eprintln!("error: the page goes without some of its programs: {error:#}");
+            }
+        });
     }
     run(&mut command)
 }

@@ -1,0 +1,96 @@
+//! The worker's programs beside the first, which a first answer does not wait for: training, WebGPU, and threads, whose memory can
+//! be shared, which the standard library has to be compiled for too.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::Workplace;
+use crate::page::target_dir;
+use crate::shell::{capture, run};
+use crate::toolchain::TARGET;
+use crate::tools::Tools;
+
+/// Features of the worker with a program each, `worker-…`.
+const FEATURES: [&str; 3] = ["train", "webgpu", THREADS];
+const THREADS: &str = "threads";
+/// Set where programs that were never built are to come after the page is served.
+const LATER: &str = "DROPE_PROGRAMS_LATER";
+
+/// What the compiler is to make of threads: SIMD as in the other programs, atomic operations, and a memory of at most 4 GB that
+/// comes from outside, beside which every thread has numbers of its own.
+const FLAGS: &str = "-C target-feature=+simd128,+atomics,+bulk-memory,+mutable-globals -C link-arg=--shared-memory \
+    -C link-arg=--import-memory -C link-arg=--max-memory=4294967296 -C link-arg=--export=__wasm_init_tls \
+    -C link-arg=--export=__tls_size -C link-arg=--export=__tls_align -C link-arg=--export=__tls_base";
+
+/// Builds them into the folder that Trunk names.
+pub fn build_for_trunk(place: &Workplace) -> Result<()> {
+    let output = std::env::var_os("TRUNK_STAGING_DIR").context("this is called by Trunk: use `cargo xtask page`")?;
+    let tools = Tools::for_page(place)?;
+    let is_later = |feature: &str| std::env::var_os(LATER).is_some() && !built(place, feature).is_file();
+    let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature));
+    now.try_for_each(|feature| build(place, &tools, feature, output.as_ref()))
+}
+
+/// The variable by which [`build_for_trunk`] leaves out what was never built, if there is such a program.
+pub fn later(place: &Workplace) -> Option<(&'static str, &'static str)> {
+    FEATURES.iter().any(|feature| !built(place, feature).is_file()).then_some((LATER, "1"))
+}
+
+/// Builds what was left out into the page that is served on a port, as soon as it is.
+pub fn build_behind(port: u16) -> Result<()> {
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        thread::sleep(Duration::from_millis(200));
+    }
+    println!("The page is there and computes on the CPU; its programs for WebGPU, threads and recalibration follow.");
+    let place = Workplace::find()?;
+    let (tools, dist) = (Tools::for_page(&place)?, place.root.join("dist"));
+    FEATURES.into_iter().rev().try_for_each(|feature| build(&place, &tools, feature, &dist))?;
+    println!("WebGPU, threads and recalibration are there: load the page again.");
+    Ok(())
+}
+
+/// Builds one into a folder. Where there are no sources of the standard library the page goes without threads.
+fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Result<()> {
+    let mut cargo = tools.command("cargo");
+    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature));
+    cargo.args(["build", "--release", "--target", TARGET, "-p", "drope-worker", "--features", feature, "--bin"]);
+    cargo.arg(format!("worker-{feature}"));
+    if feature == THREADS {
+        if !has_sources(tools) {
+            eprintln!(
+                "no sources of Rust's standard library (`rustup component add rust-src`): the page computes in one thread"
+            );
+            return Ok(());
+        }
+        // Building the standard library is still unstable.
+        cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS);
+        cargo.arg("-Zbuild-std=std,panic_abort");
+    }
+    run(&mut cargo)?;
+    let mut bindgen = tools.command("wasm-bindgen");
+    bindgen.args(["--target", "no-modules", "--no-typescript", "--out-dir"]).arg(output);
+    run(bindgen.arg(built(place, feature)))
+}
+
+/// Where cargo builds: with other flags everything would be compiled anew each time, here and there.
+fn folder(place: &Workplace, feature: &str) -> PathBuf {
+    let folder = target_dir(place);
+    if feature == THREADS { folder.join(THREADS) } else { folder }
+}
+
+fn built(place: &Workplace, feature: &str) -> PathBuf {
+    folder(place, feature).join(TARGET).join("release").join(format!("worker-{feature}.wasm"))
+}
+
+/// Whether the sources of the standard library are here, or can be fetched.
+fn has_sources(tools: &Tools) -> bool {
+    let are_here = || {
+        let sysroot = capture(tools.command("rustc").args(["--print", "sysroot"]));
+        sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib/src/rust/library").is_dir())
+    };
+    are_here() || (capture(tools.command("rustup").args(["component", "add", "rust-src"])).is_some() && are_here())
+}
