@@ -6,13 +6,14 @@ use drope_core::stats::wilson;
 use leptos::prelude::*;
 
 use super::column::plain;
-use super::results::{UNEVEN, find, interval, leaders, papers_drope, percent};
+use super::results::{self, UNEVEN, find, interval, leaders, papers_drope, percent};
 use super::runs::{TRIALS, measure_all, stop};
 use super::state::{CellKey, Counted, EXTENSIONS, Running, State};
 
 /// The table of all methods and lengths for the chosen task and values.
 #[component]
-pub fn Grid(state: State, results: StoredValue<Vec<Cell>>) -> impl IntoView {
+pub fn Grid(state: State) -> impl IntoView {
+    let results = StoredValue::new(results::committed());
     let summary = move || {
         let kind = state.kind();
         results.with_value(|results| leaders(results, kind))

@@ -33,6 +33,8 @@ mod training;
 mod worker_link;
 mod worker_script;
 
+use std::time::Duration;
+
 use leptos::prelude::*;
 
 use self::engine::{Backend, Engine};
@@ -50,13 +52,15 @@ fn main() {
 #[component]
 fn App() -> impl IntoView {
     let state = State::from_address();
-    let results = StoredValue::new(results::committed());
-    worker_link::connect(state);
     state.keep_address();
     if state.is_embedded {
+        worker_link::connect(state);
         return view! { <Embedded state /> }.into_any();
     }
     offline::keep(state);
+    let sections = RwSignal::new(0);
+    add_sections(state, sections);
+    let has = move |count: u32| move || sections.get() >= count;
     view! {
         <p class="new-version" role="status" hidden=move || !state.is_replaced.get()>
             "There is a new version of this page. "
@@ -64,17 +68,19 @@ fn App() -> impl IntoView {
         </p>
         <main>
             <overview::Overview state />
-            <controls::Controls state />
-            <Status state />
-            <answers::Answers state />
-            <haystack::Haystack state />
-            <heatmap::Heatmap state />
-            <frequencies::Frequencies state />
-            <inside::Inside state />
-            <predicted::PredictedText state />
-            <grid::Grid state results />
-            <recalibrate::Recalibrate state />
-            <own_models::OwnModels state />
+            <Show when=has(1)><controls::Controls state /></Show>
+            <Show when=has(2)>
+                <Status state />
+                <answers::Answers state />
+            </Show>
+            <Show when=has(3)><haystack::Haystack state /></Show>
+            <Show when=has(4)><heatmap::Heatmap state /></Show>
+            <Show when=has(5)><frequencies::Frequencies state /></Show>
+            <Show when=has(6)><inside::Inside state /></Show>
+            <Show when=has(7)><predicted::PredictedText state /></Show>
+            <Show when=has(8)><grid::Grid state /></Show>
+            <Show when=has(9)><recalibrate::Recalibrate state /></Show>
+            <Show when=has(SECTIONS)><own_models::OwnModels state /></Show>
         </main>
         <footer>
             <p>
@@ -86,6 +92,23 @@ fn App() -> impl IntoView {
         <tour::Tour state />
     }
     .into_any()
+}
+
+/// Sections below the first.
+const SECTIONS: u32 = 10;
+
+/// Makes the sections one after another, each in a task of its own, so that the browser paints and answers between them; then the
+/// worker, which would take the processor from them.
+fn add_sections(state: State, sections: RwSignal<u32>) {
+    let add = move || {
+        sections.update(|count| *count += 1);
+        if sections.get_untracked() < SECTIONS {
+            add_sections(state, sections);
+        } else {
+            worker_link::connect_once(state);
+        }
+    };
+    set_timeout(add, Duration::ZERO);
 }
 
 /// One comparison, as part of another page.

@@ -40,10 +40,12 @@ pub fn Overview(state: State) -> impl IntoView {
         ask(state);
     };
     let study = study();
+    let others = others(&study);
     view! {
         <section class="overview" aria-label="What was found">
             <p class="headline">{headline(&study)}</p>
             <Chart figure=StoredValue::new(study) />
+            <p class="hint">{others}</p>
             <p class="buttons">
                 <button id="show" type="button" class="primary" on:click=show>
                     {format!("Watch three of these models read {TELLING} times their training length")}
@@ -59,21 +61,29 @@ fn study() -> StudyFigure {
     serde_json::from_str(STUDY).expect("docs/study.json is in the form that the tables are written in")
 }
 
+/// What the first hypothesis came to.
 fn headline(study: &StudyFigure) -> String {
-    let claims: Vec<String> = study.findings.iter().map(|finding| format!("{}.", finding.claim)).collect();
+    let first = study.findings.first().map_or("nothing was shown", |finding| &finding.claim);
+    format!("Rotary positions kept (RoPE) or dropped (DroPE), with equal training: {first}.")
+}
+
+/// What else was found, and whether it may change.
+fn others(study: &StudyFigure) -> String {
+    let claims: Vec<String> = study.findings.iter().skip(1).map(|finding| format!("{}. ", finding.claim)).collect();
     let may_change =
-        if study.is_interim() { " The last seeds are still being trained and may change this." } else { "" };
-    format!("Rotary positions kept (RoPE) or dropped (DroPE), with equal training: {}{may_change}", claims.join(" "))
+        if study.is_interim() { "The last seeds are still being trained and may change this." } else { "" };
+    claims.concat() + may_change
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{headline, study};
+    use super::{headline, others, study};
 
     #[test]
     fn the_studys_file_has_what_the_page_shows() {
         let study = study();
         assert!(study.methods.len() > 4 && study.methods.iter().all(|line| line.style < 9));
         assert!(headline(&study).contains(&study.findings[0].claim));
+        assert!(study.findings.iter().skip(1).all(|finding| others(&study).contains(&finding.claim)));
     }
 }

@@ -54,6 +54,13 @@ pub fn connect(state: State) {
     }
 }
 
+/// The same unless a worker computes already, as for who presses Run before the page is complete.
+pub fn connect_once(state: State) {
+    if LINK.with_borrow(|link| link.active.is_none()) {
+        connect(state);
+    }
+}
+
 /// Starts a worker that is to compute.
 fn activate(state: State, backend: Backend) {
     state.engine.set(Engine::Loading);
@@ -127,6 +134,7 @@ pub fn send_with_files(state: State, request: &Request, files: &Array) {
 
 /// Lets a candidate that was found fit compute from now on.
 fn take_over(state: State) {
+    connect_once(state);
     let candidate = LINK.with_borrow_mut(|link| link.candidate.take_if(|(_, fit)| fit.is_some()));
     let Some((worker, Some(note))) = candidate else { return };
     let cpu = LINK.with_borrow_mut(|link| {
