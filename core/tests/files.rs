@@ -146,9 +146,9 @@ fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
     }
 }
 
-/// transformers' Llama ignores it, and so must a reader of its checkpoints.
+/// transformers' Llama ignores them, and so must a reader of its checkpoints.
 #[test]
-fn a_window_of_a_plain_llama_is_kept_but_not_used() {
+fn windows_and_layers_of_a_plain_llama_are_kept_but_not_used() {
     let window = |value: &str| config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, {value}"));
     let config = window("\"sliding_window\": 4").unwrap();
     assert_eq!((config.sliding_window, Method::of(&config)), (None, Method::Rope));
@@ -158,6 +158,11 @@ fn a_window_of_a_plain_llama_is_kept_but_not_used() {
     dropped.rope.rope_min_frequency = 0.02;
     let again = Config::from_json(&dropped.to_json()).unwrap();
     assert_eq!((again.sliding_window, Method::of(&again)), (None, Method::PDrope));
+    let layers = window("\"no_rope_layers\": [0, 0]").unwrap();
+    let dropped = Config { attention: AttentionType::Nope, ..layers.clone() };
+    for config in [layers, dropped] {
+        assert_eq!(Config::from_json(&config.to_json()).unwrap().layer_types, []);
+    }
     let ours = Config { sliding_window: Some(4), ..case("rope").config() };
     let again = Config::from_json(&ours.to_json()).unwrap();
     assert_eq!((again.sliding_window, Method::of(&again)), (Some(4), Method::RnopeSwa));

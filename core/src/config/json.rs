@@ -151,8 +151,9 @@ impl Config {
         let number = |value: f64| (value != 0.0).then_some(value);
         let mut other = self.other.clone();
         if model_type == DROPE {
-            // A plain Llama ignores it; here it would be a window.
+            // A plain Llama ignores them; here they would be windows, and layers without positions.
             other.remove("sliding_window");
+            other.remove(layer_types::NO_ROPE_LAYERS);
         }
         other.extend(layer_types::fields(&self.layer_types));
         if !is_plain {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 
-const NO_ROPE_LAYERS: &str = "no_rope_layers";
+pub(super) const NO_ROPE_LAYERS: &str = "no_rope_layers";
 const NO_ROPE_INTERVAL: &str = "no_rope_layer_interval";
 const LAYER_TYPES: &str = "layer_types";
 const WINDOW: &str = "sliding_window";
