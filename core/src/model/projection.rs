@@ -16,7 +16,7 @@ use crate::kernels::gpu::GpuMatrix;
 pub(super) enum PackedWeights {
     Cpu(PackedMatrix),
     #[cfg(feature = "gpu")]
-    Gpu(GpuMatrix),
+    Gpu(Box<GpuMatrix>),
 }
 
 impl PackedWeights {
@@ -24,7 +24,7 @@ impl PackedWeights {
     pub(super) fn new(matrix: PackedMatrix, device: &Device) -> Self {
         #[cfg(feature = "gpu")]
         if device != &Device::flex() {
-            return Self::Gpu(GpuMatrix::upload(&matrix, device));
+            return Self::Gpu(Box::new(GpuMatrix::upload(&matrix, device)));
         }
         debug_assert_eq!(device, &Device::flex());
         Self::Cpu(matrix)
@@ -83,7 +83,7 @@ impl Projection {
     #[cfg(feature = "gpu")]
     pub(super) fn matrix(&self) -> GpuMatrix {
         match self.packed.as_deref() {
-            Some(PackedWeights::Gpu(matrix)) => matrix.clone(),
+            Some(PackedWeights::Gpu(matrix)) => GpuMatrix::clone(matrix),
             _ => GpuMatrix::of_linear(&self.linear),
         }
     }
@@ -137,7 +137,7 @@ impl TokenEmbedding {
     #[cfg(feature = "gpu")]
     pub(super) fn matrix(&self) -> GpuMatrix {
         match self.packed.as_deref() {
-            Some(PackedWeights::Gpu(matrix)) => matrix.clone(),
+            Some(PackedWeights::Gpu(matrix)) => GpuMatrix::clone(matrix),
             _ => GpuMatrix::of_numbers(self.embedding.weight.val()),
         }
     }

@@ -323,8 +323,8 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
     assert_eq!(answer.trim(), native.trim());
     let peak = peak_memory(&browser);
     keep("large-model.json", &json!({ "parameters": 134_515_008, "verdict": verdict, "peak_memory_bytes": peak }))?;
-    // Weights in 8 bits are 151 MB; beside them the largest tensor in 32 bits, the file's pieces, the browser and the page.
-    assert!(peak < 800_000_000, "{peak} bytes");
+    // Weights in 8 bits are 151 MB; beside them the largest tensor in 32 bits, the browser and the page.
+    assert!(peak < 600_000_000, "{peak} bytes");
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
 use drope_core::model::ReadAt;
-use js_sys::Uint8Array;
-use web_sys::{File, FileReaderSync};
+use js_sys::{Array, Uint8Array};
+use wasm_bindgen::JsValue;
+use web_sys::{File, FileReaderSync, MessageChannel};
 
 /// A file that the reader gave or that the browser keeps.
 #[derive(Clone)]
@@ -45,8 +46,24 @@ impl ReadAt for BlobFile {
             FileReaderSync::new()?.read_as_array_buffer(&part)
         };
         let buffer = read().map_err(|_| Error::other("the file has changed or can no longer be read"))?;
-        Ok(Uint8Array::new(&buffer).to_vec())
+        let bytes = Uint8Array::new(&buffer).to_vec();
+        give_back(&buffer);
+        Ok(bytes)
     }
+}
+
+/// Frees a buffer at once, of which the browser's collector lets hundreds of megabytes wait: it is moved into a message that nobody
+/// takes.
+fn give_back(buffer: &JsValue) {
+    let send = || -> std::result::Result<(), JsValue> {
+        let channel = MessageChannel::new()?;
+        channel.port2().close();
+        channel.port1().post_message_with_transferable(&JsValue::NULL, &Array::of1(buffer))?;
+        channel.port1().close();
+        Ok(())
+    };
+    // Where that fails it is collected later.
+    let _ = send();
 }
 
 impl Read for BlobFile {
