@@ -33,7 +33,10 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
             (false, "keep") => ReadRun::plain(run),
             _ => super::hypotheses::compared(results, run),
         };
-        let points: Vec<LinePoint> = lengths(&PRIMARY).iter().filter_map(|&s| point(results, &read, s)).collect();
+        let mut points: Vec<LinePoint> = lengths(&PRIMARY).iter().filter_map(|&s| point(results, &read, s)).collect();
+        // A mean over fewer trunks than the others of the line is in the tables alone.
+        let trunks = points.iter().map(|point| point.trunks).max();
+        points.retain(|point| Some(point.trunks) == trunks);
         let is_measured = !points.is_empty();
         let (name, run) = (name.to_owned(), read.run);
         let (method, parameters) = (read.reading.method, read.reading.parameters);
