@@ -10,6 +10,7 @@ mod shards;
 use std::ops::Range;
 
 use burn::tensor::activation::log_softmax;
+use burn::tensor::s;
 
 #[cfg(feature = "statistics")]
 pub use self::cell::{PARTS, PerplexityCell, TextLoss, synthetic_source};
@@ -19,7 +20,7 @@ pub use self::compare::excess;
 pub use self::shards::merge;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::generate::{CHUNK, Flow};
+use crate::generate::{CHUNK, Flow, shared_beginning};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
@@ -33,32 +34,81 @@ pub async fn token_losses(
     config: &Config,
     positions: &Positions,
     ids: &[u32],
-    mut observe: impl AsyncFnMut(usize) -> Flow,
+    observe: impl AsyncFnMut(usize) -> Flow,
 ) -> Result<Vec<f32>> {
-    if ids.len() < 2 {
-        return Err(Error::Zero("the number of tokens to predict"));
+    let all = Continuation { ids, count: ids.len().saturating_sub(1) };
+    Ok(continuation_losses(model, config, positions, &[all], observe).await?.pop().unwrap_or_default())
+}
+
+/// A text of which the last tokens are predicted.
+#[derive(Clone, Copy, Debug)]
+pub struct Continuation<'a> {
+    /// All of it.
+    pub ids: &'a [u32],
+    /// How many are predicted.
+    pub count: usize,
+}
+
+/// Cross entropy in nats of the last tokens of several texts, given all before them: choices after a question. What all of them begin
+/// with is read once, where the method and the model's windows allow it. `observe` is told of every chunk how many tokens were
+/// read in all, and may end it with the losses until then.
+///
+/// # Errors
+/// As [`token_losses`], and if a text has no token before those that are predicted.
+pub async fn continuation_losses(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    texts: &[Continuation<'_>],
+    mut observe: impl AsyncFnMut(usize) -> Flow,
+) -> Result<Vec<Vec<f32>>> {
+    for text in texts {
+        if text.count == 0 || text.count >= text.ids.len() {
+            return Err(Error::Zero("the number of tokens to predict"));
+        }
+        config.check_ids(text.ids)?;
     }
-    config.check_ids(ids)?;
     let device = model.device();
-    let mut cache = Cache::new(config, positions, ids.len(), &device);
-    cache.expect_prompt(ids.len());
-    let mut losses = Vec::with_capacity(ids.len() - 1);
-    let (inputs, targets) = (&ids[..ids.len() - 1], &ids[1..]);
-    for (input, target) in inputs.chunks(CHUNK).zip(targets.chunks(CHUNK)) {
-        let seq = input.len();
-        let logits = model.forward(token_ids(input, [1, seq], &device), positions, Some(&mut cache)); // [1, seq, vocab]
-        let log_probabilities = log_softmax(logits.reshape([seq, config.vocab_size]), 1);
-        let chosen = log_probabilities.gather(1, token_ids(target, [seq, 1], &device));
-        let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-        losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
-        if observe(losses.len()).await == Flow::Stop {
+    // The last token of what is shared is read again by each: from it the first one is predicted.
+    let known = texts.iter().map(|text| text.ids.len() - text.count - 1).min().unwrap_or(0);
+    let ids: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
+    let shared = shared_beginning(config, positions, &ids).min(known);
+    let longest = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
+    let mut cache = Cache::new(config, positions, longest, &device);
+    let (mut all, mut read) = (Vec::new(), 0);
+    for &Continuation { ids, count } in texts {
+        cache.rewind(shared.min(cache.len()));
+        cache.expect_prompt(ids.len());
+        let mut losses = Vec::with_capacity(count);
+        let mut flow = Flow::Continue;
+        for chunk in ids[cache.len()..ids.len() - 1].chunks(CHUNK) {
+            let seq = chunk.len();
+            let hidden = model.hidden(token_ids(chunk, [1, seq], &device), positions, Some(&mut cache)); // [1, seq, hidden]
+            // What follows the last `predicting` tokens of the chunk counts.
+            let predicting = (cache.len() + 1 + count).saturating_sub(ids.len()).min(seq);
+            if predicting > 0 {
+                let logits = model.logits(hidden.slice(s![.., seq - predicting.., ..])); // [1, predicting, vocab]
+                let log_probabilities = log_softmax(logits.reshape([predicting, config.vocab_size]), 1);
+                let targets = &ids[cache.len() + 1 - predicting..=cache.len()];
+                let chosen = log_probabilities.gather(1, token_ids(targets, [predicting, 1], &device));
+                let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+                losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
+            }
+            read += seq;
+            flow = observe(read).await;
+            if flow == Flow::Stop {
+                break;
+            }
+        }
+        if !losses.iter().all(|loss| loss.is_finite()) {
+            return Err(Error::NotFinite("losses".into()));
+        }
+        all.push(losses);
+        if flow == Flow::Stop {
             break;
         }
     }
-    if !losses.iter().all(|loss| loss.is_finite()) {
-        return Err(Error::NotFinite("losses".into()));
-    }
-    Ok(losses)
+    Ok(all)
 }
 
 /// A stretch of a text that is read at once.
