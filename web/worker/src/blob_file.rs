@@ -52,18 +52,19 @@ impl ReadAt for BlobFile {
     }
 }
 
+thread_local! {
+    /// A channel that nobody listens to.
+    static NOBODY: Option<MessageChannel> = MessageChannel::new().inspect(|channel| channel.port2().close()).ok();
+}
+
 /// Frees a buffer at once, of which the browser's collector lets hundreds of megabytes wait: it is moved into a message that nobody
 /// takes.
 fn give_back(buffer: &JsValue) {
-    let send = || -> std::result::Result<(), JsValue> {
-        let channel = MessageChannel::new()?;
-        channel.port2().close();
-        channel.port1().post_message_with_transferable(&JsValue::NULL, &Array::of1(buffer))?;
-        channel.port1().close();
-        Ok(())
-    };
-    // Where that fails it is collected later.
-    let _ = send();
+    NOBODY.with(|channel| {
+        let Some(channel) = channel else { return };
+        // Where that fails it is collected later.
+        let _ = channel.port1().post_message_with_transferable(&JsValue::NULL, &Array::of1(buffer));
+    });
 }
 
 impl Read for BlobFile {
