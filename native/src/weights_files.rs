@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -62,10 +63,10 @@ pub enum Weights {
 }
 
 impl WeightSource for Weights {
-    fn tensor(&self, name: &str, shape: &[usize]) -> drope_core::Result<TensorData> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> drope_core::Result<TensorData> {
         match self {
-            Self::Safetensors(files) => files.tensor(name, shape),
-            Self::Gguf(file) => file.tensor(name, shape),
+            Self::Safetensors(files) => files.rows(name, shape, rows),
+            Self::Gguf(file) => file.rows(name, shape, rows),
         }
     }
 

@@ -73,7 +73,7 @@ impl<R: ReadAt> Gguf<R> {
     /// # Errors
     /// If the architecture is not one that is read, or a value is missing or impossible.
     pub fn config(&self) -> Result<Config> {
-        let factors = self.find(ROPE_FACTORS).map(|info| self.read(info)).transpose()?;
+        let factors = self.find(ROPE_FACTORS).map(|info| self.read(info, 0..info.shape[0])).transpose()?;
         config::config(&self.metadata, &self.tensors, factors.as_deref())
     }
 

@@ -1,6 +1,7 @@
 //! The tensors of a file, by the names that Hugging Face's Llama gives them.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use burn::tensor::TensorData;
 
@@ -86,17 +87,26 @@ impl TensorInfo {
 }
 
 impl<R: ReadAt> WeightSource for Gguf<R> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
         let found = self.tensors.iter().find(|tensor| hugging_face_name(&tensor.name).as_deref() == Some(name));
         let info = found.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
         if info.shape != shape {
             return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
         }
-        let mut numbers = self.read(info)?;
-        if let Some(heads) = self.heads_of(&info.name)? {
-            numbers = halves_from_pairs(&numbers, shape, heads);
-        }
-        Ok(TensorData::new(numbers, shape.to_vec()))
+        let numbers = match self.heads_of(&info.name)? {
+            None => self.read(info, rows.clone())?,
+            Some(heads) => {
+                // Rows change their places within a head, so that whole heads are read.
+                let head_dim = (shape[0] / heads.max(1)).max(1);
+                let whole = rows.start / head_dim * head_dim..rows.end.next_multiple_of(head_dim).min(shape[0]);
+                let columns = shape[1..].iter().product::<usize>();
+                let numbers = halves_from_pairs(&self.read(info, whole.clone())?, whole.len(), head_dim);
+                numbers[(rows.start - whole.start) * columns..(rows.end - whole.start) * columns].to_vec()
+            }
+        };
+        let mut shape = shape.to_vec();
+        shape[0] = rows.len();
+        Ok(TensorData::new(numbers, shape))
     }
 
     fn names(&self) -> Vec<String> {
@@ -115,9 +125,10 @@ impl<R: ReadAt> Gguf<R> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 
-    /// The numbers of a tensor, in the order of the file.
-    pub(super) fn read(&self, info: &TensorInfo) -> Result<Vec<f32>> {
-        let bytes = self.file.read_at(self.start + info.offset, info.bytes());
+    /// Rows of a tensor, in the order of the file; each begins with a block.
+    pub(super) fn read(&self, info: &TensorInfo, rows: Range<usize>) -> Result<Vec<f32>> {
+        let row = info.bytes() / info.shape[0];
+        let bytes = self.file.read_at(self.start + info.offset + (rows.start * row) as u64, rows.len() * row);
         let bytes = bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))?;
         Ok(dequantize(info.kind, &bytes))
     }
@@ -141,19 +152,18 @@ impl<R: ReadAt> Gguf<R> {
 }
 
 /// Rows of heads from pairs (x₀ y₀ x₁ y₁ …) to halves (x₀ x₁ … y₀ y₁ …); biases are rows of one number.
-fn halves_from_pairs(numbers: &[f32], shape: &[usize], heads: usize) -> Vec<f32> {
-    reordered(numbers, shape[0], heads, |place, half| 2 * (place % half) + place / half)
+fn halves_from_pairs(numbers: &[f32], rows: usize, head_dim: usize) -> Vec<f32> {
+    reordered(numbers, rows, head_dim, |place, half| 2 * (place % half) + place / half)
 }
 
 /// The other way round.
-pub(super) fn pairs_from_halves(numbers: &[f32], shape: &[usize], heads: usize) -> Vec<f32> {
-    reordered(numbers, shape[0], heads, |place, half| place % 2 * half + place / 2)
+pub(super) fn pairs_from_halves(numbers: &[f32], rows: usize, head_dim: usize) -> Vec<f32> {
+    reordered(numbers, rows, head_dim, |place, half| place % 2 * half + place / 2)
 }
 
 /// Rows of heads in another order: `from(place, head_dim / 2)` is the row of the head that comes to a place.
-fn reordered(numbers: &[f32], rows: usize, heads: usize, from: impl Fn(usize, usize) -> usize) -> Vec<f32> {
+fn reordered(numbers: &[f32], rows: usize, head_dim: usize, from: impl Fn(usize, usize) -> usize) -> Vec<f32> {
     let row = numbers.len() / rows;
-    let head_dim = rows / heads.max(1);
     let mut reordered = Vec::with_capacity(numbers.len());
     for to in 0..rows {
         let from = to / head_dim * head_dim + from(to % head_dim, head_dim / 2);

@@ -9,7 +9,7 @@ use super::write_tokenizer::write_tokenizer;
 use crate::chat::ChatTemplate;
 use crate::config::{Config, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
-use crate::model::{Model, StoredType, WeightSource};
+use crate::model::{Model, StoredType, WeightSource, numbers};
 use crate::tokenizer::Tokenizer;
 
 /// The bytes of a GGUF, and the tensors that were left over ([`Model::load`]). Positions that were dropped stand still by factors
@@ -67,7 +67,8 @@ pub fn to_gguf(
     if let Some(factors) = factors(config) {
         head = head.tensor(ROPE_FACTORS, &[factors.len()], &factors);
     }
-    let (_, unused) = Model::load_but(config, weights, &Device::flex(), |hugging_face, shape, mut numbers| {
+    let (_, unused) = Model::load_by(config, weights, &Device::flex(), |hugging_face, shape| {
+        let mut numbers = numbers(weights, hugging_face, shape, 0..shape[0])?;
         let name =
             gguf_name(hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
         let heads = match name.split('.').nth(2) {
@@ -77,7 +78,7 @@ pub fn to_gguf(
         };
         // llama.cpp rotates neighbours, of this architecture alone.
         if let Some(heads) = heads.filter(|_| architecture == "llama") {
-            numbers = pairs_from_halves(&numbers, shape, heads);
+            numbers = pairs_from_halves(&numbers, shape[0], shape[0] / heads);
         }
         let largest = numbers.iter().fold(0.0f32, |most, number| most.max(number.abs()));
         if kind == StoredType::F16 && shape.len() > 1 && largest >= f32::from(half::f16::MAX) {

@@ -23,6 +23,7 @@ mod rms_norm;
 mod rotary;
 mod swiglu;
 mod views;
+mod widening_dot;
 
 use std::cell::Cell;
 use std::fmt::Debug;

@@ -10,6 +10,7 @@ use pulp::Simd;
 use super::parts::in_parts;
 use super::product::{Left, Sizes, multiply};
 use super::views::numbers;
+use super::widening_dot::{BLOCK, brain_widened, half_widened, widening_dot};
 use super::{constant, views};
 use crate::names::named;
 
@@ -27,8 +28,6 @@ named! {
     }
 }
 
-/// Numbers that share a scale.
-pub(super) const BLOCK: usize = 32;
 /// Rows that are widened at once: the columns of a product.
 const PANEL: usize = 64;
 /// Rows that are turned into columns at once, so that whole cache lines are written.
@@ -61,28 +60,38 @@ impl fmt::Debug for PackedMatrix {
 }
 
 impl PackedMatrix {
-    /// Packs a matrix `[rows, columns]`.
-    pub fn new(kind: WeightType, values: Vec<f32>, columns: usize) -> Self {
-        let rows = values.len() / columns;
-        let bits = |of: fn(f32) -> u16| values.iter().map(|&value| of(value)).collect();
+    /// Room for a matrix `[rows, columns]`, which [`PackedMatrix::push`] fills.
+    pub fn new(kind: WeightType, rows: usize, columns: usize) -> Self {
+        let size = rows * columns;
         let numbers = match kind {
-            WeightType::F32 => Numbers::F32(values),
-            WeightType::F16 => Numbers::F16(bits(|value| f16::from_f32(value).to_bits())),
-            WeightType::Bf16 => Numbers::Bf16(bits(|value| bf16::from_f32(value).to_bits())),
+            WeightType::F32 => Numbers::F32(Vec::with_capacity(size)),
+            WeightType::F16 => Numbers::F16(Vec::with_capacity(size)),
+            WeightType::Bf16 => Numbers::Bf16(Vec::with_capacity(size)),
             WeightType::Q8 => {
-                let (mut packed, mut scales) = (Vec::new(), Vec::new());
-                for block in values.chunks(columns).flat_map(|row| row.chunks(BLOCK)) {
+                let blocks = rows * columns.div_ceil(BLOCK);
+                Numbers::Q8 { values: Vec::with_capacity(blocks * BLOCK), scales: Vec::with_capacity(blocks) }
+            }
+        };
+        Self { rows, columns, numbers }
+    }
+
+    /// Packs the next rows, one behind the other.
+    pub fn push(&mut self, rows: &[f32]) {
+        match &mut self.numbers {
+            Numbers::F32(values) => values.extend_from_slice(rows),
+            Numbers::F16(bits) => bits.extend(rows.iter().map(|&value| f16::from_f32(value).to_bits())),
+            Numbers::Bf16(bits) => bits.extend(rows.iter().map(|&value| bf16::from_f32(value).to_bits())),
+            Numbers::Q8 { values, scales } => {
+                for block in rows.chunks(self.columns).flat_map(|row| row.chunks(BLOCK)) {
                     let largest = block.iter().fold(0.0f32, |most, value| most.max(value.abs()));
                     let scale = largest / 127.0;
                     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
                     scales.push(scale);
-                    packed.extend(block.iter().map(|value| (value * inverse).round() as i8));
-                    packed.resize(packed.len().next_multiple_of(BLOCK), 0);
+                    values.extend(block.iter().map(|value| (value * inverse).round() as i8));
+                    values.resize(values.len().next_multiple_of(BLOCK), 0);
                 }
-                Numbers::Q8 { values: packed, scales }
             }
-        };
-        Self { rows, columns, numbers }
+        }
     }
 
     /// Bytes that it takes.
@@ -186,6 +195,23 @@ impl PackedMatrix {
         Tensor::from_data(TensorData::new(output, shape), &burn::tensor::Device::flex())
     }
 
+    /// One row · x `[columns]`.
+    #[inline(always)]
+    fn dot<S: Simd>(&self, simd: S, row: usize, x: &[f32]) -> f32 {
+        let columns = self.columns;
+        let place = row * columns..(row + 1) * columns;
+        match &self.numbers {
+            Numbers::F32(values) => widening_dot(simd, &values[place], x, |_, number| number),
+            Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| half_widened(bits)),
+            Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| brain_widened(bits)),
+            Numbers::Q8 { values, scales } => {
+                let blocks = columns.div_ceil(BLOCK);
+                let (values, scales) = (&values[row * blocks * BLOCK..][..columns], &scales[row * blocks..][..blocks]);
+                widening_dot(simd, values, x, |block, value| scales[block] * f32::from(value))
+            }
+        }
+    }
+
     /// One row.
     #[inline(always)]
     fn widen(&self, row: usize, output: &mut [f32]) {
@@ -198,7 +224,7 @@ impl PackedMatrix {
             }
             Numbers::Bf16(bits) => {
                 for (output, &bits) in output.iter_mut().zip(&bits[row * self.columns..]) {
-                    *output = f32::from_bits(u32::from(bits) << 16);
+                    *output = brain_widened(bits);
                 }
             }
             Numbers::Q8 { values, scales } => {
@@ -220,50 +246,24 @@ fn pair(two: &[u16]) -> u32 {
     u32::from(two[0]) | two.get(1).map_or(0, |&upper| u32::from(upper) << 16)
 }
 
-/// 16 bits as 32: the exponent moved by a product, which also makes the smallest numbers right.
-#[inline(always)]
-fn half_widened(bits: u16) -> f32 {
-    /// 2¹¹²: the difference of the exponents' biases.
-    const SHIFT: f32 = f32::from_bits((112 + 127) << 23);
-    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * SHIFT;
-    f32::from_bits(magnitude.to_bits() | u32::from(bits & 0x8000) << 16)
-}
-
-/// Sums that a row is added up in.
-const LANES: usize = 16;
-
 /// Sums of the rows from `first` on with few rows of `x`: `[rows, count]`, as many rows as `sums` holds.
 #[pulp::with_simd(few = pulp::Arch::new())]
 #[inline(always)]
-fn few_rows<'a, S: Simd>(_: S, matrix: &'a PackedMatrix, first: usize, x: &'a [f32], sums: &'a mut [f32]) {
+fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a [f32], sums: &'a mut [f32]) {
     let columns = matrix.columns;
-    let count = x.len() / columns;
+    if x.len() == columns {
+        for (row, sum) in sums.iter_mut().enumerate() {
+            *sum = matrix.dot(simd, first + row, x);
+        }
+        return;
+    }
     let mut widened = vec![0.0; columns];
-    for (row, sums) in sums.chunks_exact_mut(count).enumerate() {
-        let widened = match &matrix.numbers {
-            Numbers::F32(values) => &values[(first + row) * columns..][..columns],
-            _ => {
-                matrix.widen(first + row, &mut widened);
-                &widened[..]
-            }
-        };
+    for (row, sums) in sums.chunks_exact_mut(x.len() / columns).enumerate() {
+        matrix.widen(first + row, &mut widened);
         for (sum, x) in sums.iter_mut().zip(x.chunks_exact(columns)) {
-            *sum = dot(widened, x);
+            *sum = widening_dot(simd, &widened, x, |_, number| number);
         }
     }
-}
-
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0f32; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
 }
 
 /// Sums of a panel of rows from `first` on with many rows of `x`: `[count, PANEL]`. `panel` is room for the rows, widened and
@@ -297,13 +297,19 @@ fn many_rows<'a, S: Simd>(
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor, TensorData, Tolerance};
-    use half::f16;
 
-    use super::{PackedMatrix, WeightType, half_widened};
+    use super::{PackedMatrix, WeightType};
     use crate::model::token_ids;
 
     fn wave(count: usize) -> Vec<f32> {
         (0..count).map(|i| (i as f32 * 0.37).sin() * (1.0 + i as f32 * 1e-3)).collect()
+    }
+
+    /// A matrix, packed piece by piece.
+    fn packed(kind: WeightType, values: &[f32], columns: usize) -> PackedMatrix {
+        let mut matrix = PackedMatrix::new(kind, values.len() / columns, columns);
+        values.chunks(7 * columns).for_each(|rows| matrix.push(rows));
+        matrix
     }
 
     #[test]
@@ -314,7 +320,7 @@ mod tests {
         for (kind, bound) in
             [(WeightType::F32, 1e-9), (WeightType::F16, 1e-3), (WeightType::Bf16, 8e-3), (WeightType::Q8, 1e-2)]
         {
-            let matrix = PackedMatrix::new(kind, values.clone(), columns);
+            let matrix = packed(kind, &values, columns);
             assert!(matrix.is_finite());
             let device = Device::flex();
             let all: Vec<u32> = (0..rows as u32).collect();
@@ -331,15 +337,8 @@ mod tests {
                 found.into_data().assert_approx_eq(&expected.into_data(), tolerance);
             }
         }
-        let eight = PackedMatrix::new(WeightType::Q8, values, columns);
+        let eight = packed(WeightType::Q8, &values, columns);
         assert_eq!(eight.bytes(), rows * 96 + rows * 3 * 4);
-        assert!(!PackedMatrix::new(WeightType::F16, vec![1e6, 0.0], 2).is_finite());
-    }
-
-    #[test]
-    fn every_half_is_widened_exactly() {
-        for bits in (0..=u16::MAX).filter(|&bits| f16::from_bits(bits).is_finite()) {
-            assert_eq!(half_widened(bits).to_bits(), f16::from_bits(bits).to_f32().to_bits(), "{bits:#x}");
-        }
+        assert!(!packed(WeightType::F16, &[1e6, 0.0], 2).is_finite());
     }
 }

@@ -7,12 +7,16 @@ use burn::tensor::Device;
 use super::Model;
 use super::projection::PackedWeights;
 use super::weight_source::WeightSource;
+use super::weights::numbers;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::kernels::{PackedMatrix, WeightType};
 
+/// Numbers that are read and widened at once: 4 MiB.
+const PIECE: usize = 1 << 20;
+
 impl Model {
-    /// As [`Model::load`], with projections and embedding kept as `kind`, of which one at a time is widened. For reading alone; on
+    /// As [`Model::load`], with projections and embedding kept as `kind`, of which a few rows at a time are widened. For reading alone; on
     /// GPUs those of 32 bits are as [`Model::load`] makes them.
     ///
     /// # Errors
@@ -28,9 +32,13 @@ impl Model {
             return Self::load(config, source, device);
         }
         let mut packed = HashMap::new();
-        let (mut model, unused) = Self::load_but(config, source, device, |name, shape, values| {
-            let &[_, columns] = shape else { return Ok(Some(values)) };
-            let matrix = PackedMatrix::new(kind, values, columns);
+        let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
+            let &[rows, columns] = shape else { return numbers(source, name, shape, 0..shape[0]).map(Some) };
+            let mut matrix = PackedMatrix::new(kind, rows, columns);
+            let step = PIECE.div_ceil(columns);
+            for first in (0..rows).step_by(step) {
+                matrix.push(&numbers(source, name, shape, first..rows.min(first + step))?);
+            }
             if !matrix.is_finite() {
                 return Err(Error::NotFinite(name.to_owned()));
             }

@@ -1,6 +1,7 @@
-//! Safetensors files, one or many, of which one tensor at a time is read.
+//! Safetensors files, one or many, of which a part of a tensor at a time is read.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use burn::tensor::{DType, TensorData};
 use safetensors::Dtype;
@@ -121,15 +122,16 @@ impl<R: ReadAt> File<R> {
         Ok(Self { name, reader, metadata, start })
     }
 
-    fn read(&self, name: &str, info: &TensorInfo) -> Result<Vec<u8>> {
+    fn read(&self, name: &str, info: &TensorInfo, rows: Range<usize>) -> Result<Vec<u8>> {
         let (start, end) = info.data_offsets;
-        let bytes = self.reader.read_at(self.start + start as u64, end - start);
+        let row = (end - start) / info.shape[0];
+        let bytes = self.reader.read_at(self.start + (start + rows.start * row) as u64, rows.len() * row);
         bytes.map_err(|error| Error::Safetensors(format!("{}: {name} cannot be read, {error}", self.name)))
     }
 }
 
 impl<R: ReadAt> WeightSource for SafetensorsFiles<R> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
         let file = self.places.get(name).map(|&place| &self.files[place]);
         let held = file.and_then(|file| Some((file, file.metadata.info(name)?)));
         let (file, info) = held.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
@@ -142,7 +144,9 @@ impl<R: ReadAt> WeightSource for SafetensorsFiles<R> {
             Dtype::BF16 => DType::BF16,
             other => return Err(Error::Dtype { name: name.to_owned(), dtype: format!("{other:?}") }),
         };
-        TensorData::try_from_bytes_vec(file.read(name, info)?, shape.to_vec(), dtype)
+        let mut shape = shape.to_vec();
+        shape[0] = rows.len();
+        TensorData::try_from_bytes_vec(file.read(name, info, rows)?, shape, dtype)
             .map_err(|error| Error::Safetensors(error.to_string()))
     }
 

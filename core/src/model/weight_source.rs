@@ -1,18 +1,29 @@
 //! Where weights come from: tensors by name, whatever the files are.
 
+use std::ops::Range;
+
 use burn::tensor::TensorData;
 
 use crate::error::{Error, Result};
 
 /// Tensors by the names that Hugging Face's Llama gives them.
 ///
-/// A model takes one tensor at a time, so that a source can read, widen and drop each on its own.
+/// A model takes one tensor at a time, and a large one piece by piece, so that a source can read, widen and drop each on its own.
 pub trait WeightSource {
-    /// The tensor `name`, of a float type of 16 or 32 bits, in row-major order.
+    /// Rows of the tensor `name`, of a float type of 16 or 32 bits: `[rows, …]`, those of a vector are its numbers. The tensor has
+    /// these rows.
     ///
     /// # Errors
     /// If it is missing, of another shape than `shape`, of another type, or damaged.
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData>;
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData>;
+
+    /// All rows.
+    ///
+    /// # Errors
+    /// As [`WeightSource::rows`].
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
+        self.rows(name, shape, 0..shape[0])
+    }
 
     /// Names of all tensors that there are.
     fn names(&self) -> Vec<String>;
@@ -22,10 +33,10 @@ pub trait WeightSource {
 pub(super) struct WithNewNorms<'a, S>(pub(super) &'a S);
 
 impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorData> {
-        match self.0.tensor(name, shape) {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
+        match self.0.rows(name, shape, rows.clone()) {
             Err(Error::MissingTensor(_)) if name.ends_with("q_norm.weight") || name.ends_with("k_norm.weight") => {
-                Ok(TensorData::new(vec![1.0f32; shape.iter().product()], shape.to_vec()))
+                Ok(TensorData::new(vec![1.0f32; rows.len()], [rows.len()]))
             }
             other => other,
         }

@@ -1,6 +1,7 @@
 //! Weights: random, from a safetensors file, and back into one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -63,20 +64,21 @@ impl Model {
     /// If a tensor is missing, of another shape, of an integer type, not finite, or if one is left over without which the model
     /// computes something else.
     pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
-        Self::load_but(config, source, device, |_, _, values| Ok(Some(values)))
+        Self::load_by(config, source, device, |name, shape| numbers(source, name, shape, 0..shape[0]).map(Some))
     }
 
-    /// As [`Model::load`], less what `keep` takes of the numbers of a tensor, by its name and shape.
-    pub(crate) fn load_but(
+    /// As [`Model::load`], with the numbers that `read` gives of a tensor of the source, by its name and shape; where it gives none,
+    /// there is none in memory.
+    pub(crate) fn load_by(
         config: &Config,
         source: &impl WeightSource,
         device: &Device,
-        mut keep: impl FnMut(&str, &[usize], Vec<f32>) -> Result<Option<Vec<f32>>>,
+        mut read: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>,
     ) -> Result<(Self, Vec<String>)> {
         let mut unused: BTreeSet<String> = source.names().into_iter().collect();
         let model = Self::zeros(config, device).fill(|name, shape| {
             unused.remove(name);
-            keep(name, shape, finite_f32(name, source.tensor(name, shape)?)?)
+            read(name, shape)
         })?;
         let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
         Ok((model, unused))
@@ -150,8 +152,9 @@ impl Model {
     }
 }
 
-/// A tensor widened to f32.
-fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
+/// Rows of a tensor widened to f32, all finite.
+pub(crate) fn numbers(source: &impl WeightSource, name: &str, shape: &[usize], rows: Range<usize>) -> Result<Vec<f32>> {
+    let data = source.rows(name, shape, rows)?;
     let values = data.convert_dtype(DType::F32).try_into_vec::<f32>();
     let values = values.map_err(|error| Error::Safetensors(error.to_string()))?;
     if !values.iter().all(|value| value.is_finite()) {
