@@ -8,6 +8,7 @@ mod failures;
 mod firefox;
 mod kernels;
 mod manners;
+mod memory;
 mod native;
 mod own_models;
 mod processes;

@@ -61,7 +61,7 @@ fn study() -> StudyFigure {
     serde_json::from_str(STUDY).expect("docs/study.json is in the form that the tables are written in")
 }
 
-/// What the first hypothesis came to.
+/// What was found first.
 fn headline(study: &StudyFigure) -> String {
     let first = study.findings.first().map_or("nothing was shown", |finding| &finding.claim);
     format!("Rotary positions kept (RoPE) or dropped (DroPE), with equal training: {first}.")
