@@ -4,12 +4,14 @@
     pip install selenium gguf
     python bench/browser.py
 
-Both keep the weights in 8 bits: the page's form of them, and Q8_0. Prints tokens per second, medians of the rounds, and their ratios.
+Both keep the weights in 8 bits: the page's form of them, and Q8_0. Prints tokens per second, medians of the rounds, and their ratios, and
+writes docs/results/real-models/browser.json.
 """
 
 import argparse
 import functools
 import http.server
+import json
 import pathlib
 import re
 import shutil
@@ -26,6 +28,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from real import written_as
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+OUT = ROOT / "docs/results/real-models/browser.json"
 CACHE = pathlib.Path.home() / ".cache/drope"
 MODEL = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WLLAMA = "3.8.1"
@@ -154,10 +157,15 @@ if __name__ == "__main__":
     q8()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
+    rows = []
     for threads in (1, 2):
         # In turn, so that a slow minute of the machine meets both.
         pairs = [(page(address, threads), peer(address, threads)) for _ in range(rounds)]
+        for name, side in (("page", 0), ("wllama", 1)):
+            prefill, decode = (statistics.median(pair[side][at] for pair in pairs) for at in (0, 1))
+            rows.append({"program": name, "threads": threads, "prefill": prefill, "decode": decode})
         for at, what in enumerate(["read", "wrote"]):
-            own, other = ([pair[side][at] for pair in pairs] for side in (0, 1))
-            ratio = statistics.median(a / b for a, b in zip(own, other))
-            print(f"{threads} threads, {what}: page {statistics.median(own):.0f}, wllama {statistics.median(other):.0f} tokens/s, {ratio:.2f}x")
+            ratio = statistics.median(own[at] / other[at] for own, other in pairs)
+            own, other = (row[("prefill", "decode")[at]] for row in rows[-2:])
+            print(f"{threads} threads, {what}: page {own:.0f}, wllama {other:.0f} tokens/s, {ratio:.2f}x", flush=True)
+    OUT.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")

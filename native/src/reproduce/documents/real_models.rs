@@ -17,31 +17,42 @@ use crate::{files, results_file};
 /// Parts of a text whose losses are shown.
 const QUARTERS: usize = 4;
 
-/// A program's speed and memory, as bench/real.py writes it.
+/// A program's speed and memory, as bench/real.py and bench/browser.py write it.
 #[derive(Deserialize)]
 struct Speed {
     program: String,
+    /// Their type; in the browser 8 bits.
+    #[serde(default)]
     weights: String,
     threads: usize,
     /// Tokens a second of the prompt.
     prefill: f64,
     /// Tokens a second behind it.
     decode: f64,
+    /// Most memory; in the browser it is not measured.
+    #[serde(default)]
     peak_kb: f64,
+}
+
+/// Native programs and those in the browser.
+struct Speeds {
+    native: Vec<Speed>,
+    browser: Vec<Speed>,
 }
 
 /// Writes the document; nothing where there are no results.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = results_file::read(Some(&folder.join("perplexity.json")))?;
     let ruler: Vec<BenchmarkCell> = results_file::read(Some(&folder.join("ruler.json")))?;
-    let speeds: Vec<Speed> = results_file::read(Some(&folder.join("speed.json")))?;
+    let speeds_of = |file: &str| results_file::read(Some(&folder.join(file)));
+    let speeds = Speeds { native: speeds_of("speed.json")?, browser: speeds_of("browser.json")? };
     if perplexities.is_empty() {
         return Ok(());
     }
     files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, &speeds).as_bytes())
 }
 
-fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &[Speed]) -> String {
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &Speeds) -> String {
     let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
     // Windows of the training context are what crop is.
     let trained = perplexities.iter().find(|cell| cell.context == longest).map_or(0, |cell| longest / cell.extension);
@@ -77,7 +88,8 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &[
             ),
         ),
         if ruler.is_empty() { String::new() } else { section("RULER", &retrieval(ruler)) },
-        if speeds.is_empty() { String::new() } else { section("Speed", &speed(speeds)) },
+        if speeds.native.is_empty() { String::new() } else { section("Speed", &speed(&speeds.native)) },
+        if speeds.browser.is_empty() { String::new() } else { section("Speed in the browser", &in_browser(&speeds.browser)) },
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n").trim_end().to_owned() + "\n"
@@ -175,6 +187,18 @@ fn speed(speeds: &[Speed]) -> String {
     )
 }
 
+fn in_browser(speeds: &[Speed]) -> String {
+    let row = |speed: &Speed| {
+        let [prefill, decode] = [speed.prefill, speed.decode].map(|number| format!("{number:.0}"));
+        vec![speed.program.clone(), speed.threads.to_string(), prefill, decode]
+    };
+    format!(
+        "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), weights in 8 bits, a prompt of about 1,024 \
+         tokens; tokens a second, medians.\n\n{}",
+        table(&cells(["program", "threads", "prompt", "generation"]), &speeds.iter().map(row).collect::<Vec<_>>())
+    )
+}
+
 fn retrieval(ruler: &[BenchmarkCell]) -> String {
     let row = |cell: &BenchmarkCell| {
         let [low, high] = cell.ci95.map(|bound| 100.0 * bound);
@@ -201,7 +225,7 @@ mod tests {
     use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
     use drope_core::positions::Method;
 
-    use super::document;
+    use super::{Speeds, document};
 
     fn cell(method: Method, context: usize, losses: [f64; 2], cut: Option<f64>) -> PerplexityCell {
         let text = |index: usize| TextLoss {
@@ -221,6 +245,8 @@ mod tests {
 
     #[test]
     fn readings_are_ordered_by_perplexity_and_compared_with_crop() {
+        let speed =
+            serde_json::from_str(r#"{"program": "page", "threads": 2, "prefill": 101.6, "decode": 20.0}"#).unwrap();
         let text = document(
             &[
                 cell(Method::Rope, 256, [3.0, 3.0], None),
@@ -230,7 +256,7 @@ mod tests {
                 cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
             ],
             &[],
-            &[],
+            &Speeds { native: Vec::new(), browser: vec![speed] },
         );
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
@@ -238,6 +264,6 @@ mod tests {
         assert!(rows[0].ends_with("| -9.5 % [-9.5, -9.5] |") && rows[1].starts_with("| RoPE, cropped"), "{text}");
         assert!(text.contains("YaRN has the lowest perplexity, 7.39. Dropping low frequencies"), "{text}");
         assert!(text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | 20.09"), "{text}");
-        assert!(!text.contains("RULER"));
+        assert!(!text.contains("RULER") && text.contains("| page | 2 | 102 | 20 |"), "{text}");
     }
 }
