@@ -110,18 +110,17 @@ fn row(cell: &PerplexityCell, crop: Option<&PerplexityCell>) -> PerplexityRow {
 }
 
 fn by_length(perplexities: &[PerplexityCell], longest: usize) -> String {
-    let is_short = |cell: &&PerplexityCell| cell.method == Method::Rope && cell.context < longest;
-    let mut rope: Vec<&PerplexityCell> = perplexities.iter().filter(is_short).collect();
-    rope.sort_by_key(|cell| cell.context);
-    if rope.is_empty() {
+    let mut short: Vec<&PerplexityCell> =
+        perplexities.iter().filter(|cell| cell.context < longest && !is_crop(cell)).collect();
+    short.sort_by(|a, b| a.context.cmp(&b.context).then(a.perplexity.total_cmp(&b.perplexity)));
+    if short.is_empty() {
         return String::new();
     }
     let rows: Vec<Vec<String>> =
-        rope.iter().map(|cell| vec![cell.context.to_string(), row(cell, None).text()]).collect();
+        short.iter().map(|cell| vec![cell.context.to_string(), reading(cell), row(cell, None).text()]).collect();
     let text = format!(
-        "The texts of the next section in windows of each length that move by half a window, with rotary positions as trained. \
-         Intervals: Student's, over the texts.\n\n{}",
-        table(&cells(["window", "perplexity"]), &rows)
+        "The texts of the next section in windows of each length that move by half a window. Intervals: Student's, over the texts.\n\n{}",
+        table(&cells(["window", "reading", "perplexity"]), &rows)
     );
     section("Perplexity by length", &text)
 }
@@ -263,7 +262,10 @@ mod tests {
         assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");
         assert!(rows[0].ends_with("| -9.5 % [-9.5, -9.5] |") && rows[1].starts_with("| RoPE, cropped"), "{text}");
         assert!(text.contains("YaRN has the lowest perplexity, 7.39. Dropping low frequencies"), "{text}");
-        assert!(text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | 20.09"), "{text}");
+        assert!(
+            text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | RoPE as trained | 20.09"),
+            "{text}"
+        );
         assert!(!text.contains("RULER") && text.contains("| page | 2 | 102 | 20 |"), "{text}");
     }
 }
