@@ -10,7 +10,8 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
 use super::{add_projection, output_like, rows, takes, tensor};
-use crate::kernels::packed::{BLOCK, PackedMatrix, WeightType};
+use crate::kernels::packed::{PackedMatrix, WeightType};
+use crate::kernels::widening_dot::BLOCK;
 use cubecl::prelude::*;
 
 /// Words of a block of 8 bits: its scale, and four numbers each.
