@@ -17,7 +17,7 @@ if __name__ == "__main__":
     path, text = map(pathlib.Path, sys.argv[1:3])
     window, stride = map(int, sys.argv[3:])
     model = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
-    ids = torch.tensor([smollm2_tokenizer(path)(text.read_text())])
+    ids = torch.tensor([smollm2_tokenizer(path).encode(text.read_text()).ids])
     total, tokens, counted = 0.0, 0, 0
     for begin in range(0, ids.shape[1], stride):
         end = min(begin + window, ids.shape[1])

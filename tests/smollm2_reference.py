@@ -29,16 +29,16 @@ def smollm2_tokenizer(path):
     tokenizer = Tokenizer(models.BPE(vocabulary, [tuple(merge.split(" ")) for merge in merges]))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(True), pre_tokenizers.ByteLevel(add_prefix_space=False)])
     tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token, kind in zip(tokens, kinds) if kind == 3])
-    return lambda text: tokenizer.encode(text).ids
+    return tokenizer
 
 
 if __name__ == "__main__":
     path, lines, out = map(pathlib.Path, sys.argv[1:])
-    ids_of = smollm2_tokenizer(path)
+    tokenizer = smollm2_tokenizer(path)
     texts = lines.read_text().split("\n")
-    (out / "ids.json").write_text(json.dumps([ids_of(text) for text in texts]))
+    (out / "ids.json").write_text(json.dumps([tokenizer.encode(text).ids for text in texts]))
     base = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float32).eval()
-    ids = torch.tensor(ids_of("\n".join(texts))[:64])[None]
+    ids = torch.tensor(tokenizer.encode("\n".join(texts)).ids[:64])[None]
     theta, context = 100000.0, 8192
     scaled = {"factor": FACTOR, "original_max_position_embeddings": context, "rope_theta": theta}
     methods = {

@@ -5,8 +5,16 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
+use burn::tensor::Device;
 use common::{Folder, read_json, refused, succeeds, text};
+use drope_core::benchmarks::choice::{Form, Question, log_likelihoods};
+use drope_core::generate::Flow;
+use drope_core::gguf::Gguf;
+use drope_core::loaded_model::LoadedModel;
+use drope_core::model::WeightType;
+use drope_core::positions::Method;
 use drope_tests::{python, smollm2};
+use serde_json::Value;
 
 #[test]
 fn perplexity_of_a_text_is_that_of_transformers_recipe() {
@@ -41,4 +49,33 @@ fn a_gguf_that_is_written_answers_as_the_one_that_was_read() {
     assert_eq!(answer(&written), answer(&model));
     // Not over a model that is there.
     refused(&["convert", "--from", text(&model), "--to", text(&written)], "holds a model already");
+}
+
+#[test]
+fn choices_are_as_likely_as_lm_evaluation_harness_finds_them() {
+    let bytes = std::fs::read(smollm2()).unwrap();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let (config, tokenizer) = (file.config().unwrap(), file.tokenizer().unwrap());
+    let context = config.max_position_embeddings;
+    let positions = Method::Rope.positions(&config, 1.0).unwrap();
+    let model = LoadedModel::new(config, tokenizer, &file, String::new(), WeightType::F32, &Device::flex()).unwrap();
+    let examples: Vec<Value> = serde_json::from_str(include_str!("../../tests/fixtures/choice.json")).unwrap();
+    for example in &examples {
+        let form: Form = example["form"].as_str().unwrap().parse().unwrap();
+        let question = Question::from_json(form, example["line"].as_str().unwrap()).unwrap();
+        let asked = log_likelihoods(&model, &positions, context, &question, async |_| Flow::Continue);
+        let ours = pollster::block_on(asked).unwrap();
+        let theirs: Vec<f64> = serde_json::from_value(example["log_likelihoods"].clone()).unwrap();
+        assert_eq!(ours.len(), theirs.len());
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            assert!((ours - theirs).abs() < 1e-3 * theirs.abs(), "{ours} and {theirs}: {example}");
+        }
+        let right = |chosen: usize| f64::from(u8::from(chosen == question.gold));
+        assert_eq!(Some(right(question.chosen(&ours))), example["acc"].as_f64(), "{example}");
+        // Where choices have no letters of their own the harness has no `acc_norm`.
+        if let Some(normed) = example["acc_norm"].as_f64() {
+            assert_eq!(question.chosen_normed(&ours).map(right), Some(normed), "{example}");
+        }
+    }
+    assert_eq!(examples.len(), 14);
 }

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use drope_core::benchmarks::choice::{Form, Question, encoded};
+use drope_core::benchmarks::choice::{Form, Question, log_likelihoods};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
-use drope_core::perplexity::{Continuation, continuation_losses};
 use drope_core::results::Shard;
 
 use super::{BenchmarkQuestions, blank, print_header, read_lines};
@@ -60,22 +59,9 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
 
 /// What the model finds likeliest.
 fn chosen(model: &MeasuredModel, reading: &PlannedReading, index: usize, question: &Question) -> Result<Answer> {
-    let loaded = &model.loaded;
-    let end = loaded.config.eos_token_ids.first().copied();
-    let ids_of = |choice: &[String; 2]| -> Result<(Vec<u32>, usize)> {
-        let (mut ids, count) = encoded(&loaded.tokenizer, choice, end)?;
-        // Of a text that is too long the beginning goes.
-        ids.drain(..ids.len().saturating_sub(reading.context + 1));
-        let count = count.min(ids.len() - 1);
-        Ok((ids, count))
-    };
-    let choices = question.choices.iter().map(ids_of).collect::<Result<Vec<_>>>()?;
-    let texts: Vec<_> = choices.iter().map(|(ids, count)| Continuation { ids, count: *count }).collect();
-    let losses = continuation_losses(&loaded.model, &loaded.config, &reading.positions, &texts, interrupt::observe);
-    let losses = pollster::block_on(losses)?;
+    let asked = log_likelihoods(&model.loaded, &reading.positions, reading.context, question, interrupt::observe);
+    let likelihoods = pollster::block_on(asked)?;
     interrupt::check("stopped")?;
-    let likelihood = |losses: &Vec<f32>| -losses.iter().map(|&loss| f64::from(loss)).sum::<f64>();
-    let likelihoods: Vec<f64> = losses.iter().map(likelihood).collect();
     let is_right = |chosen: usize| f64::from(u8::from(chosen == question.gold));
     let chosen = question.chosen(&likelihoods);
     let text = |choice: usize| question.choices[choice].concat().lines().last().unwrap_or_default().to_owned();

@@ -1,11 +1,10 @@
-//! Multiple choice, in the published forms of seven benchmarks, asked and scored as lm-evaluation-harness 0.4 does: of the choices the
-//! one that is most likely after the question, in all (`acc`) or for each of its letters (`acc_norm`).
+//! The published forms of questions, read into what lm-evaluation-harness makes of them.
 
 use serde_json::Value;
 
+use super::Question;
 use crate::error::{Error, Result};
 use crate::names::named;
-use crate::tokenizer::Tokenizer;
 
 named! {
     /// Form of a file of questions, one JSON object a line.
@@ -27,17 +26,6 @@ named! {
     }
 }
 
-/// A question, as what may go on after what.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// A context and a continuation for each choice.
-    pub choices: Vec<[String; 2]>,
-    /// Letters of each choice, by which likelihoods are divided; none where choices differ in their contexts.
-    pub letters: Option<Vec<usize>>,
-    /// Which is right.
-    pub gold: usize,
-}
-
 impl Question {
     /// Reads a line.
     ///
@@ -53,52 +41,6 @@ impl Question {
         }
         Ok(question)
     }
-
-    /// Which choice is chosen by log-likelihoods; of equal ones the first.
-    pub fn chosen(&self, likelihoods: &[f64]) -> usize {
-        first_highest(likelihoods)
-    }
-
-    /// The same by log-likelihood for each letter.
-    pub fn chosen_normed(&self, likelihoods: &[f64]) -> Option<usize> {
-        let letters = self.letters.as_ref()?;
-        let normed: Vec<f64> =
-            likelihoods.iter().zip(letters).map(|(sum, &letters)| sum / letters.max(1) as f64).collect();
-        Some(first_highest(&normed))
-    }
-}
-
-fn first_highest(numbers: &[f64]) -> usize {
-    let higher = |best: usize, (at, number): (usize, &f64)| if *number > numbers[best] { at } else { best };
-    numbers.iter().enumerate().fold(0, higher)
-}
-
-/// Ids of a context and its continuation, and how many of them are the continuation's. Spaces at the end of the context belong
-/// to the continuation. An empty context is the token that begins or ends texts.
-///
-/// # Errors
-/// If the tokenizer cannot encode them, or nothing is there to be predicted from.
-pub fn encoded(
-    tokenizer: &Tokenizer,
-    [context, continuation]: &[String; 2],
-    end: Option<u32>,
-) -> Result<(Vec<u32>, usize)> {
-    let kept = context.trim_end();
-    let continuation = format!("{}{continuation}", &context[kept.len()..]);
-    if kept.is_empty() {
-        let first = tokenizer.bos().or(end).ok_or_else(|| {
-            Error::Benchmark("a question without a context needs a model with a token that begins or ends texts".into())
-        })?;
-        let ids = tokenizer.encode(&continuation)?;
-        let count = ids.len();
-        return Ok(([vec![first], ids].concat(), count));
-    }
-    let (whole, before) = (tokenizer.prompt(&format!("{kept}{continuation}"))?, tokenizer.prompt(kept)?);
-    let after = whole.get(before.len()..).unwrap_or_default();
-    if after.is_empty() {
-        return Err(Error::Benchmark(format!("the choice {continuation:?} has no token of its own")));
-    }
-    Ok(([&before, after].concat(), after.len()))
 }
 
 /// The fields of a line and how to say that it is wrong.
@@ -227,7 +169,8 @@ fn cleaned(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Form, Question};
+    use super::Form;
+    use crate::benchmarks::choice::Question;
 
     fn read(form: Form, line: &str) -> Question {
         Question::from_json(form, line).unwrap()
@@ -269,13 +212,6 @@ mod tests {
         let gap = read(Form::WinoGrande, line);
         assert_eq!(gap.choices[1], ["The cup beat the mat because mat".to_owned(), " was hard.".to_owned()]);
         assert_eq!(gap.gold, 0);
-    }
-
-    #[test]
-    fn the_likeliest_is_chosen_in_all_or_for_each_letter() {
-        let question = read(Form::Plain, r#"{"query": "q", "choices": ["ab", "abcd"], "gold": 0}"#);
-        assert_eq!((question.chosen(&[-4.0, -5.0]), question.chosen_normed(&[-4.0, -5.0])), (0, Some(1)));
-        assert_eq!(question.chosen(&[-4.0, -4.0]), 0);
     }
 
     #[test]
