@@ -24,14 +24,15 @@ pub(super) fn widening_dot<S: Simd, T: Copy>(simd: S, a: &[T], b: &[f32], widen:
     simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1])) + rest
 }
 
-/// Adds a · b to the lanes of two sums, so that an addition does not wait for the one before.
+/// Adds a · b to the lanes of two sums, so that an addition does not wait for the one before. Where the machine has no fused
+/// multiplication and addition (`mul_add_e`), as browsers do not, an exact one would be computed number by number.
 #[inline(always)]
 fn add_block<S: Simd>(simd: S, a: &[f32; BLOCK], b: &[f32; BLOCK], sums: &mut [S::f32s; 2]) {
     let ((a, _), (b, _)) = (S::as_simd_f32s(a), S::as_simd_f32s(b));
     let ((a, _), (b, _)) = (a.as_chunks::<2>(), b.as_chunks::<2>());
     for (a, b) in a.iter().zip(b) {
-        sums[0] = simd.mul_add_f32s(a[0], b[0], sums[0]);
-        sums[1] = simd.mul_add_f32s(a[1], b[1], sums[1]);
+        sums[0] = simd.mul_add_e_f32s(a[0], b[0], sums[0]);
+        sums[1] = simd.mul_add_e_f32s(a[1], b[1], sums[1]);
     }
 }
 
