@@ -251,17 +251,9 @@ fn pair(two: &[u16]) -> u32 {
 #[inline(always)]
 fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a [f32], sums: &'a mut [f32]) {
     let columns = matrix.columns;
-    if x.len() == columns {
-        for (row, sum) in sums.iter_mut().enumerate() {
-            *sum = matrix.dot(simd, first + row, x);
-        }
-        return;
-    }
-    let mut widened = vec![0.0; columns];
     for (row, sums) in sums.chunks_exact_mut(x.len() / columns).enumerate() {
-        matrix.widen(first + row, &mut widened);
         for (sum, x) in sums.iter_mut().zip(x.chunks_exact(columns)) {
-            *sum = widening_dot(simd, &widened, x, |_, number| number);
+            *sum = matrix.dot(simd, first + row, x);
         }
     }
 }
