@@ -9,7 +9,7 @@ use super::write_tokenizer::write_tokenizer;
 use crate::chat::ChatTemplate;
 use crate::config::{Config, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
-use crate::model::{Model, StoredType, WeightSource, numbers};
+use crate::model::{Model, StoredType, WeightSource, finite_f32};
 use crate::tokenizer::Tokenizer;
 
 /// The bytes of a GGUF, and the tensors that were left over ([`Model::load`]). Positions that were dropped stand still by factors
@@ -68,7 +68,7 @@ pub fn to_gguf(
         head = head.tensor(ROPE_FACTORS, &[factors.len()], &factors);
     }
     let (_, unused) = Model::load_by(config, weights, &Device::flex(), |hugging_face, shape| {
-        let mut numbers = numbers(weights, hugging_face, shape, 0..shape[0])?;
+        let mut numbers = finite_f32(hugging_face, weights.tensor(hugging_face, shape)?)?;
         let name =
             gguf_name(hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
         let heads = match name.split('.').nth(2) {

@@ -29,7 +29,7 @@ pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
 pub use self::weight_source::WeightSource;
 pub use self::weights::StoredType;
-pub(crate) use self::weights::numbers;
+pub(crate) use self::weights::finite_f32;
 use crate::config::Config;
 pub use crate::kernels::WeightType;
 #[cfg(feature = "gpu")]

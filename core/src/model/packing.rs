@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use super::Model;
 use super::projection::PackedWeights;
 use super::weight_source::WeightSource;
-use super::weights::numbers;
+use super::weights::finite_f32;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::kernels::{PackedMatrix, WeightType};
@@ -33,11 +33,12 @@ impl Model {
         }
         let mut packed = HashMap::new();
         let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
-            let &[rows, columns] = shape else { return numbers(source, name, shape, 0..shape[0]).map(Some) };
+            let &[rows, columns] = shape else { return finite_f32(name, source.tensor(name, shape)?).map(Some) };
             let mut matrix = PackedMatrix::new(kind, rows, columns);
             let step = PIECE.div_ceil(columns);
             for first in (0..rows).step_by(step) {
-                matrix.push(&numbers(source, name, shape, first..rows.min(first + step))?);
+                let part = source.rows(name, shape, first..rows.min(first + step))?;
+                matrix.push(&finite_f32(name, part)?);
             }
             if !matrix.is_finite() {
                 return Err(Error::NotFinite(name.to_owned()));

@@ -1,7 +1,6 @@
 //! Weights: random, from a safetensors file, and back into one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -64,7 +63,7 @@ impl Model {
     /// If a tensor is missing, of another shape, of an integer type, not finite, or if one is left over without which the model
     /// computes something else.
     pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
-        Self::load_by(config, source, device, |name, shape| numbers(source, name, shape, 0..shape[0]).map(Some))
+        Self::load_by(config, source, device, |name, shape| finite_f32(name, source.tensor(name, shape)?).map(Some))
     }
 
     /// As [`Model::load`], with the numbers that `read` gives of a tensor of the source, by its name and shape; where it gives none,
@@ -152,9 +151,8 @@ impl Model {
     }
 }
 
-/// Rows of a tensor widened to f32, all finite.
-pub(crate) fn numbers(source: &impl WeightSource, name: &str, shape: &[usize], rows: Range<usize>) -> Result<Vec<f32>> {
-    let data = source.rows(name, shape, rows)?;
+/// A tensor, or rows of it, widened to f32.
+pub(crate) fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
     let values = data.convert_dtype(DType::F32).try_into_vec::<f32>();
     let values = values.map_err(|error| Error::Safetensors(error.to_string()))?;
     if !values.iter().all(|value| value.is_finite()) {
