@@ -83,7 +83,7 @@ pub async fn generate_each(
 ) -> Result<Vec<Vec<u32>>> {
     prompts.iter().try_for_each(|prompt| check(config, prompt, options))?;
     let prompts: Vec<Vec<u32>> = prompts.iter().map(|prompt| cropped(prompt, options)).collect();
-    let shared = shared_beginning(config, positions, &prompts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    let shared = shared_beginning(config, positions, &prompts);
     // Room for a long answer is made when it comes.
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
     let mut cache = Cache::new(config, positions, longest + options.max_new_tokens.min(CHUNK), &model.device());
@@ -101,7 +101,8 @@ pub async fn generate_each(
 }
 
 /// Tokens that all prompts begin with and that mean the same to each of them; less than any of them has.
-pub(crate) fn shared_beginning(config: &Config, positions: &Positions, prompts: &[&[u32]]) -> usize {
+pub(crate) fn shared_beginning(config: &Config, positions: &Positions, prompts: &[impl AsRef<[u32]>]) -> usize {
+    let prompts: Vec<&[u32]> = prompts.iter().map(AsRef::as_ref).collect();
     let Some((first, others)) = prompts.split_first() else { return 0 };
     // A window forgets the beginning, and where frequencies follow the length, so do the keys and values of every layer.
     let means_the_same = |index: usize| {

@@ -68,33 +68,21 @@ pub async fn continuation_losses(
         }
         config.check_ids(text.ids)?;
     }
-    let device = model.device();
     // The last token of what is shared is read again by each: from it the first one is predicted.
     let known = texts.iter().map(|text| text.ids.len() - text.count - 1).min().unwrap_or(0);
     let ids: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
     let shared = shared_beginning(config, positions, &ids).min(known);
     let longest = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
-    let mut cache = Cache::new(config, positions, longest, &device);
+    let mut cache = Cache::new(config, positions, longest, &model.device());
     let (mut all, mut read) = (Vec::new(), 0);
-    for &Continuation { ids, count } in texts {
+    for &text in texts {
         cache.rewind(shared.min(cache.len()));
-        cache.expect_prompt(ids.len());
-        let mut losses = Vec::with_capacity(count);
+        cache.expect_prompt(text.ids.len());
+        let mut losses = Vec::with_capacity(text.count);
         let mut flow = Flow::Continue;
-        for chunk in ids[cache.len()..ids.len() - 1].chunks(CHUNK) {
-            let seq = chunk.len();
-            let hidden = model.hidden(token_ids(chunk, [1, seq], &device), positions, Some(&mut cache)); // [1, seq, hidden]
-            // What follows the last `predicting` tokens of the chunk counts.
-            let predicting = (cache.len() + 1 + count).saturating_sub(ids.len()).min(seq);
-            if predicting > 0 {
-                let logits = model.logits(hidden.slice(s![.., seq - predicting.., ..])); // [1, predicting, vocab]
-                let log_probabilities = log_softmax(logits.reshape([predicting, config.vocab_size]), 1);
-                let targets = &ids[cache.len() + 1 - predicting..=cache.len()];
-                let chosen = log_probabilities.gather(1, token_ids(targets, [predicting, 1], &device));
-                let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-                losses.extend(data.iter::<f32>().map(|log_probability| -log_probability));
-            }
-            read += seq;
+        for chunk in text.ids[cache.len()..text.ids.len() - 1].chunks(CHUNK) {
+            losses.extend(chunk_losses(model, config, positions, &mut cache, text, chunk).await?);
+            read += chunk.len();
             flow = observe(read).await;
             if flow == Flow::Stop {
                 break;
@@ -109,6 +97,30 @@ pub async fn continuation_losses(
         }
     }
     Ok(all)
+}
+
+/// Reads a text's next tokens, and gives the losses of those behind them that are predicted.
+async fn chunk_losses(
+    model: &Model,
+    config: &Config,
+    positions: &Positions,
+    cache: &mut Cache,
+    Continuation { ids, count }: Continuation<'_>,
+    chunk: &[u32],
+) -> Result<Vec<f32>> {
+    let (device, seq) = (model.device(), chunk.len());
+    let hidden = model.hidden(token_ids(chunk, [1, seq], &device), positions, Some(cache)); // [1, seq, hidden]
+    let end = cache.len();
+    let predicting = (end + 1 + count).saturating_sub(ids.len()).min(seq);
+    if predicting == 0 {
+        return Ok(Vec::new());
+    }
+    let logits = model.logits(hidden.slice(s![.., seq - predicting.., ..])); // [1, predicting, vocab]
+    let log_probabilities = log_softmax(logits.reshape([predicting, config.vocab_size]), 1);
+    let targets = &ids[end + 1 - predicting..=end];
+    let chosen = log_probabilities.gather(1, token_ids(targets, [predicting, 1], &device));
+    let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
+    Ok(data.iter::<f32>().map(|log_probability| -log_probability).collect())
 }
 
 /// A stretch of a text that is read at once.
