@@ -11,7 +11,6 @@ writes docs/results/real-models/browser.json.
 import argparse
 import functools
 import http.server
-import json
 import pathlib
 import re
 import shutil
@@ -25,7 +24,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from real import written_as
+from real import write_rows, written_as
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OUT = ROOT / "docs/results/real-models/browser.json"
@@ -161,11 +160,11 @@ if __name__ == "__main__":
     for threads in (1, 2):
         # In turn, so that a slow minute of the machine meets both.
         pairs = [(page(address, threads), peer(address, threads)) for _ in range(rounds)]
-        for name, side in (("page", 0), ("wllama", 1)):
+        for name, weights, side in (("page", "q8", 0), ("wllama", "Q8_0", 1)):
             prefill, decode = (statistics.median(pair[side][at] for pair in pairs) for at in (0, 1))
-            rows.append({"program": name, "threads": threads, "prefill": prefill, "decode": decode})
+            rows.append({"program": name, "weights": weights, "threads": threads, "prefill": prefill, "decode": decode})
         for at, what in enumerate(["read", "wrote"]):
             ratio = statistics.median(own[at] / other[at] for own, other in pairs)
             own, other = (row[("prefill", "decode")[at]] for row in rows[-2:])
             print(f"{threads} threads, {what}: page {own:.0f}, wllama {other:.0f} tokens/s, {ratio:.2f}x", flush=True)
-    OUT.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    write_rows(OUT, rows)

@@ -58,6 +58,12 @@ def written_as(source, path, kind):
     writer.close()
 
 
+def write_rows(path, rows):
+    """A results file, a row a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+
 def measured(command):
     """The last line that a program prints, and its peak memory, which GNU time tells apart from that of this process."""
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, command)], check=True, capture_output=True, text=True)
@@ -88,8 +94,7 @@ def main():
                 found = {"program": program, "weights": weights, "threads": threads, **measured(command)}
                 print(found, flush=True)
                 rows.append(found)
-    OUT.parent.mkdir(parents=True, exist_ok=True)
-    OUT.write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
+    write_rows(OUT, rows)
 
 
 if __name__ == "__main__":

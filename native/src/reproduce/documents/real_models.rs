@@ -21,8 +21,6 @@ const QUARTERS: usize = 4;
 #[derive(Deserialize)]
 struct Speed {
     program: String,
-    /// Their type; in the browser 8 bits.
-    #[serde(default)]
     weights: String,
     threads: usize,
     /// Tokens a second of the prompt.
@@ -30,29 +28,22 @@ struct Speed {
     /// Tokens a second behind it.
     decode: f64,
     /// Most memory; in the browser it is not measured.
-    #[serde(default)]
-    peak_kb: f64,
-}
-
-/// Native programs and those in the browser.
-struct Speeds {
-    native: Vec<Speed>,
-    browser: Vec<Speed>,
+    peak_kb: Option<f64>,
 }
 
 /// Writes the document; nothing where there are no results.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = results_file::read(Some(&folder.join("perplexity.json")))?;
     let ruler: Vec<BenchmarkCell> = results_file::read(Some(&folder.join("ruler.json")))?;
-    let speeds_of = |file: &str| results_file::read(Some(&folder.join(file)));
-    let speeds = Speeds { native: speeds_of("speed.json")?, browser: speeds_of("browser.json")? };
+    let native: Vec<Speed> = results_file::read(Some(&folder.join("speed.json")))?;
+    let browser: Vec<Speed> = results_file::read(Some(&folder.join("browser.json")))?;
     if perplexities.is_empty() {
         return Ok(());
     }
-    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, &speeds).as_bytes())
+    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, [&native, &browser]).as_bytes())
 }
 
-fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &Speeds) -> String {
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], [native, browser]: [&[Speed]; 2]) -> String {
     let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
     // Windows of the training context are what crop is.
     let trained = perplexities.iter().find(|cell| cell.context == longest).map_or(0, |cell| longest / cell.extension);
@@ -88,8 +79,18 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], speeds: &S
             ),
         ),
         if ruler.is_empty() { String::new() } else { section("RULER", &retrieval(ruler)) },
-        if speeds.native.is_empty() { String::new() } else { section("Speed", &speed(&speeds.native)) },
-        if speeds.browser.is_empty() { String::new() } else { section("Speed in the browser", &in_browser(&speeds.browser)) },
+        speed(
+            "Speed",
+            "`python bench/real.py`, in one run on one machine of two cores: a prompt of 2,048 tokens and 64 tokens behind it; tokens a \
+             second, and the most memory that the process took.",
+            native,
+        ),
+        speed(
+            "Speed in the browser",
+            "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \
+             second, medians.",
+            browser,
+        ),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     parts.join("\n").trim_end().to_owned() + "\n"
@@ -170,32 +171,18 @@ fn sentence(whole: &[&PerplexityCell]) -> String {
     format!("{} has the lowest perplexity, {:.2}.{dropped}\n", reading(best), best.perplexity)
 }
 
-fn speed(speeds: &[Speed]) -> String {
-    let row = |speed: &Speed| {
-        let numbers = [speed.prefill, speed.decode, speed.peak_kb / 1000.0];
-        let [prefill, decode, memory] = numbers.map(|number| format!("{number:.0}"));
-        vec![speed.program.clone(), speed.weights.clone(), speed.threads.to_string(), prefill, decode, memory]
-    };
-    format!(
-        "`python bench/real.py`, in one run on one machine of two cores: a prompt of 2,048 tokens and 64 tokens behind it; tokens a \
-         second, and the most memory that the process took.\n\n{}",
-        table(
-            &cells(["program", "weights", "threads", "prompt", "generation", "memory (MB)"]),
-            &speeds.iter().map(row).collect::<Vec<_>>()
-        )
-    )
-}
-
-fn in_browser(speeds: &[Speed]) -> String {
+/// A section with a table of speeds, below how they were measured; nothing where there are none.
+fn speed(title: &str, measured: &str, speeds: &[Speed]) -> String {
+    if speeds.is_empty() {
+        return String::new();
+    }
     let row = |speed: &Speed| {
         let [prefill, decode] = [speed.prefill, speed.decode].map(|number| format!("{number:.0}"));
-        vec![speed.program.clone(), speed.threads.to_string(), prefill, decode]
+        let memory = speed.peak_kb.map_or(DASH.to_owned(), |kilobytes| format!("{:.0}", kilobytes / 1000.0));
+        vec![speed.program.clone(), speed.weights.clone(), speed.threads.to_string(), prefill, decode, memory]
     };
-    format!(
-        "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), weights in 8 bits, a prompt of about 1,024 \
-         tokens; tokens a second, medians.\n\n{}",
-        table(&cells(["program", "threads", "prompt", "generation"]), &speeds.iter().map(row).collect::<Vec<_>>())
-    )
+    let header = cells(["program", "weights", "threads", "prompt", "generation", "memory (MB)"]);
+    section(title, &format!("{measured}\n\n{}", table(&header, &speeds.iter().map(row).collect::<Vec<_>>())))
 }
 
 fn retrieval(ruler: &[BenchmarkCell]) -> String {
@@ -224,7 +211,7 @@ mod tests {
     use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
     use drope_core::positions::Method;
 
-    use super::{Speeds, document};
+    use super::document;
 
     fn cell(method: Method, context: usize, losses: [f64; 2], cut: Option<f64>) -> PerplexityCell {
         let text = |index: usize| TextLoss {
@@ -244,8 +231,10 @@ mod tests {
 
     #[test]
     fn readings_are_ordered_by_perplexity_and_compared_with_crop() {
-        let speed =
-            serde_json::from_str(r#"{"program": "page", "threads": 2, "prefill": 101.6, "decode": 20.0}"#).unwrap();
+        let speed = serde_json::from_str(
+            r#"{"program": "page", "weights": "q8", "threads": 2, "prefill": 101.6, "decode": 20.0}"#,
+        )
+        .unwrap();
         let text = document(
             &[
                 cell(Method::Rope, 256, [3.0, 3.0], None),
@@ -255,7 +244,7 @@ mod tests {
                 cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
             ],
             &[],
-            &Speeds { native: Vec::new(), browser: vec![speed] },
+            [&[], &[speed]],
         );
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
@@ -266,6 +255,6 @@ mod tests {
             text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | RoPE as trained | 20.09"),
             "{text}"
         );
-        assert!(!text.contains("RULER") && text.contains("| page | 2 | 102 | 20 |"), "{text}");
+        assert!(!text.contains("RULER") && text.contains("| page | q8 | 2 | 102 | 20 | – |"), "{text}");
     }
 }
