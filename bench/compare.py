@@ -1,6 +1,6 @@
-"""Speed of `core` beside PyTorch on the same model, machine and run; writes docs/benchmarks.{json,md}.
+"""Speed of `core` beside PyTorch on the same model, machine and run; writes docs/benchmarks.json and .md.
 
-    pip install torch transformers
+    pip install torch transformers brotli
     cargo build --release -p drope-native
     cargo xtask test                      # leaves the browser's times in artifacts/
     python bench/compare.py path/to/core
@@ -9,7 +9,6 @@ Both sides use one thread and are measured in turn, three times each; the median
 transformers' LlamaForCausalLM with scaled-dot-product attention and torch.optim.AdamW.
 """
 
-import gzip
 import json
 import pathlib
 import statistics
@@ -17,8 +16,11 @@ import subprocess
 import sys
 import time
 
+import brotli
 import torch
 from transformers import LlamaForCausalLM
+
+from render import render
 
 ROOT = pathlib.Path(__file__).parent.parent
 MODEL = ROOT / "models" / "nano-rope"
@@ -84,7 +86,7 @@ def browser():
     files = [ROOT / "artifacts" / name for name in ("webgpu.json", "first-token.json")]
     if not all(path.exists() for path in files):
         return None
-    wasm = {path.name: (path.stat().st_size, len(gzip.compress(path.read_bytes())))
+    wasm = {path.name: (path.stat().st_size, len(brotli.compress(path.read_bytes())))
             for path in sorted((ROOT / "dist").glob("*.wasm"))}
     return {**json.loads(files[0].read_text()), **json.loads(files[1].read_text()), "wasm": wasm}
 
@@ -100,29 +102,9 @@ def main():
         rows.append({"what": label, "core": round(ours), "pytorch": round(theirs), "ratio": round(ratio, 2)})
     by_operation = operations(sys.argv[1])
     sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "models").glob("*/model.safetensors"))}
-    result = {"torch": torch.__version__, "threads": 1, "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
+    result = {"torch": torch.__version__, "threads": 1, "batch": BATCH, "length": LENGTH, "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
     (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
-    text = ["# Benchmarks", "", f"`python bench/compare.py` against PyTorch {torch.__version__}, one thread each,",
-            "in turn on the same machine; nano-rope, f32. Tokens per second, medians; the ratio is taken run by run.", "",
-            "| | core (Burn flex) | PyTorch | core / PyTorch |", "|---|---|---|---|"]
-    text += [f"| {r['what']} | {r['core']:,} | {r['pytorch']:,} | {r['ratio']} |" for r in rows]
-    text += ["", "Where a training step's time goes: milliseconds of each kind of operation, forward and backward, measured",
-             "alone (`core bench --operations`), in Burn's tensor operations and in the kernels of `core/src/kernels`. The rest",
-             "of a step is the embedding's gradient, the optimizer and what lies between operations.", "",
-             "| operation | calls | plain | fused |", "|---|---|---|---|"]
-    text += [f"| {o['name']} | {o['calls']} | {o['plain']:.1f} | {o['fused']:.1f} |" for o in by_operation]
-    text += ["| all of these | | {:.1f} | {:.1f} |".format(*(sum(o[f] for o in by_operation) for f in ("plain", "fused"))),
-             f"| a whole step | | | {1000 * BATCH * LENGTH / rows[0]['core']:.1f} |"]
-    if result["browser"]:
-        b = result["browser"]
-        text += ["", "In headless Chromium, WebGPU by SwiftShader in software (`cargo xtask test` leaves the times):", "",
-                 f"- {b['tokens']} tokens of nano-rope: {b['webgpu_ms']} ms on WebGPU, {b['cpu_ms']} ms on the wasm CPU;",
-                 f"- from the click to the first token at 4×, weights included, wasm CPU: {b['first_token_ms']:.0f} ms;",
-                 *(f"- {name}: {size:,} bytes, {packed:,} gzipped;" for name, (size, packed) in b["wasm"].items())]
-    text += ["", "Models: " + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()) + "."]
-    (ROOT / "docs" / "benchmarks.md").write_text("\n".join(text) + "\n")
-    print("\n".join(text))
-
+    render()
 
 if __name__ == "__main__":
     main()

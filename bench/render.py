@@ -1,0 +1,57 @@
+"""Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/results/browser-nano.json (bench/browser_nano.py)."""
+
+import json
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def beside_pytorch(result):
+    text = [f"`python bench/compare.py` against PyTorch {result['torch']}, one thread each,",
+            "in turn on the same machine; nano-rope, f32. Tokens per second, medians; the ratio is taken run by run.", "",
+            "| | core (Burn flex) | PyTorch | core / PyTorch |", "|---|---|---|---|"]
+    return text + [f"| {r['what']} | {r['core']:,} | {r['pytorch']:,} | {r['ratio']} |" for r in result["rows"]]
+
+
+def operations(result):
+    of_step = result["operations"]
+    step = 1000 * result["batch"] * result["length"] / result["rows"][0]["core"]
+    sums = (sum(o[form] for o in of_step) for form in ("plain", "fused"))
+    return ["Where a training step's time goes: milliseconds of each kind of operation, forward and backward, measured",
+            "alone (`core bench --operations`), in Burn's tensor operations and in the kernels of `core/src/kernels`. The rest",
+            "of a step is the embedding's gradient, the optimizer and what lies between operations.", "",
+            "| operation | calls | plain | fused |", "|---|---|---|---|",
+            *(f"| {o['name']} | {o['calls']} | {o['plain']:.1f} | {o['fused']:.1f} |" for o in of_step),
+            "| all of these | | {:.1f} | {:.1f} |".format(*sums), f"| a whole step | | | {step:.1f} |"]
+
+
+def beside_others_in_the_browser(rows):
+    text = ["In headless Chromium, wasm on the CPU, nano-rope in f32 (`python bench/browser_nano.py`): a prompt of about 1,024 tokens and",
+            "some 32 behind it, tokens per second, medians; the ratio is the page's speed to the other's, run by run.", "",
+            "| program | threads | prompt | generation | page / it, prompt | generation |", "|---|---|---|---|---|---|"]
+    return text + ["| {program} | {threads} | {prefill:,.0f} | {decode:,.0f} | {0:.2f} | {1:.2f} |".format(*r["page_ratio"], **r) for r in rows]
+
+
+def page(measured):
+    return ["In headless Chromium, WebGPU by SwiftShader in software (`cargo xtask test` leaves the times):", "",
+            f"- {measured['tokens']} tokens of nano-rope: {measured['webgpu_ms']} ms on WebGPU, {measured['cpu_ms']} ms on the wasm CPU;",
+            f"- from the click to the first token at 4×, weights included, wasm CPU: {measured['first_token_ms']:.0f} ms;",
+            *(f"- {name}: {size:,} bytes, {packed:,} with brotli;" for name, (size, packed) in measured["wasm"].items())]
+
+
+def render():
+    result = json.loads((ROOT / "docs/benchmarks.json").read_text())
+    nano = ROOT / "docs/results/browser-nano.json"
+    parts = [["# Benchmarks"], beside_pytorch(result), operations(result)]
+    if nano.exists():
+        parts.append(beside_others_in_the_browser(json.loads(nano.read_text())))
+    if result["browser"]:
+        parts.append(page(result["browser"]))
+    parts.append(["Models: " + ", ".join(f"{name} {size:,} bytes" for name, size in result["model_bytes"].items()) + "."])
+    text = "\n\n".join("\n".join(part) for part in parts)
+    (ROOT / "docs/benchmarks.md").write_text(text + "\n")
+    print(text)
+
+
+if __name__ == "__main__":
+    render()
