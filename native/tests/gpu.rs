@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use common::{Folder, core, refused, text};
-use device::DeviceChoice;
+use device::{Chosen, DeviceChoice};
 use drope_core::Error;
 use drope_core::model::WeightType;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
@@ -29,11 +29,11 @@ const STEPS: usize = 10;
 const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
 
 /// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software is always to be had.
-fn gpu(what: &str) -> Option<Device> {
+fn gpu(what: &str) -> Option<Chosen> {
     match device::open(CHOICE) {
         Ok(chosen) => {
             assert!(!chosen.is_cpu);
-            Some(chosen.device)
+            Some(chosen)
         }
         Err(error) if CHOICE == DeviceChoice::Cuda => {
             println!("NOT RUN: {what}: {error}");
@@ -45,7 +45,7 @@ fn gpu(what: &str) -> Option<Device> {
 
 #[test]
 fn logits_equal_those_of_transformers() {
-    let Some(device) = gpu("logits against transformers") else { return };
+    let Some(Chosen { device, .. }) = gpu("logits against transformers") else { return };
     let mut largest = 0f32;
     for case in CASES.iter() {
         let difference = block_on(case.difference(&device));
@@ -58,7 +58,7 @@ fn logits_equal_those_of_transformers() {
 
 #[test]
 fn reading_through_the_cache_changes_nothing() {
-    let Some(device) = gpu("logits through the cache") else { return };
+    let Some(Chosen { device, .. }) = gpu("logits through the cache") else { return };
     for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi", "qwen2"] {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
@@ -76,10 +76,11 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
         }
         return;
     }
-    let Some(device) = gpu("weights in fewer bits") else { return };
+    let Some(chosen) = gpu("weights in fewer bits") else { return };
     for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
         for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8] {
-            let difference = block_on(case(name).packed_difference(kind, &device));
+            let kind = chosen.keeps(kind).unwrap();
+            let difference = block_on(case(name).packed_difference(kind, &chosen.device));
             println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());
             assert!(difference < TOLERANCE, "{name} in {}: {difference}", kind.name());
         }
@@ -111,7 +112,7 @@ fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Dev
 
 #[test]
 fn ten_training_steps_have_the_losses_of_the_cpu() {
-    let Some(device) = gpu("ten training steps") else { return };
+    let Some(Chosen { device, .. }) = gpu("ten training steps") else { return };
     for (name, optimizer, multiplicity) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)]
     {
         let (expected, _) = losses(name, optimizer, multiplicity, &Device::flex());
@@ -127,7 +128,7 @@ fn ten_training_steps_have_the_losses_of_the_cpu() {
 #[test]
 fn greedy_tokens_are_those_of_the_cpu() {
     const TOKENS: usize = 32;
-    let Some(device) = gpu("greedy generation") else { return };
+    let Some(Chosen { device, .. }) = gpu("greedy generation") else { return };
     for name in ["rope", "drope"] {
         let start = Instant::now();
         let found = block_on(case(name).greedy(&device, TOKENS));
