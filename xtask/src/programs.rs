@@ -3,6 +3,7 @@
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -55,25 +56,33 @@ pub fn build_behind(port: u16) -> Result<()> {
 
 /// Builds one into a folder. Where there are no sources of the standard library the page goes without threads.
 fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Result<()> {
+    let Some(mut cargo) = compile(place, tools, feature) else {
+        eprintln!(
+            "no sources of Rust's standard library (`rustup component add rust-src`): the page computes in one thread"
+        );
+        return Ok(());
+    };
+    run(&mut cargo)?;
+    let mut bindgen = tools.command("wasm-bindgen");
+    bindgen.args(["--target", "no-modules", "--no-typescript", "--out-dir"]).arg(output);
+    run(bindgen.arg(built(place, feature)))
+}
+
+/// The command that compiles one; `None` for threads where there are no sources of the standard library.
+pub fn compile(place: &Workplace, tools: &Tools, feature: &str) -> Option<Command> {
     let mut cargo = tools.command("cargo");
     cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature));
     cargo.args(["build", "--release", "--target", TARGET, "-p", "drope-worker", "--features", feature, "--bin"]);
     cargo.arg(format!("worker-{feature}"));
     if feature == THREADS {
         if !has_sources(tools) {
-            eprintln!(
-                "no sources of Rust's standard library (`rustup component add rust-src`): the page computes in one thread"
-            );
-            return Ok(());
+            return None;
         }
         // Building the standard library is still unstable.
         cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS);
         cargo.arg("-Zbuild-std=std,panic_abort");
     }
-    run(&mut cargo)?;
-    let mut bindgen = tools.command("wasm-bindgen");
-    bindgen.args(["--target", "no-modules", "--no-typescript", "--out-dir"]).arg(output);
-    run(bindgen.arg(built(place, feature)))
+    Some(cargo)
 }
 
 /// Where cargo builds: with other flags everything would be compiled anew each time, here and there.

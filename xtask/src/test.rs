@@ -8,8 +8,10 @@ use anyhow::{Result, bail};
 use crate::Workplace;
 use crate::fetch;
 use crate::page::{build, target_dir};
+use crate::programs;
 use crate::shell::which;
 use crate::tally::Tally;
+use crate::toolchain::TARGET;
 use crate::tools::Tools;
 
 /// Always the same packages together: cargo joins their features, and another set would compile Burn again.
@@ -44,10 +46,12 @@ pub fn all() -> Result<()> {
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;
-    if tools.has_wasm_clippy() {
-        // With the features of the program that was just built.
-        let mut training = worker(&place, &tools, "build", "train");
-        tally.check("clippy on the worker that trains", as_clippy(&mut training))?;
+    for feature in ["train", "threads"] {
+        // As the program was just built, so that no dependency is compiled once more.
+        match programs::compile(&place, &tools, feature).filter(|_| tools.has_wasm_clippy()) {
+            Some(mut program) => tally.check(&format!("clippy on worker-{feature}"), as_clippy(&mut program))?,
+            None => tally.not_run(&format!("clippy on worker-{feature}; the toolchain here lacks a part for it")),
+        }
     }
     // One browser at a time: each of them runs a whole WebGPU in software.
     let mut crossing = test(&place, &NATIVE, &[]);
@@ -108,28 +112,22 @@ fn test(place: &Workplace, packages: &[&str], programs: &[&str]) -> Command {
     command
 }
 
-/// The worker's tests, with the features and in the profile of the page's worker: Burn is compiled once for both.
+/// The worker's tests, with the features and in the profile of the page's worker: Burn is compiled once for both. A test goes on
+/// where another fails.
 fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
-    worker(place, tools, "test", "webgpu")
-}
-
-/// One of cargo's commands for the worker of one feature; a test goes on where another fails.
-fn worker(place: &Workplace, tools: &Tools, command: &str, feature: &str) -> Command {
     let mut cargo = tools.command("cargo");
     cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
     cargo.args([
-        command,
+        "test",
         "--release",
         "-p",
         "drope-worker",
         "--features",
-        feature,
+        "webgpu",
         "--target",
-        "wasm32-unknown-unknown",
+        TARGET,
+        "--no-fail-fast",
     ]);
-    if command == "test" {
-        cargo.arg("--no-fail-fast");
-    }
     cargo
 }
 
