@@ -65,10 +65,10 @@ def write_rows(path, rows):
 
 
 def measured(command):
-    """The last line that a program prints, and its peak memory, which GNU time tells apart from that of this process."""
+    """The last line that a program prints, and its peak memory, which GNU time tells, in KiB, apart from that of this process."""
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, command)], check=True, capture_output=True, text=True)
     found = json.loads(done.stdout.splitlines()[-1])
-    return {"prefill": found["prefill"], "decode": found["decode"], "peak_kb": int(done.stderr.split()[-1])}
+    return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": 1024 * int(done.stderr.split()[-1])}
 
 
 def main():

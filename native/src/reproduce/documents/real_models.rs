@@ -28,7 +28,7 @@ struct Speed {
     /// Tokens a second behind it.
     decode: f64,
     /// Most memory; in the browser it is not measured.
-    peak_kb: Option<f64>,
+    peak_bytes: Option<f64>,
 }
 
 /// Writes the document; nothing where there are no results.
@@ -178,7 +178,7 @@ fn speed(title: &str, measured: &str, speeds: &[Speed]) -> String {
     }
     let row = |speed: &Speed| {
         let [prefill, decode] = [speed.prefill, speed.decode].map(|number| format!("{number:.0}"));
-        let memory = speed.peak_kb.map_or(DASH.to_owned(), |kilobytes| format!("{:.0}", kilobytes / 1000.0));
+        let memory = speed.peak_bytes.map_or(DASH.to_owned(), |bytes| format!("{:.0}", bytes / 1e6));
         vec![speed.program.clone(), speed.weights.clone(), speed.threads.to_string(), prefill, decode, memory]
     };
     let header = cells(["program", "weights", "threads", "prompt", "generation", "memory (MB)"]);
