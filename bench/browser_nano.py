@@ -5,7 +5,7 @@
     python bench/browser_nano.py
 
 All compute in f32 with WebAssembly on the CPU. The peers' ONNX file is that of onnxruntime-genai's model builder, whose attention is one
-operation. Prints tokens per second, medians of the rounds, and their ratios, and writes docs/results/browser-nano.json and
+operation. Prints tokens per second, medians of the rounds, and their ratios, and writes docs/benchmarks-browser.json and
 docs/benchmarks.md.
 """
 
@@ -22,7 +22,7 @@ from chromium import CACHE, ROOT, browser, compared, measure, npm, page_opened, 
 from real import write_rows
 from render import render
 
-OUT = ROOT / "docs/results/browser-nano.json"
+OUT = ROOT / "docs/benchmarks-browser.json"
 PROMPT = 1024
 ANSWER = 32
 ONNXRUNTIME = "1.30.0"

@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/results/browser-nano.json (bench/browser_nano.py)."""
+"""Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/benchmarks-browser.json (bench/browser_nano.py)."""
 
 import json
 import pathlib
@@ -41,7 +41,7 @@ def page(measured):
 
 def render():
     result = json.loads((ROOT / "docs/benchmarks.json").read_text())
-    nano = ROOT / "docs/results/browser-nano.json"
+    nano = ROOT / "docs/benchmarks-browser.json"
     parts = [["# Benchmarks"], beside_pytorch(result), operations(result)]
     if nano.exists():
         parts.append(beside_others_in_the_browser(json.loads(nano.read_text())))
