@@ -15,7 +15,8 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from render import ROOT
+
 CACHE = pathlib.Path.home() / ".cache/drope"
 
 

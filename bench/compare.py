@@ -10,7 +10,6 @@ transformers' LlamaForCausalLM with scaled-dot-product attention and torch.optim
 """
 
 import json
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -20,9 +19,8 @@ import brotli
 import torch
 from transformers import LlamaForCausalLM
 
-from render import render
+from render import ROOT, render
 
-ROOT = pathlib.Path(__file__).parent.parent
 MODEL = ROOT / "models" / "nano-rope"
 BATCH, LENGTH, PROMPT, NEW, REPEATS, ROUNDS = 16, 256, 1024, 64, 7, 3
 
@@ -105,6 +103,7 @@ def main():
     result = {"torch": torch.__version__, "threads": 1, "batch": BATCH, "length": LENGTH, "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
     (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
     render()
+
 
 if __name__ == "__main__":
     main()
