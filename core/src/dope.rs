@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::config::dope::{Criterion, DopeHead, Projection, Stage};
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
-use crate::model::{Cache, Model, token_ids};
+use crate::model::{Model, token_ids};
 use crate::positions::{Method, ntk_frequencies, rope_frequencies};
 
 /// What is summed up of the queries or keys of one head.
@@ -70,7 +70,7 @@ async fn accumulate(
     config.check_ids(text)?;
     let device = model.device();
     let positions = Method::Ntk.positions(config, factor)?;
-    let mut cache = Cache::new(config, &positions, text.len(), &device);
+    let mut cache = model.cache(config, &positions, text.len());
     for (index, chunk) in text.chunks(CHUNK).enumerate() {
         let activations = model.capture(token_ids(chunk, [1, chunk.len()], &device), &positions, Some(&mut cache));
         for (sums, seen) in

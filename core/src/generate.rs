@@ -86,7 +86,7 @@ pub async fn generate_each(
     let shared = shared_beginning(config, positions, &prompts);
     // Room for a long answer is made when it comes.
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
-    let mut cache = Cache::new(config, positions, longest + options.max_new_tokens.min(CHUNK), &model.device());
+    let mut cache = model.cache(config, positions, longest + options.max_new_tokens.min(CHUNK));
     let mut answers = Vec::new();
     for prompt in &prompts {
         cache.rewind(shared.min(cache.len()));

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::error::Result;
-use crate::model::{Model, WeightSource, WeightType};
+use crate::model::{Model, NumberType, NumberTypes, WeightSource};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -36,7 +36,7 @@ pub struct LoadedModel {
 impl LoadedModel {
     /// Checks that tokenizer and weights belong to the config, and puts the weights on `device`.
     ///
-    /// `weights_hash` is a hash of the weights' files ([`ShortHash`]); `kind` is how they are kept, in 32 bits on all devices but the CPU.
+    /// `weights_hash` is a hash of the weights' files ([`ShortHash`]).
     ///
     /// # Errors
     /// If one of them is damaged or does not belong to the config.
@@ -45,14 +45,17 @@ impl LoadedModel {
         tokenizer: Tokenizer,
         weights: &impl WeightSource,
         mut weights_hash: String,
-        kind: WeightType,
+        types: NumberTypes,
         device: &Device,
     ) -> Result<Self> {
         tokenizer.check(config.vocab_size)?;
-        let (model, unused_tensors) = Model::load_as(&config, weights, kind, device)?;
-        if kind != WeightType::F32 {
-            // Other numbers, other results.
-            weights_hash = short_hash(&[weights_hash.as_bytes(), kind.name().as_bytes()]);
+        let (model, unused_tensors) = Model::load_as(&config, weights, types, device)?;
+        // Other numbers, other results.
+        if types.weights != NumberType::F32 {
+            weights_hash = short_hash(&[weights_hash.as_bytes(), types.weights.name().as_bytes()]);
+        }
+        if types.cache != NumberType::F32 {
+            weights_hash = short_hash(&[weights_hash.as_bytes(), b"cache", types.cache.name().as_bytes()]);
         }
         Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })
     }

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
 use drope_core::dope::scores;
-use drope_core::model::{Cache, Model};
+use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
 use parity::{Case, case, ids_tensor, largest_difference};
 
@@ -39,7 +39,7 @@ fn scores_are_those_of_pytorch() {
 
 fn logits(model: &Model, config: &Config, positions: &Positions, ids: &[u32], parts: &[usize]) -> Vec<f32> {
     let device = Device::flex();
-    let mut cache = Cache::new(config, positions, 1, &device);
+    let mut cache = model.cache(config, positions, 1);
     let mut found = Vec::new();
     let mut at = 0;
     for &part in parts {

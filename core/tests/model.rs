@@ -1,4 +1,4 @@
-//! The model against transformers, and the cache against the whole. Native; `web.rs` runs the
+//! The model against transformers. Native; `web.rs` runs the
 //! comparisons in the browser.
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
 use drope_core::generate::{Event, Flow, Options, generate, generate_each};
-use drope_core::model::{Cache, Model};
+use drope_core::model::Model;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::{CASES, case, ids_tensor, largest_difference};
@@ -20,38 +20,6 @@ fn logits_match_transformers() {
     for case in CASES.iter() {
         let difference = block_on(case.difference(&Device::flex()));
         assert!(difference < 1e-4, "{}: {difference}", case.name);
-    }
-}
-
-#[test]
-fn cached_equals_uncached() {
-    for case in CASES.iter() {
-        for first in [1, 7, case.ids().len() - 1] {
-            let difference = block_on(case.cache_difference(&Device::flex(), first));
-            assert!(difference < 1e-4, "{} after {first}: {difference}", case.name);
-        }
-    }
-}
-
-#[test]
-fn a_cache_grows_past_its_first_block_without_changing_the_answer() {
-    let case = case("rope");
-    let device = Device::flex();
-    let ids = case.ids().repeat(10); // 400 tokens, in blocks of 128
-    let (model, positions) = (case.model(&device), case.positions());
-    let read = |ids: &[u32], cache: Option<&mut Cache>| -> Vec<f32> {
-        model.forward(ids_tensor(ids, &device), &positions, cache).into_data().iter::<f32>().collect()
-    };
-    let whole = read(&ids, None);
-    for parts in [vec![100, 100, 1, 199], vec![1; 400]] {
-        let mut cache = Cache::new(&case.config(), &positions, 1, &device);
-        let (mut found, mut at) = (Vec::new(), 0);
-        for part in parts {
-            found.extend(read(&ids[at..at + part], Some(&mut cache)));
-            at += part;
-        }
-        let difference = largest_difference(&found, &whole);
-        assert!(difference < 1e-4, "{difference}");
     }
 }
 
@@ -142,7 +110,7 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
     let ids: Vec<u32> = (1..=40).collect();
     let logits = |model: &Model, positions: &Positions, split: usize| -> Vec<f32> {
         let read = |ids: &[u32]| ids_tensor(ids, &device);
-        let mut cache = Cache::new(&plain, positions, ids.len(), &device);
+        let mut cache = model.cache(&plain, positions, ids.len());
         model.forward(read(&ids[..split]), positions, Some(&mut cache));
         let last = model.forward(read(&ids[split..]), positions, Some(&mut cache));
         let seq = last.dims()[1];
@@ -238,34 +206,6 @@ fn logits_that_are_not_numbers_end_in_a_sentence() {
     assert!(matches!(answer, Err(Error::LogitsNotFinite)), "{answer:?}");
 }
 
-#[test]
-fn a_sliding_window_bounds_the_cache() {
-    let device = Device::flex();
-    let case = case("rnope-swa");
-    let (model, positions) = (case.model(&device), case.positions());
-    let ids = case.ids().repeat(30); // 1200 tokens; the window is 4
-    let read = |ids: &[u32]| ids_tensor(ids, &device);
-    let mut cache = Cache::new(&case.config(), &positions, ids.len(), &device);
-    let room = cache.capacity();
-    let mut last = Vec::new();
-    for &id in &ids {
-        last = model.forward(read(&[id]), &positions, Some(&mut cache)).into_data().iter::<f32>().collect();
-    }
-    assert_eq!((cache.len(), cache.capacity()), (ids.len(), room));
-    // One layer of five sees everything.
-    let full = ids.len().next_multiple_of(128);
-    assert!(room < 2 * full, "{room}");
-    // In chunks a window keeps a chunk besides, however many come.
-    let mut chunked = Cache::new(&case.config(), &positions, ids.len(), &device);
-    for chunk in ids.chunks(256) {
-        model.forward(read(chunk), &positions, Some(&mut chunked));
-    }
-    assert!(chunked.capacity() <= full + 4 * (256 + 128), "{}", chunked.capacity());
-    let whole = model.forward(read(&ids), &positions, None).slice_dim(1, -1).into_data();
-    let difference = largest_difference(&last, &whole.iter::<f32>().collect::<Vec<_>>());
-    assert!(difference < 1e-4, "{difference}");
-}
-
 /// A generated token and all keys before it have the frequencies of the length that it ends.
 #[test]
 fn generated_tokens_have_the_frequencies_of_their_own_length() {
@@ -283,7 +223,7 @@ fn generated_tokens_have_the_frequencies_of_their_own_length() {
         let mut config = config.clone();
         config.rope.scaling = scaling;
         let positions = method.positions(&config, 2.0).unwrap();
-        let mut cache = Cache::new(&config, &positions, 1, &device);
+        let mut cache = model.cache(&config, &positions, 1);
         cache.expect_prompt(14);
         for chunk in ids[..14].chunks(5) {
             model.forward(read(chunk), &positions, Some(&mut cache));

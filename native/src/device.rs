@@ -5,7 +5,7 @@ use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 use clap::ValueEnum;
-use drope_core::model::WeightType;
+use drope_core::model::{NumberType, NumberTypes};
 
 /// `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,15 +31,19 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// How the device keeps weights that are to be kept as `kind`.
+    /// How the device keeps the numbers of a model.
     ///
     /// # Errors
-    /// If it cannot.
-    pub fn keeps(&self, kind: WeightType) -> Result<WeightType> {
-        if !self.packs && kind != WeightType::F32 {
-            bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", kind.name());
+    /// If it cannot keep them so.
+    pub fn keeps(&self, types: NumberTypes) -> Result<NumberTypes> {
+        let NumberTypes { weights, cache } = types;
+        if !self.packs && weights != NumberType::F32 {
+            bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", weights.name());
         }
-        Ok(kind)
+        if !self.is_cpu && cache != NumberType::F32 {
+            bail!("a GPU's cache cannot be kept as {}; use --device cpu, or --cache f32", cache.name());
+        }
+        Ok(types)
     }
 }
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use drope_core::chat::conversation;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::WeightType;
+use drope_core::model::NumberTypes;
 use drope_core::positions::{Method, Positions};
 
 use crate::device::{self, DeviceChoice};
@@ -30,8 +30,7 @@ pub struct GenerateOptions<'a> {
     /// Tokens of prompt and answer that there is room for.
     pub context: usize,
     pub device: DeviceChoice,
-    /// How weights are kept.
-    pub weights: WeightType,
+    pub types: NumberTypes,
 }
 
 /// Prints the answer token by token; Ctrl-C ends it.
@@ -39,7 +38,7 @@ pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let GenerateOptions { folder, config, positions, .. } = *request;
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let chosen = device::open(request.device)?;
-    let model = model_folder::model_as(folder, config, chosen.keeps(request.weights)?, &chosen.device)?;
+    let model = model_folder::model_as(folder, config, chosen.keeps(request.types)?, &chosen.device)?;
     let prompt = if request.is_chat {
         let template = model_folder::asked_chat_template(folder)?;
         tokenizer.encode(&template.render(&conversation(request.system, request.prompt))?)?

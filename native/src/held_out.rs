@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use drope_core::generate::Flow;
 use drope_core::language::{Document, HeldOutUse, held_out_documents};
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::WeightType;
+use drope_core::model::NumberTypes;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Method, Positions};
 
@@ -28,7 +28,7 @@ pub struct FittingContext {
 impl FittingContext {
     /// Reads a model's folder.
     pub fn open(folder: &Path, texts: usize, seed: u64, device: &Device) -> Result<Self> {
-        let loaded = model_folder::load(folder, WeightType::F32, device)?;
+        let loaded = model_folder::load(folder, NumberTypes::default(), device)?;
         let method = Method::of(&loaded.config);
         Ok(Self { loaded, method, texts, seed })
     }

@@ -19,8 +19,8 @@ pub fn write(reading: &ReadingArgs, config: &Config, positions: &Positions, ids:
     }
     config.check_ids(ids)?;
     let chosen = device::open(reading.device)?;
-    let (kind, device) = (chosen.keeps(reading.weights)?, chosen.device);
-    let model = model_folder::model_as(&reading.model, config, kind, &device)?;
+    let (types, device) = (chosen.keeps(reading.numbers.types())?, chosen.device);
+    let model = model_folder::model_as(&reading.model, config, types, &device)?;
     let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, None).into_data();
     let logits: Vec<f32> = logits.iter().collect();
     check_finite(&logits)?;

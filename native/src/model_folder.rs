@@ -8,7 +8,7 @@ use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::dope::DopeHeads;
 use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::{Model, StoredType, WeightType};
+use drope_core::model::{Model, NumberTypes, StoredType};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
@@ -16,11 +16,11 @@ use drope_core::tokenizer::Tokenizer;
 use crate::{files, weights_files};
 
 /// Reads all three files and checks that they belong together.
-pub fn load(folder: &Path, kind: WeightType, device: &Device) -> Result<LoadedModel> {
+pub fn load(folder: &Path, types: NumberTypes, device: &Device) -> Result<LoadedModel> {
     let (config, weights) = (config(folder)?, weights_files::open(folder)?);
     let tokenizer = tokenizer(folder, &config)?;
     let hash = weights_files::hash(folder)?.finish();
-    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, kind, device);
+    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, types, device);
     let loaded = loaded.with_context(|| cannot_use(folder))?;
     warn_of_unused(folder, &loaded.unused_tensors);
     Ok(loaded)
@@ -41,9 +41,9 @@ pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
     checked(folder, loaded)
 }
 
-/// The same for reading alone, kept as `kind`.
-pub fn model_as(folder: &Path, config: &Config, kind: WeightType, device: &Device) -> Result<Model> {
-    let loaded = Model::load_as(config, &weights_files::open(folder)?, kind, device);
+/// The same for reading alone, kept as `types` says.
+pub fn model_as(folder: &Path, config: &Config, types: NumberTypes, device: &Device) -> Result<Model> {
+    let loaded = Model::load_as(config, &weights_files::open(folder)?, types, device);
     checked(folder, loaded)
 }
 

@@ -6,10 +6,9 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::WeightType;
 use drope_core::positions::{Method, Parameter, Parameters, Positions};
 
-use crate::cli::{ParameterArgs, above_zero, at_least_one, method_names, tokens};
+use crate::cli::{NumberArgs, ParameterArgs, above_zero, at_least_one, method_names, tokens};
 use crate::device::DeviceChoice;
 use crate::{device, model_folder, threads};
 
@@ -46,9 +45,8 @@ pub struct Sweep {
     /// File for the results; what it already holds is not measured again.
     #[arg(long)]
     pub json: Option<PathBuf>,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
-    #[arg(long, default_value = "f32")]
-    pub weights: WeightType,
+    #[command(flatten)]
+    pub numbers: NumberArgs,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,
@@ -90,7 +88,7 @@ impl Sweep {
         let chosen = device::open(self.device)?;
         Ok(MeasuredModel {
             name: model_name(&self.model)?,
-            loaded: model_folder::load(&self.model, chosen.keeps(self.weights)?, &chosen.device)?,
+            loaded: model_folder::load(&self.model, chosen.keeps(self.numbers.types())?, &chosen.device)?,
             threads: if chosen.is_cpu { self.threads } else { 1 },
         })
     }

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Result, ensure};
 use clap::Args;
 use drope_core::language::Values;
-use drope_core::model::WeightType;
 use drope_core::niah::{Filler, QuestionSplit, Task};
 use drope_core::positions::{Amount, Method, Parameter, Parameters};
 use drope_core::results::Shard;
 use drope_core::tune::Grid;
 
-use crate::cli::{DifficultyArgs, ParameterArgs, above_zero, at_least_one, axis, method_names};
+use crate::cli::{DifficultyArgs, NumberArgs, ParameterArgs, above_zero, at_least_one, axis, method_names};
 use crate::device::DeviceChoice;
 use crate::evaluate::{self, NiahArgs};
 use crate::sweep::{MeasuredModel, Sweep};
@@ -123,7 +122,7 @@ impl TuneArgs {
     fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
             lengths: Vec::new(),
-            weights: WeightType::F32,
+            numbers: NumberArgs::default(),
             model: self.model.clone(),
             methods: method.into_iter().collect(),
             extensions: self.extensions.clone(),

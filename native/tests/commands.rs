@@ -271,3 +271,25 @@ fn smaller_weights_give_nearly_the_same_logits() {
         last = apart;
     }
 }
+
+/// Results of a smaller cache are others: what a file has of one in 32 bits does not count for them.
+#[test]
+fn a_smaller_cache_answers_alike_and_is_measured_anew() {
+    let folder = Folder::new("cache");
+    let (model, json) = (nano_rope(), folder.path("perplexity.json"));
+    let arguments = ["eval", "ppl", "--model", text(&model), "--device", "cpu", "--extension", "1,2", "--texts", "2"];
+    for kind in ["f32", "f16", "q8"] {
+        succeeds(&[&arguments[..], &["--json", text(&json), "--cache", kind]].concat());
+    }
+    let cells: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let cells: Vec<(f64, &str)> = cells
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|cell| cell["extension"] == 2)
+        .map(|cell| (cell["perplexity"].as_f64().unwrap(), cell["fingerprint"].as_str().unwrap()))
+        .collect();
+    let [(full, own), (_, half), (_, eighth)] = cells[..] else { panic!("{cells:?}") };
+    assert!(own != half && half != eighth, "{cells:?}");
+    assert!(cells[1..].iter().all(|(smaller, _)| *smaller != full && (smaller / full - 1.0).abs() < 0.02), "{cells:?}");
+}

@@ -15,7 +15,7 @@ use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::{Chosen, DeviceChoice};
 use drope_core::Error;
-use drope_core::model::WeightType;
+use drope_core::model::{NumberType, NumberTypes};
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -78,9 +78,9 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
     }
     let Some(chosen) = gpu("weights in fewer bits") else { return };
     for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
-        for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8] {
-            let kind = chosen.keeps(kind).unwrap();
-            let difference = block_on(case(name).packed_difference(kind, &chosen.device));
+        for kind in [NumberType::F16, NumberType::Bf16, NumberType::Q8] {
+            let types = chosen.keeps(NumberTypes { weights: kind, ..NumberTypes::default() }).unwrap();
+            let difference = block_on(case(name).packed_difference(types, &chosen.device));
             println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());
             assert!(difference < TOLERANCE, "{name} in {}: {difference}", kind.name());
         }

@@ -11,7 +11,7 @@ use drope_core::benchmarks::choice::{Form, Question, log_likelihoods};
 use drope_core::generate::Flow;
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::WeightType;
+use drope_core::model::NumberTypes;
 use drope_core::positions::Method;
 use drope_tests::{python, smollm2};
 use serde_json::Value;
@@ -58,7 +58,8 @@ fn choices_are_as_likely_as_lm_evaluation_harness_finds_them() {
     let (config, tokenizer) = (file.config().unwrap(), file.tokenizer().unwrap());
     let context = config.max_position_embeddings;
     let positions = Method::Rope.positions(&config, 1.0).unwrap();
-    let model = LoadedModel::new(config, tokenizer, &file, String::new(), WeightType::F32, &Device::flex()).unwrap();
+    let model =
+        LoadedModel::new(config, tokenizer, &file, String::new(), NumberTypes::default(), &Device::flex()).unwrap();
     let examples: Vec<Value> = serde_json::from_str(include_str!("../../tests/fixtures/choice.json")).unwrap();
     for example in &examples {
         let form: Form = example["form"].as_str().unwrap().parse().unwrap();

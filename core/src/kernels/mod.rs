@@ -32,10 +32,10 @@ use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Dispa
 use burn::tensor::{DType, Tensor};
 use burn_flex::FlexTensor;
 
-pub use self::attention::{AttentionBias, attend};
+pub use self::attention::{AttentionBias, KeyValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
-pub use self::packed::{PackedMatrix, WeightType};
+pub use self::packed::{NumberType, PackedMatrix};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;

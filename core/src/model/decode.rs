@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::cache::{Cache, LayerCache};
+use super::cache::{Cache, LayerCache, TensorLayer};
 use super::pass::Pass;
 use super::projection::Projection;
 use super::rotation::both_halves;
@@ -90,7 +90,8 @@ impl Model {
         let kinds: Vec<FewTokens> = kinds.into_iter().map(few).collect::<Option<_>>()?;
         let mut x = x.clone();
         for (index, block) in self.layers.iter().enumerate() {
-            x = block.decode(&x, &kinds[of_layers[index % of_layers.len()]], cache.layer(index));
+            let LayerCache::Tensors(layer) = cache.layer(index) else { return None };
+            x = block.decode(&x, &kinds[of_layers[index % of_layers.len()]], layer);
         }
         cache.advance(pass.tokens.len());
         Some(x)
@@ -99,7 +100,7 @@ impl Model {
 
 impl Block {
     /// `[1, seq, hidden]` to the same.
-    fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut LayerCache) -> Tensor<3> {
+    fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut TensorLayer) -> Tensor<3> {
         let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
         let (matrices, bias) = attention.projections();

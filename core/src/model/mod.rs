@@ -31,7 +31,7 @@ pub use self::weight_source::WeightSource;
 pub use self::weights::StoredType;
 pub(crate) use self::weights::finite_f32;
 use crate::config::Config;
-pub use crate::kernels::WeightType;
+pub use crate::kernels::NumberType;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
 use crate::kernels::{rms_norm, swiglu};
@@ -47,6 +47,25 @@ pub struct Model {
     lm_head: Option<Projection>,
     /// C where the logits grow with the number of keys (`scalable_softmax`).
     ssmax_context: Option<usize>,
+    /// How keys and values are kept in a cache on the CPU.
+    #[module(skip)]
+    cache_type: NumberType,
+}
+
+/// How the numbers of a model that only reads are kept in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberTypes {
+    /// Projections and embedding.
+    pub weights: NumberType,
+    /// Keys and values; in 32 bits on all devices but the CPU.
+    pub cache: NumberType,
+}
+
+impl Default for NumberTypes {
+    /// 32 bits.
+    fn default() -> Self {
+        Self { weights: NumberType::F32, cache: NumberType::F32 }
+    }
 }
 
 /// One layer: attention and SwiGLU, each after a norm and beside a residual.
@@ -74,7 +93,13 @@ impl Model {
             norm: norm(config, d, device),
             lm_head: (!config.tie_word_embeddings).then(|| Projection::zeros(d, config.vocab_size, false, device)),
             ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
+            cache_type: NumberType::F32,
         }
+    }
+
+    /// A cache with room for `tokens` tokens of one sequence; it grows if more come.
+    pub fn cache(&self, config: &Config, positions: &Positions, tokens: usize) -> Cache {
+        Cache::new(config, positions, tokens, self.cache_type, &self.device())
     }
 
     /// Logits of the token after each of `ids`, which follow what `cache` holds.

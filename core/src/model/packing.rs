@@ -4,31 +4,32 @@ use std::collections::HashMap;
 
 use burn::tensor::Device;
 
-use super::Model;
 use super::projection::PackedWeights;
 use super::weight_source::WeightSource;
 use super::weights::finite_f32;
+use super::{Model, NumberTypes};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::kernels::{PackedMatrix, WeightType};
+use crate::kernels::{NumberType, PackedMatrix};
 
 /// Numbers that are read and widened at once: 4 MiB.
 const PIECE: usize = 1 << 20;
 
 impl Model {
-    /// As [`Model::load`], with projections and embedding kept as `kind`, of which a few rows at a time are widened. For reading alone; on
-    /// GPUs those of 32 bits are as [`Model::load`] makes them.
+    /// As [`Model::load`], with projections and embedding kept as `types` says, of which a few rows at a time are widened. For reading
+    /// alone; on GPUs those of 32 bits are as [`Model::load`] makes them.
     ///
     /// # Errors
     /// As [`Model::load`], and if a weight is too large for the type.
     pub fn load_as(
         config: &Config,
         source: &impl WeightSource,
-        kind: WeightType,
+        types: NumberTypes,
         device: &Device,
     ) -> Result<(Self, Vec<String>)> {
+        let kind = types.weights;
         let is_cpu = device == &Device::flex();
-        if device.is_autodiff() || !is_cpu && (kind == WeightType::F32 || cfg!(not(feature = "gpu"))) {
+        if device.is_autodiff() || !is_cpu && (kind == NumberType::F32 || cfg!(not(feature = "gpu"))) {
             return Self::load(config, source, device);
         }
         let mut packed = HashMap::new();
@@ -47,6 +48,7 @@ impl Model {
             Ok(None)
         })?;
         model.take_packed(packed);
+        model.cache_type = types.cache;
         Ok((model, unused))
     }
 

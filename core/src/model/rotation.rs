@@ -63,6 +63,11 @@ impl Rotation {
         if self.all_tokens.is_some() { k } else { rotate(&self.new_tokens, k) }
     }
 
+    /// Whether [`Rotation::read_keys`] does anything.
+    pub(super) fn rotates_read_keys(&self) -> bool {
+        self.all_tokens.is_some()
+    }
+
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
     pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
         rotate(&self.all_tokens, k)

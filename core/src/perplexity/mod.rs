@@ -73,7 +73,7 @@ pub async fn continuation_losses(
     let ids: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
     let shared = shared_beginning(config, positions, &ids).min(known);
     let longest = ids.iter().map(|ids| ids.len()).max().unwrap_or(0);
-    let mut cache = Cache::new(config, positions, longest, &model.device());
+    let mut cache = model.cache(config, positions, longest);
     let (mut all, mut read) = (Vec::new(), 0);
     for &text in texts {
         cache.rewind(shared.min(cache.len()));

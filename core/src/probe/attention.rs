@@ -9,7 +9,7 @@ use super::spread::prefix_spread;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::{CHUNK, Flow};
-use crate::model::{Cache, Model, token_ids};
+use crate::model::{Model, token_ids};
 use crate::positions::Positions;
 
 /// Attention weights of one head: for each query, one a key.
@@ -55,7 +55,7 @@ pub async fn attention(
         ..AttentionStatistics::default()
     };
     let mut streams: Vec<Vec<Tensor<3>>> = vec![Vec::new(); layers];
-    let mut cache = Cache::new(config, positions, ids.len(), &device);
+    let mut cache = model.cache(config, positions, ids.len());
     cache.expect_prompt(ids.len());
     for read in chunks(ids.len(), queries) {
         let activations =

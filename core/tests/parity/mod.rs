@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use burn::tensor::{Device, Int, Tensor};
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{Cache, Model, SafetensorsFiles, WeightType, token_ids};
+use drope_core::model::{Model, NumberTypes, SafetensorsFiles, token_ids};
 use drope_core::positions::{Method, Positions};
 use include_dir::{Dir, File, include_dir};
 use safetensors::SafeTensors;
@@ -48,6 +48,12 @@ impl Case {
 
     pub fn model(&self, device: &Device) -> Model {
         Model::from_safetensors(&self.config(), self.weights, device).unwrap()
+    }
+
+    /// Its numbers kept as `types` says.
+    pub fn model_as(&self, types: NumberTypes, device: &Device) -> Model {
+        let weights = SafetensorsFiles::from_bytes(self.weights).unwrap();
+        Model::load_as(&self.config(), &weights, types, device).unwrap().0
     }
 
     pub fn method(&self) -> Method {
@@ -104,7 +110,7 @@ impl Case {
     pub async fn cache_difference(&self, device: &Device, first: usize) -> f32 {
         let (model, positions, ids) = (self.model(device), self.positions(), self.ids());
         // Room for fewer tokens than come: growing must not change anything.
-        let mut cache = Cache::new(&self.config(), &positions, 1, device);
+        let mut cache = model.cache(&self.config(), &positions, 1);
         cache.expect_prompt(ids.len());
         let mut found: Vec<f32> = Vec::new();
         let (start, rest) = ids.split_at(first);
@@ -116,15 +122,14 @@ impl Case {
         largest_difference(&found, &whole.iter::<f32>().collect::<Vec<_>>())
     }
 
-    /// Largest difference between logits on the device and on the CPU with weights kept as `kind`: of the text read at once but for
+    /// Largest difference between logits on the device and on the CPU with numbers kept as `types` says: of the text read at once but for
     /// its last token, and of that token.
-    pub async fn packed_difference(&self, kind: WeightType, device: &Device) -> f32 {
+    pub async fn packed_difference(&self, types: NumberTypes, device: &Device) -> f32 {
         let (config, positions, ids) = (self.config(), self.positions(), self.ids());
         let (start, last) = ids.split_at(ids.len() - 1);
         let logits = async |device: &Device| {
-            let weights = SafetensorsFiles::from_bytes(self.weights).unwrap();
-            let (model, _) = Model::load_as(&config, &weights, kind, device).unwrap();
-            let mut cache = Cache::new(&config, &positions, ids.len(), device);
+            let model = self.model_as(types, device);
+            let mut cache = model.cache(&config, &positions, ids.len());
             let mut found: Vec<f32> = Vec::new();
             for part in [start, last] {
                 let logits = model.forward(ids_tensor(part, device), &positions, Some(&mut cache));

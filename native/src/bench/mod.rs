@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{Model, WeightType};
+use drope_core::model::{Model, NumberTypes};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -45,7 +45,7 @@ pub struct Bench<'a> {
     /// Runs of each; the median counts.
     pub repeats: usize,
     pub device: DeviceChoice,
-    pub weights: WeightType,
+    pub types: NumberTypes,
     /// Tokens of the prompt.
     pub prompt: usize,
     /// Whether training is measured too; it takes weights in 32 bits.
@@ -56,11 +56,11 @@ pub struct Bench<'a> {
 pub fn print_speeds(bench: &Bench) -> Result<()> {
     let config = model_folder::config(bench.folder)?;
     let chosen = device::open(bench.device)?;
-    let (kind, device) = (chosen.keeps(bench.weights)?, chosen.device);
+    let (types, device) = (chosen.keeps(bench.types)?, chosen.device);
     let &Bench { folder, threads, repeats, prompt, trains, .. } = bench;
     let train = trains.then(|| train_speed(folder, &config, &device, threads, repeats)).transpose()?;
     let read = || {
-        let model = model_folder::model_as(folder, &config, kind, &device)?;
+        let model = model_folder::model_as(folder, &config, types, &device)?;
         read_speed(&model, &config, prompt, repeats)
     };
     let (prefill, decode) = threads::with_shared_kernels(threads, read)??;

@@ -3,6 +3,7 @@
 mod arguments;
 mod difficulty;
 mod fit;
+mod numbers;
 mod parameters;
 mod read;
 mod reading;
@@ -18,6 +19,7 @@ use drope_core::model::StoredType;
 
 pub use self::arguments::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens};
 pub use self::difficulty::DifficultyArgs;
+pub use self::numbers::NumberArgs;
 pub use self::parameters::{ParameterArgs, axis};
 pub use self::reading::ReadingArgs;
 pub use self::study::StudyArgs;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use drope_core::model::WeightType;
+use drope_core::model::NumberTypes;
 
 use super::reading::ReadingArgs;
-use super::{at_least_one, at_least_zero};
+use super::{NumberArgs, at_least_one, at_least_zero};
 use crate::device::DeviceChoice;
 use crate::{bench, generate, inspect, logits};
 
@@ -74,7 +74,7 @@ impl GenerateArgs {
             temperature: self.temperature,
             seed: self.seed,
             context: self.context.unwrap_or(context as usize),
-            weights: self.reading.weights,
+            types: self.reading.numbers.types(),
             device: self.reading.device,
         })
     }
@@ -108,9 +108,8 @@ pub struct BenchArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "cpu")]
     device: DeviceChoice,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
-    #[arg(long, default_value = "f32")]
-    weights: WeightType,
+    #[command(flatten)]
+    numbers: NumberArgs,
     /// Tokens of the prompt.
     #[arg(long, default_value = "1024", value_parser = at_least_one)]
     prompt: usize,
@@ -132,9 +131,9 @@ impl BenchArgs {
             threads: self.threads,
             repeats: self.repeats,
             device: self.device,
-            weights: self.weights,
+            types: self.numbers.types(),
             prompt: self.prompt,
-            trains: !self.reading && self.weights == WeightType::F32,
+            trains: !self.reading && self.numbers.types() == NumberTypes::default(),
         })
     }
 }

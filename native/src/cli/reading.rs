@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::model::WeightType;
 use drope_core::positions::{Method, Positions};
 
-use super::{ParameterArgs, above_zero, at_least_one, method_names};
+use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, method_names};
 use crate::device::DeviceChoice;
 use crate::sweep::positions;
 use crate::{model_folder, threads};
@@ -32,9 +31,8 @@ pub struct ReadingArgs {
     cut: Option<f64>,
     #[command(flatten)]
     parameters: ParameterArgs,
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
-    #[arg(long, default_value = "f32")]
-    pub weights: WeightType,
+    #[command(flatten)]
+    pub numbers: NumberArgs,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
-use drope_core::model::WeightType;
 use drope_core::niah::{Difficulty, Task};
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
@@ -14,7 +13,7 @@ use drope_core::results::{self, Cell, ResultCell, Shard, rounded};
 use serde::de::DeserializeOwned;
 
 use super::context::{ReportContext, SEED};
-use crate::cli::{DifficultyArgs, ParameterArgs};
+use crate::cli::{DifficultyArgs, NumberArgs, ParameterArgs};
 use crate::sweep::Sweep;
 use crate::{evaluate, model_folder, perplexity, probe, results_file};
 
@@ -72,7 +71,7 @@ impl ReportContext<'_> {
     fn sweep(&self, model: PathBuf, method: Method, extensions: &[usize], cut: Option<f64>, file: &str) -> Sweep {
         Sweep {
             lengths: Vec::new(),
-            weights: WeightType::F32,
+            numbers: NumberArgs::default(),
             model,
             methods: vec![method],
             extensions: extensions.to_vec(),

@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{SafetensorsFiles, WeightType};
+use drope_core::model::{NumberTypes, SafetensorsFiles};
 use drope_core::niah::{Spec, sample};
 use drope_core::positions::{Method, Parameters};
 use drope_core::probe::{TokenizedSample, probe_heads};
@@ -38,7 +38,7 @@ pub fn answer(
         Tokenizer::from_json(&read("tokenizer.json")?)?,
         &SafetensorsFiles::from_bytes(&weights)?,
         String::new(),
-        WeightType::F32,
+        NumberTypes::default(),
         &Device::flex(),
     )?;
     let LoadedModel { config, tokenizer, model, .. } = &loaded;

@@ -10,7 +10,7 @@ use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{Model, SafetensorsFiles, WeightSource, WeightType};
+use drope_core::model::{Model, NumberType, NumberTypes, SafetensorsFiles, WeightSource};
 use drope_core::niah::OwnText;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
@@ -256,10 +256,12 @@ fn greedy(
     own: &OwnText,
     around: Option<[&str; 2]>,
 ) -> Result<String> {
-    // The page keeps the weights of large models in 8 bits.
-    let kind = if config.num_parameters() > 64_000_000 { WeightType::Q8 } else { WeightType::F32 };
+    // The page keeps the weights of large models in 8 bits, and their cache in 16.
+    let is_large = config.num_parameters() > 64_000_000;
+    let large = NumberTypes { weights: NumberType::Q8, cache: NumberType::F16 };
+    let types = if is_large { large } else { NumberTypes::default() };
     let LoadedModel { config, tokenizer, model, .. } =
-        LoadedModel::new(config, tokenizer, weights, String::new(), kind, &Device::flex())?;
+        LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;
     let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), around)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
     let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{Model, SafetensorsFiles, WeightType};
+use drope_core::model::{Model, NumberTypes, SafetensorsFiles};
 use drope_core::positions::Method;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::Recipe;
@@ -106,7 +106,7 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
         Tokenizer::from_json(&read("tokenizer.json")?)?,
         &files,
         String::new(),
-        WeightType::F32,
+        NumberTypes::default(),
         &Device::flex(),
     )?;
     let [tab, native] = [&saved, &weights].map(|bytes| SafeTensors::deserialize(bytes));

@@ -1,7 +1,7 @@
 //! How large a model this device holds.
 
 use drope_core::config::Config;
-use drope_core::model::WeightType;
+use drope_core::model::{NumberType, NumberTypes};
 
 use super::run::Interruption;
 
@@ -15,21 +15,29 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
-/// Numbers of a model above which a page keeps them in 8 bits.
+/// Weights of a model above which a page keeps them in 8 bits, and on the CPU its cache in 16.
 const MOST_WIDE: u64 = 64_000_000;
 /// Of a number in 8 bits with a scale of 32 bits for each 32 of them.
 const BYTES_IN_8_BITS: f64 = 1.125;
 
-/// How the weights of a model are kept.
-pub fn weight_type(config: &Config) -> WeightType {
-    if config.num_parameters() > MOST_WIDE { WeightType::Q8 } else { WeightType::F32 }
+fn is_large(config: &Config) -> bool {
+    config.num_parameters() > MOST_WIDE
 }
 
 impl Capacity {
+    /// How the numbers of a model are kept: those of a large one smaller.
+    pub fn number_types(&self, config: &Config) -> NumberTypes {
+        if !is_large(config) {
+            return NumberTypes::default();
+        }
+        let cache = if self.largest_buffer.is_none() { NumberType::F16 } else { NumberType::F32 };
+        NumberTypes { weights: NumberType::Q8, cache }
+    }
+
     /// Whether a model fits.
     pub fn check(&self, config: &Config) -> Result<(), Interruption> {
         let refuse = |reason: String| Err(Interruption::Failed(reason));
-        let number = if weight_type(config) == WeightType::Q8 { BYTES_IN_8_BITS } else { 4.0 };
+        let number = if is_large(config) { BYTES_IN_8_BITS } else { 4.0 };
         let bytes = number * config.num_parameters() as f64;
         let embedding = number * (config.vocab_size * config.hidden_size) as f64;
         match self.largest_buffer {

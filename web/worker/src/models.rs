@@ -8,11 +8,11 @@ use drope_core::config::Config;
 use drope_core::generate::Flow;
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{SafetensorsFiles, WeightType};
+use drope_core::model::{NumberTypes, SafetensorsFiles};
 use drope_core::tokenizer::Tokenizer;
 use drope_protocol::{Reading, Reply, StoredModel, StudyModel};
 
-use super::capacity::{Capacity, weight_type};
+use super::capacity::Capacity;
 use super::run::{Interruption, Run};
 use super::store::{GGUF_FILE, StoredFolder};
 use super::{download, reply};
@@ -68,16 +68,16 @@ impl ModelCache {
         run.yield_to_messages().await;
         run.check()?;
         let tokenizer = Tokenizer::from_json(&tokenizer)?;
-        let kind = weight_type(&config);
+        let types = self.capacity.number_types(&config);
         let model = if note.weights[..] == [GGUF_FILE] {
             let weights = Gguf::open(folder.file(GGUF_FILE).await?)?;
-            LoadedModel::new(config, tokenizer, &weights, String::new(), kind, &self.device)?
+            LoadedModel::new(config, tokenizer, &weights, String::new(), types, &self.device)?
         } else {
             let mut files = Vec::new();
             for file in &note.weights {
                 files.push((file.clone(), folder.file(file).await?));
             }
-            LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), kind, &self.device)?
+            LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), types, &self.device)?
         };
         reply(&Reply::Loading {
             run: Some(run.number),
@@ -134,7 +134,7 @@ impl ModelFiles {
     pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
         let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(|error| unusable(&error))?;
         let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(|error| unusable(&error))?;
-        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), WeightType::F32, device)
+        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), NumberTypes::default(), device)
             .map_err(|error| unusable(&error))
     }
 }

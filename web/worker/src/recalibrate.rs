@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use drope_core::config::{AttentionType, Config};
 use drope_core::language::Values;
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE};
-use drope_core::model::{Model, SafetensorsFiles, WeightType};
+use drope_core::model::{Model, NumberTypes, SafetensorsFiles};
 use drope_core::niah::Task;
 use drope_core::positions::{Method, Parameters};
 use drope_core::tokenizer::Tokenizer;
@@ -164,7 +164,7 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
         job.tokenizer.clone(),
         &weights,
         String::new(),
-        WeightType::F32,
+        NumberTypes::default(),
         &Device::flex(),
     )?;
     let reading = Reading { model: None, method: Method::of(&job.config), parameters: Parameters::default() };

@@ -87,7 +87,7 @@ fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
 async fn logits(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
     let LoadedModel { config, model, .. } = model;
     let positions = Method::Rope.positions(config, 1.0).map_err(|error| error.to_string())?;
-    let mut cache = Cache::new(config, &positions, ids.len() + 1, device);
+    let mut cache = model.cache(config, &positions, ids.len() + 1);
     let mut found = Vec::new();
     for part in [ids, &ids[..1]] {
         let logits = model.forward(token_ids(part, [1, part.len()], device), &positions, Some(&mut cache));

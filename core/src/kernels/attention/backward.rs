@@ -107,8 +107,8 @@ impl KeyValues {
         let mut k_rows = k.matrix(batch, kv_head, width);
         k_rows.resize(size, 0.0);
         Self {
-            k_columns: Columns::new(k, batch, kv_head, width),
-            v_columns: Columns::new(v, batch, kv_head, width),
+            k_columns: Columns::new(k.head(batch, kv_head), [k.dims[2], k.dims[3]], width),
+            v_columns: Columns::new(v.head(batch, kv_head), [v.dims[2], v.dims[3]], width),
             k_rows,
             k_gradient: vec![0.0; size],
             v_gradient: vec![0.0; size],

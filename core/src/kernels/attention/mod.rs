@@ -9,10 +9,13 @@ mod backward;
 mod bias;
 mod few_queries;
 mod forward;
+mod key_values;
+mod running_softmax;
 mod tiles;
 
 use std::sync::Arc;
 
+use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Flex};
 use burn::tensor::{Tensor, activation::softmax};
 use burn_flex::FlexTensor;
 use pulp::Simd;
@@ -20,13 +23,15 @@ use pulp::Simd;
 #[cfg(feature = "train")]
 use self::backward::Backward;
 pub use self::bias::AttentionBias;
-use self::few_queries::one_by_one;
+use self::few_queries::few_queries;
 use self::forward::{Inputs, in_tiles};
+use self::key_values::Rows;
+pub use self::key_values::{KeyValues, PackedRows};
 use self::tiles::{Columns, KEYS, Tile, scatter};
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
-/// Up to so many queries are read one by one: tiles would be nearly empty.
+/// Up to so many queries are read without turning the keys into columns: tiles would be nearly empty.
 const FEW_QUERIES: usize = 8;
 
 /// softmax(q·kᵀ + bias)·v, `[batch, heads, seq, head_dim]`.
@@ -36,15 +41,24 @@ const FEW_QUERIES: usize = 8;
 /// `[batch, heads, seq, keys]`, are added to `captured` where there is one.
 pub fn attend(
     q: Tensor<4>,
-    k: Tensor<4>,
-    v: Tensor<4>,
+    k: KeyValues,
+    v: KeyValues,
     bias: &AttentionBias,
     captured: Option<&mut Vec<Tensor<4>>>,
 ) -> Tensor<4> {
     // The fused form has no weights to show.
-    if captured.is_none() && [&q, &k, &v].into_iter().all(is_on_cpu) {
-        return apply(FusedAttention::new(bias), [q, k, v].map(Tensor::into_dispatch));
+    if captured.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
+        let kernel = FusedAttention::new(bias);
+        return match (k, v) {
+            (KeyValues::Tensor(k), KeyValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
+            (k, v) => {
+                let inputs = Inputs { kernel: &kernel, q: Heads::new(&constant(&q)), k: k.rows(), v: v.rows() };
+                let output = BackendTensor::<Flex>::Float(inputs.attended().0);
+                Tensor::from_dispatch(DispatchTensor::from_backend(output))
+            }
+        };
     }
+    let (k, v) = (k.tensor(), v.tensor());
     let [batch, heads, seq, head_dim] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;
@@ -80,18 +94,8 @@ impl Kernel<3> for FusedAttention {
     type Saved = (FlexTensor, Arc<Vec<f32>>);
 
     fn forward(&self, [q, k, v]: &[FlexTensor; 3]) -> (FlexTensor, Self::Saved) {
-        let inputs = Inputs { kernel: self, q: Heads::new(q), k: Heads::new(k), v: Heads::new(v) };
-        let dims = inputs.q.dims;
-        let [batch, heads, seq, head_dim] = dims;
-        let parts = if seq <= FEW_QUERIES { one_by_one(&inputs) } else { in_tiles(&inputs) };
-        let mut output = vec![0.0; batch * seq * heads * head_dim];
-        let mut log_sums = vec![0.0; batch * heads * seq];
-        for part in parts {
-            scatter(&part.output, part.width, &mut output, dims, [part.batch, part.head, part.query]);
-            let at = (part.batch * heads + part.head) * seq + part.query;
-            log_sums[at..at + part.log_sums.len()].copy_from_slice(&part.log_sums);
-        }
-        let output = heads_inside(output, dims);
+        let [k, v] = [k, v].map(|tensor| Rows::Tensor(Heads::new(tensor)));
+        let (output, log_sums) = Inputs { kernel: self, q: Heads::new(q), k, v }.attended();
         (output.clone(), (output, Arc::new(log_sums)))
     }
 
@@ -115,6 +119,23 @@ impl Kernel<3> for FusedAttention {
             of_v: &mut of_v,
         });
         [heads_inside(of_q, q_dims), heads_inside(of_k, k_dims), heads_inside(of_v, k_dims)]
+    }
+}
+
+impl Inputs<'_> {
+    /// The output, and ln Σ e^logit of each query, `[batch, heads, seq]`.
+    fn attended(&self) -> (FlexTensor, Vec<f32>) {
+        let dims = self.q.dims;
+        let [batch, heads, seq, head_dim] = dims;
+        let parts = if seq <= FEW_QUERIES { few_queries(self) } else { in_tiles(self) };
+        let mut output = vec![0.0; batch * seq * heads * head_dim];
+        let mut log_sums = vec![0.0; batch * heads * seq];
+        for part in parts {
+            scatter(&part.output, part.width, &mut output, dims, [part.batch, part.head, part.query]);
+            let at = (part.batch * heads + part.head) * seq + part.query;
+            log_sums[at..at + part.log_sums.len()].copy_from_slice(&part.log_sums);
+        }
+        (heads_inside(output, dims), log_sums)
     }
 }
 

@@ -20,7 +20,7 @@ fn compare(layer: &LayerPositions, heads: [usize; 2], queries: usize, past: usiz
             let q = part(0, heads).narrow(2, past, queries) / (head_dim as f64).sqrt();
             let keys = |x: Tensor<4>| x.narrow(2, seen.start, seen.len());
             let (k, v) = (part(heads, heads + kv_heads), part(heads + kv_heads, heads + 2 * kv_heads));
-            attend(q, keys(k), keys(v), &bias, None)
+            attend(q, keys(k).into(), keys(v).into(), &bias, None)
         });
     }
 }
@@ -37,4 +37,9 @@ fn the_fused_form_equals_the_plain_one() {
         }
         compare(layer, [4, 4], 150, 0, true);
     }
+    // Few queries behind several parts of keys, of which a window leaves out the first; more of them than a tile has.
+    for layer in [&all, &alibi, &LayerPositions { encoding: Encoding::None, window: Some(600) }] {
+        compare(layer, [4, 2], 3, 1200, false);
+    }
+    compare(&all, [8, 1], 7, 700, false);
 }

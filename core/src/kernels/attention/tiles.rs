@@ -3,7 +3,6 @@
 use pulp::Simd;
 
 use crate::kernels::product::{Left, Sizes, multiply};
-use crate::kernels::views::Heads;
 
 /// Queries of a tile.
 pub(super) const ROWS: usize = 48;
@@ -34,12 +33,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// `width` is that of the rows that they are multiplied with.
-    pub(super) fn new(heads: &Heads, batch: usize, head: usize, width: usize) -> Self {
-        let [_, _, len, head_dim] = heads.dims;
+    /// Of rows that are `distance` apart: `[len, head_dim]`. `width` is that of the rows that they are multiplied with.
+    pub(super) fn new((rows, distance): (&[f32], usize), [len, head_dim]: [usize; 2], width: usize) -> Self {
         let stride = len.next_multiple_of(KEYS);
         let mut values = vec![0.0; head_dim * stride];
-        let (rows, distance) = heads.head(batch, head);
         // As many rows at once as a cache line has numbers, so that whole lines are written.
         for first in (0..len).step_by(TURNED) {
             let rows = &rows[first * distance..];

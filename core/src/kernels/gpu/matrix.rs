@@ -10,7 +10,7 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
 use super::{add_projection, output_like, rows, takes, tensor};
-use crate::kernels::packed::{PackedMatrix, WeightType};
+use crate::kernels::packed::{NumberType, PackedMatrix};
 use crate::kernels::widening_dot::BLOCK;
 use cubecl::prelude::*;
 
@@ -26,7 +26,7 @@ const EXPONENTS: u32 = 112 << 23;
 #[derive(Clone)]
 pub struct GpuMatrix {
     words: CubeTensor,
-    pub kind: WeightType,
+    pub kind: NumberType,
     pub rows: usize,
     pub columns: usize,
 }
@@ -46,7 +46,7 @@ impl GpuMatrix {
     /// Numbers in 32 bits.
     pub fn of_numbers(numbers: Tensor<2>) -> Self {
         let [rows_of, columns] = numbers.dims();
-        Self { words: rows(numbers), kind: WeightType::F32, rows: rows_of, columns }
+        Self { words: rows(numbers), kind: NumberType::F32, rows: rows_of, columns }
     }
 
     /// Moves a packed matrix to a GPU.
@@ -111,7 +111,7 @@ fn integers(tensor: Tensor<1, Int>) -> CubeTensor {
 }
 
 #[cube(launch)]
-fn widen(words: &[u32], ids: &[i32], output: &mut [f32], columns: usize, #[comptime] kind: WeightType) {
+fn widen(words: &[u32], ids: &[i32], output: &mut [f32], columns: usize, #[comptime] kind: NumberType) {
     let column = ABSOLUTE_POS_X as usize;
     let row = CUBE_POS_Y as usize;
     if column < columns {
@@ -121,10 +121,10 @@ fn widen(words: &[u32], ids: &[i32], output: &mut [f32], columns: usize, #[compt
 
 /// The number at a row and column of a matrix of `columns` columns.
 #[cube]
-pub fn number(words: &[u32], row: usize, column: usize, columns: usize, #[comptime] kind: WeightType) -> f32 {
+pub fn number(words: &[u32], row: usize, column: usize, columns: usize, #[comptime] kind: NumberType) -> f32 {
     match comptime!(kind) {
-        WeightType::F32 => f32::reinterpret(words[row * columns + column]),
-        WeightType::F16 => {
+        NumberType::F32 => f32::reinterpret(words[row * columns + column]),
+        NumberType::F16 => {
             let bits = half_word(words, row, column, columns);
             let exponent = (bits >> 10u32) & 0x1f;
             // Numbers below 2⁻¹⁴ have no exponent; as bits they would be lost where shaders take the smallest numbers for 0.
@@ -134,8 +134,8 @@ pub fn number(words: &[u32], row: usize, column: usize, columns: usize, #[compti
             }
             if bits >= 0x8000 { -magnitude } else { magnitude }
         }
-        WeightType::Bf16 => f32::reinterpret(half_word(words, row, column, columns) << 16u32),
-        WeightType::Q8 => {
+        NumberType::Bf16 => f32::reinterpret(half_word(words, row, column, columns) << 16u32),
+        NumberType::Q8 => {
             let block = (row * columns.div_ceil(BLOCK) + column / BLOCK) * BLOCK_WORDS;
             let place = column % BLOCK;
             let word = words[block + 1 + place / 4];

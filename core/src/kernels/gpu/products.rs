@@ -7,7 +7,7 @@
 use super::cubecl;
 use super::matrix::number;
 use super::sum::sum_of_units;
-use crate::kernels::WeightType;
+use crate::kernels::NumberType;
 use cubecl::prelude::*;
 
 /// Parts of each sum, and columns of a workgroup.
@@ -43,7 +43,7 @@ fn inverse_root_mean_square(x: &[f32], width: usize, epsilon: f32, shared: &mut 
 
 /// The unit's part of Σ x·γ·weight for a row of the weights.
 #[cube]
-fn normed_part(x: &[f32], gamma: &[f32], weight: &[u32], width: usize, of: usize, #[comptime] kind: WeightType) -> f32 {
+fn normed_part(x: &[f32], gamma: &[f32], weight: &[u32], width: usize, of: usize, #[comptime] kind: NumberType) -> f32 {
     let start = row() * width;
     let mut sum = 0f32;
     let mut i = UNIT_POS_X as usize;
@@ -68,7 +68,7 @@ fn projected_onto_three(
     k_width: usize,
     v_width: usize,
     epsilon: f32,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) -> f32 {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
@@ -111,7 +111,7 @@ pub fn project(
     k_width: usize,
     v_width: usize,
     epsilon: f32,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) {
     let columns = q_width + k_width + v_width;
     let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
@@ -135,7 +135,7 @@ pub fn project_biased(
     k_width: usize,
     v_width: usize,
     epsilon: f32,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) {
     let columns = q_width + k_width + v_width;
     let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
@@ -155,7 +155,7 @@ pub fn project_gated(
     width: usize,
     columns: usize,
     epsilon: f32,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
@@ -180,7 +180,7 @@ pub fn project_onto(
     output: &mut [f32],
     width: usize,
     columns: usize,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let start = row() * width;
@@ -209,7 +209,7 @@ pub fn project_normed(
     width: usize,
     columns: usize,
     epsilon: f32,
-    #[comptime] kind: WeightType,
+    #[comptime] kind: NumberType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);

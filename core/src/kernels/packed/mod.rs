@@ -1,22 +1,21 @@
-//! Matrices that are kept in 16 or 8 bits, and products with them on the CPU: numbers are widened on their way into the product, so that a
-//! token costs as many bytes as the weights take.
+//! Matrices that are kept in 32, 16 or 8 bits on the CPU.
+
+mod product;
 
 use std::fmt;
+use std::ops::Range;
 
-use burn::tensor::{Shape, Tensor, TensorData};
+use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
 use half::{bf16, f16};
-use pulp::Simd;
 
-use super::parts::in_parts;
-use super::product::{Left, Sizes, multiply};
-use super::views::numbers;
-use super::widening_dot::{BLOCK, brain_widened, half_widened, widening_dot};
-use super::{constant, views};
+use super::constant;
+use super::views::{Heads, indices};
+use super::widening_dot::{BLOCK, brain_widened, half_widened};
 use crate::names::named;
 
 named! {
-    /// How the matrices of a model are kept in memory.
-    WeightType: "type of weights in memory" {
+    /// How numbers are kept in memory: matrices of weights, keys and values.
+    NumberType: "type of numbers in memory" {
         /// 32 bits.
         F32 = "f32",
         /// 16 bits: as exact as a file of such weights.
@@ -28,14 +27,7 @@ named! {
     }
 }
 
-/// Rows that are widened at once: the columns of a product.
-const PANEL: usize = 64;
-/// Rows that are turned into columns at once, so that whole cache lines are written.
-const TURNED: usize = 16;
-/// With more rows of the other factor than this, widening a panel costs less than reading its rows again.
-const FEW: usize = 8;
-
-/// A matrix `[rows, columns]`, each row a column of the weight that Burn has.
+/// A matrix `[rows, columns]`: weights, each row a column of what Burn has, or the keys or values of a head, a row a token.
 pub struct PackedMatrix {
     rows: usize,
     columns: usize,
@@ -61,22 +53,23 @@ impl fmt::Debug for PackedMatrix {
 
 impl PackedMatrix {
     /// Room for a matrix `[rows, columns]`, which [`PackedMatrix::push`] fills.
-    pub fn new(kind: WeightType, rows: usize, columns: usize) -> Self {
+    pub fn new(kind: NumberType, rows: usize, columns: usize) -> Self {
         let size = rows * columns;
         let numbers = match kind {
-            WeightType::F32 => Numbers::F32(Vec::with_capacity(size)),
-            WeightType::F16 => Numbers::F16(Vec::with_capacity(size)),
-            WeightType::Bf16 => Numbers::Bf16(Vec::with_capacity(size)),
-            WeightType::Q8 => {
+            NumberType::F32 => Numbers::F32(Vec::with_capacity(size)),
+            NumberType::F16 => Numbers::F16(Vec::with_capacity(size)),
+            NumberType::Bf16 => Numbers::Bf16(Vec::with_capacity(size)),
+            NumberType::Q8 => {
                 let blocks = rows * columns.div_ceil(BLOCK);
                 Numbers::Q8 { values: Vec::with_capacity(blocks * BLOCK), scales: Vec::with_capacity(blocks) }
             }
         };
-        Self { rows, columns, numbers }
+        Self { rows: 0, columns, numbers }
     }
 
     /// Packs the next rows, one behind the other.
     pub fn push(&mut self, rows: &[f32]) {
+        self.rows += rows.len() / self.columns;
         match &mut self.numbers {
             Numbers::F32(values) => values.extend_from_slice(rows),
             Numbers::F16(bits) => bits.extend(rows.iter().map(|&value| f16::from_f32(value).to_bits())),
@@ -92,6 +85,69 @@ impl PackedMatrix {
                 }
             }
         }
+    }
+
+    /// Packs the next rows of the matrices of all heads, `[1, heads, seq, columns]`. The tensor is on the CPU.
+    pub fn push_heads(matrices: &mut [Self], rows: &Tensor<4>) {
+        let heads = Heads::new(&constant(rows));
+        for (head, matrix) in matrices.iter_mut().enumerate() {
+            heads.rows(0, head).for_each(|row| matrix.push(row));
+        }
+    }
+
+    /// Forgets what is behind the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.rows = self.rows.min(rows);
+        let (numbers, blocks) = (rows * self.columns, rows * self.columns.div_ceil(BLOCK));
+        match &mut self.numbers {
+            Numbers::F32(values) => values.truncate(numbers),
+            Numbers::F16(bits) | Numbers::Bf16(bits) => bits.truncate(numbers),
+            Numbers::Q8 { values, scales } => {
+                values.truncate(blocks * BLOCK);
+                scales.truncate(blocks);
+            }
+        }
+    }
+
+    /// Forgets the first `unseen` rows, and takes room for `rows` in all.
+    pub fn make_room(&mut self, unseen: usize, rows: usize) {
+        fn move_up<T>(numbers: &mut Vec<T>, unseen: usize, all: usize) {
+            numbers.drain(..unseen);
+            numbers.reserve_exact(all - numbers.len());
+        }
+        self.rows -= unseen;
+        let (columns, blocks) = (self.columns, self.columns.div_ceil(BLOCK));
+        match &mut self.numbers {
+            Numbers::F32(values) => move_up(values, unseen * columns, rows * columns),
+            Numbers::F16(bits) | Numbers::Bf16(bits) => move_up(bits, unseen * columns, rows * columns),
+            Numbers::Q8 { values, scales } => {
+                move_up(values, unseen * blocks * BLOCK, rows * blocks * BLOCK);
+                move_up(scales, unseen * blocks, rows * blocks);
+            }
+        }
+    }
+
+    /// Some rows, each filled up with zeros to `width`: where they lie, or widened into `room`.
+    #[inline(always)]
+    pub(super) fn some_rows<'a>(&'a self, rows: Range<usize>, width: usize, room: &'a mut Vec<f32>) -> &'a [f32] {
+        if let Numbers::F32(values) = &self.numbers
+            && width == self.columns
+        {
+            return &values[rows.start * width..rows.end * width];
+        }
+        // What is filled up has to be zero; the rest is overwritten.
+        if width > self.columns {
+            room.clear();
+        }
+        room.resize(rows.len() * width, 0.0);
+        if width == self.columns {
+            self.widen(rows, room);
+        } else {
+            for (row, widened) in rows.zip(room.chunks_exact_mut(width)) {
+                self.widen(row..row + 1, &mut widened[..self.columns]);
+            }
+        }
+        room
     }
 
     /// Bytes that it takes.
@@ -124,18 +180,17 @@ impl PackedMatrix {
         }
     }
 
-    #[cfg(feature = "gpu")]
     pub(super) fn dims(&self) -> [usize; 2] {
         [self.rows, self.columns]
     }
 
     #[cfg(feature = "gpu")]
-    pub(super) fn kind(&self) -> WeightType {
+    pub(super) fn kind(&self) -> NumberType {
         match self.numbers {
-            Numbers::F32(_) => WeightType::F32,
-            Numbers::F16(_) => WeightType::F16,
-            Numbers::Bf16(_) => WeightType::Bf16,
-            Numbers::Q8 { .. } => WeightType::Q8,
+            Numbers::F32(_) => NumberType::F32,
+            Numbers::F16(_) => NumberType::F16,
+            Numbers::Bf16(_) => NumberType::Bf16,
+            Numbers::Q8 { .. } => NumberType::Q8,
         }
     }
 
@@ -149,88 +204,41 @@ impl PackedMatrix {
         }
     }
 
-    /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
-    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
-        let [batch, seq, _] = x.dims();
-        let x = constant(x).to_contiguous();
-        let (x, count) = (numbers(&x), batch * seq);
-        let mut output = vec![0.0; count * self.rows];
-        let products = count * self.rows * self.columns;
-        if count <= FEW {
-            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
-                let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
-                let mut sums = vec![0.0; rows.len() * count];
-                few(self, rows.start, x, &mut sums);
-                sums
-            });
-            for (at, sum) in parts.concat().into_iter().enumerate() {
-                output[at % count * self.rows + at / count] = sum;
-            }
-        } else {
-            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
-                let mut panel = vec![0.0; self.columns * PANEL];
-                let mut sums = vec![0.0; count * PANEL];
-                many(self, part * PANEL, x, &mut panel, &mut sums);
-                sums
-            });
-            for (part, sums) in parts.iter().enumerate() {
-                let width = PANEL.min(self.rows - part * PANEL);
-                for (row, sums) in output.chunks_exact_mut(self.rows).zip(sums.chunks_exact(PANEL)) {
-                    row[part * PANEL..][..width].copy_from_slice(&sums[..width]);
-                }
-            }
-        }
-        Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &burn::tensor::Device::flex())
-    }
-
     /// The rows of ids `[batch, seq]`: `[batch, seq, columns]`. The ids are on the CPU and in the matrix.
-    pub fn rows(&self, ids: &Tensor<2, burn::tensor::Int>) -> Tensor<3> {
+    pub fn rows(&self, ids: &Tensor<2, Int>) -> Tensor<3> {
         let [batch, seq] = ids.dims();
         let mut output = vec![0.0; batch * seq * self.columns];
-        let ids = views::indices(ids);
+        let ids = indices(ids);
         for (row, id) in output.chunks_exact_mut(self.columns).zip(ids) {
-            self.widen(id, row);
+            self.widen(id..id + 1, row);
         }
         let shape = Shape::from([batch, seq, self.columns]);
-        Tensor::from_data(TensorData::new(output, shape), &burn::tensor::Device::flex())
+        Tensor::from_data(TensorData::new(output, shape), &Device::flex())
     }
 
-    /// One row · x `[columns]`.
+    /// Some rows, `[rows, columns]`.
     #[inline(always)]
-    fn dot<S: Simd>(&self, simd: S, row: usize, x: &[f32]) -> f32 {
+    fn widen(&self, rows: Range<usize>, output: &mut [f32]) {
         let columns = self.columns;
-        let place = row * columns..(row + 1) * columns;
+        let place = rows.start * columns..rows.end * columns;
         match &self.numbers {
-            Numbers::F32(values) => widening_dot(simd, &values[place], x, |_, number| number),
-            Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| half_widened(bits)),
-            Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| brain_widened(bits)),
-            Numbers::Q8 { values, scales } => {
-                let blocks = columns.div_ceil(BLOCK);
-                let (values, scales) = (&values[row * blocks * BLOCK..][..columns], &scales[row * blocks..][..blocks]);
-                widening_dot(simd, values, x, |block, value| scales[block] * f32::from(value))
-            }
-        }
-    }
-
-    /// One row.
-    #[inline(always)]
-    fn widen(&self, row: usize, output: &mut [f32]) {
-        match &self.numbers {
-            Numbers::F32(values) => output.copy_from_slice(&values[row * self.columns..][..self.columns]),
+            Numbers::F32(values) => output.copy_from_slice(&values[place]),
             Numbers::F16(bits) => {
-                for (output, &bits) in output.iter_mut().zip(&bits[row * self.columns..]) {
+                for (output, &bits) in output.iter_mut().zip(&bits[place]) {
                     *output = half_widened(bits);
                 }
             }
             Numbers::Bf16(bits) => {
-                for (output, &bits) in output.iter_mut().zip(&bits[row * self.columns..]) {
+                for (output, &bits) in output.iter_mut().zip(&bits[place]) {
                     *output = brain_widened(bits);
                 }
             }
             Numbers::Q8 { values, scales } => {
-                let blocks = self.columns.div_ceil(BLOCK);
-                let (values, scales) = (&values[row * blocks * BLOCK..], &scales[row * blocks..]);
-                for ((output, values), &scale) in output.chunks_mut(BLOCK).zip(values.chunks_exact(BLOCK)).zip(scales) {
+                let blocks = columns.div_ceil(BLOCK);
+                let values = values[rows.start * blocks * BLOCK..].chunks_exact(BLOCK);
+                let mut blocks = values.zip(&scales[rows.start * blocks..]);
+                for output in output.chunks_exact_mut(columns).flat_map(|row| row.chunks_mut(BLOCK)) {
+                    let Some((values, &scale)) = blocks.next() else { break };
                     for (output, &value) in output.iter_mut().zip(values) {
                         *output = scale * f32::from(value);
                     }
@@ -246,51 +254,11 @@ fn pair(two: &[u16]) -> u32 {
     u32::from(two[0]) | two.get(1).map_or(0, |&upper| u32::from(upper) << 16)
 }
 
-/// Sums of the rows from `first` on with few rows of `x`: `[rows, count]`, as many rows as `sums` holds.
-#[pulp::with_simd(few = pulp::Arch::new())]
-#[inline(always)]
-fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a [f32], sums: &'a mut [f32]) {
-    let columns = matrix.columns;
-    for (row, sums) in sums.chunks_exact_mut(x.len() / columns).enumerate() {
-        for (sum, x) in sums.iter_mut().zip(x.chunks_exact(columns)) {
-            *sum = matrix.dot(simd, first + row, x);
-        }
-    }
-}
-
-/// Sums of a panel of rows from `first` on with many rows of `x`: `[count, PANEL]`. `panel` is room for the rows, widened and
-/// turned: `[columns, PANEL]`.
-#[pulp::with_simd(many = pulp::Arch::new())]
-#[inline(always)]
-fn many_rows<'a, S: Simd>(
-    simd: S,
-    matrix: &'a PackedMatrix,
-    first: usize,
-    x: &'a [f32],
-    panel: &'a mut [f32],
-    sums: &'a mut [f32],
-) {
-    let columns = matrix.columns;
-    let mut widened = vec![0.0; columns * TURNED];
-    for place in (0..PANEL.min(matrix.rows - first)).step_by(TURNED) {
-        for (row, widened) in (first + place..matrix.rows).zip(widened.chunks_exact_mut(columns)) {
-            matrix.widen(row, widened);
-        }
-        for (column, panel) in panel.chunks_exact_mut(PANEL).enumerate() {
-            for (row, number) in panel[place..place + TURNED].iter_mut().enumerate() {
-                *number = widened[row * columns + column];
-            }
-        }
-    }
-    let sizes = Sizes { m: x.len() / columns, k: columns, n: PANEL };
-    multiply::<S, false>(simd, sizes, Left::Rows { values: x, stride: columns }, panel, PANEL, sums);
-}
-
 #[cfg(test)]
 mod tests {
     use burn::tensor::{Device, Tensor, TensorData, Tolerance};
 
-    use super::{PackedMatrix, WeightType};
+    use super::{NumberType, PackedMatrix};
     use crate::model::token_ids;
 
     fn wave(count: usize) -> Vec<f32> {
@@ -298,7 +266,7 @@ mod tests {
     }
 
     /// A matrix, packed piece by piece.
-    fn packed(kind: WeightType, values: &[f32], columns: usize) -> PackedMatrix {
+    fn packed(kind: NumberType, values: &[f32], columns: usize) -> PackedMatrix {
         let mut matrix = PackedMatrix::new(kind, values.len() / columns, columns);
         values.chunks(7 * columns).for_each(|rows| matrix.push(rows));
         matrix
@@ -310,7 +278,7 @@ mod tests {
         let (rows, columns) = (150, 72);
         let values = wave(rows * columns);
         for (kind, bound) in
-            [(WeightType::F32, 1e-9), (WeightType::F16, 1e-3), (WeightType::Bf16, 8e-3), (WeightType::Q8, 1e-2)]
+            [(NumberType::F32, 1e-9), (NumberType::F16, 1e-3), (NumberType::Bf16, 8e-3), (NumberType::Q8, 1e-2)]
         {
             let matrix = packed(kind, &values, columns);
             assert!(matrix.is_finite());
@@ -329,8 +297,8 @@ mod tests {
                 found.into_data().assert_approx_eq(&expected.into_data(), tolerance);
             }
         }
-        let eight = packed(WeightType::Q8, &values, columns);
+        let eight = packed(NumberType::Q8, &values, columns);
         assert_eq!(eight.bytes(), rows * 96 + rows * 3 * 4);
-        assert!(!packed(WeightType::F16, &[1e6, 0.0], 2).is_finite());
+        assert!(!packed(NumberType::F16, &[1e6, 0.0], 2).is_finite());
     }
 }

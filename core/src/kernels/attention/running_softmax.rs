@@ -1,0 +1,87 @@
+//! The softmax of a tile's queries, whose keys come tile by tile.
+
+use pulp::Simd;
+
+use super::tiles::{KEYS, ROWS};
+use crate::kernels::math::{exp, exp_all, max};
+use crate::kernels::product::{Left, Sizes, multiply};
+
+/// The softmax of the queries of a tile over the keys so far.
+pub(super) struct RunningSoftmax {
+    rows: usize,
+    width: usize,
+    /// Largest logit of each query.
+    largest: [f32; ROWS],
+    /// Σ e^(logit − largest) of each query.
+    sums: [f32; ROWS],
+    /// Σ e^(logit − largest)·value, `[rows, width]`; after [`Self::finish`], the output.
+    pub(super) output: Vec<f32>,
+}
+
+impl RunningSoftmax {
+    pub(super) fn new(rows: usize, width: usize) -> Self {
+        let output = vec![0.0; rows * width];
+        Self { rows, width, largest: [f32::NEG_INFINITY; ROWS], sums: [0.0; ROWS], output }
+    }
+
+    /// Takes in the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their distance.
+    #[inline(always)]
+    pub(super) fn add<S: Simd>(
+        &mut self,
+        simd: S,
+        logits: &mut [f32],
+        (values, distance): (&[f32], usize),
+        keys: usize,
+    ) {
+        let rows = logits.chunks_exact_mut(KEYS).zip(self.output.chunks_exact_mut(self.width));
+        for ((logits, output), (largest, sum)) in rows.zip(self.largest.iter_mut().zip(&mut self.sums)) {
+            let before = *largest;
+            let here = max(logits);
+            *largest = if here > before { here } else { before };
+            if *largest == f32::NEG_INFINITY {
+                // Nothing that this query attends to yet; NaN goes on.
+                logits.iter_mut().for_each(|logit| *logit = if logit.is_nan() { *logit } else { 0.0 });
+                continue;
+            }
+            let tile_sum = exp_all(logits, *largest);
+            let kept = exp(before - *largest);
+            *sum = *sum * kept + tile_sum;
+            if kept != 1.0 {
+                output.iter_mut().for_each(|value| *value *= kept);
+            }
+        }
+        let sizes = Sizes { m: self.rows, k: keys, n: self.width };
+        let weights = Left::Rows { values: logits, stride: KEYS };
+        multiply::<S, true>(simd, sizes, weights, values, distance, &mut self.output);
+    }
+
+    /// Takes in what other keys gave the same queries.
+    #[inline(always)]
+    pub(super) fn merge(&mut self, other: &Self) {
+        let rows = self.output.chunks_exact_mut(self.width).zip(other.output.chunks_exact(self.width));
+        for (row, (output, others)) in rows.enumerate() {
+            let (largest, of_other) = (self.largest[row], other.largest[row]);
+            let both = if of_other > largest { of_other } else { largest };
+            // Nothing that the query attends to has no weight; NaN goes on.
+            let weight = |largest: f32| if largest == f32::NEG_INFINITY { 1.0 } else { exp(largest - both) };
+            let (kept, added) = (weight(largest), weight(of_other));
+            self.largest[row] = both;
+            self.sums[row] = self.sums[row] * kept + other.sums[row] * added;
+            for (value, other) in output.iter_mut().zip(others) {
+                *value = *value * kept + other * added;
+            }
+        }
+    }
+
+    /// Divides by the sums, and gives their logarithms.
+    #[inline(always)]
+    pub(super) fn finish(&mut self) -> Vec<f32> {
+        let rows = self.output.chunks_exact_mut(self.width).zip(self.largest.iter().zip(&self.sums));
+        rows.map(|(output, (largest, sum))| {
+            let scale = 1.0 / sum;
+            output.iter_mut().for_each(|value| *value *= scale);
+            largest + sum.ln()
+        })
+        .collect()
+    }
+}

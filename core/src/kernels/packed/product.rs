@@ -1,0 +1,112 @@
+//! Products with packed matrices: numbers are widened on their way into the product, so that a token costs as many bytes as the
+//! weights take.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use pulp::Simd;
+
+use super::{Numbers, PackedMatrix};
+use crate::kernels::constant;
+use crate::kernels::parts::in_parts;
+use crate::kernels::product::{Left, Sizes, multiply};
+use crate::kernels::views::numbers;
+use crate::kernels::widening_dot::{BLOCK, brain_widened, half_widened, widening_dot};
+
+/// Rows that are widened at once: the columns of a product.
+const PANEL: usize = 64;
+/// Rows that are turned into columns at once, so that whole cache lines are written.
+const TURNED: usize = 16;
+/// With more rows of the other factor than this, widening a panel costs less than reading its rows again.
+const FEW: usize = 8;
+
+impl PackedMatrix {
+    /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
+    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+        let [batch, seq, _] = x.dims();
+        let x = constant(x).to_contiguous();
+        let (x, count) = (numbers(&x), batch * seq);
+        let mut output = vec![0.0; count * self.rows];
+        let products = count * self.rows * self.columns;
+        if count <= FEW {
+            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
+                let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
+                let mut sums = vec![0.0; rows.len() * count];
+                few(self, rows.start, x, &mut sums);
+                sums
+            });
+            for (at, sum) in parts.concat().into_iter().enumerate() {
+                output[at % count * self.rows + at / count] = sum;
+            }
+        } else {
+            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
+                let mut panel = vec![0.0; self.columns * PANEL];
+                let mut sums = vec![0.0; count * PANEL];
+                many(self, part * PANEL, x, &mut panel, &mut sums);
+                sums
+            });
+            for (part, sums) in parts.iter().enumerate() {
+                let width = PANEL.min(self.rows - part * PANEL);
+                for (row, sums) in output.chunks_exact_mut(self.rows).zip(sums.chunks_exact(PANEL)) {
+                    row[part * PANEL..][..width].copy_from_slice(&sums[..width]);
+                }
+            }
+        }
+        Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+
+    /// One row · x `[columns]`.
+    #[inline(always)]
+    fn dot<S: Simd>(&self, simd: S, row: usize, x: &[f32]) -> f32 {
+        let columns = self.columns;
+        let place = row * columns..(row + 1) * columns;
+        match &self.numbers {
+            Numbers::F32(values) => widening_dot(simd, &values[place], x, |_, number| number),
+            Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| half_widened(bits)),
+            Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| brain_widened(bits)),
+            Numbers::Q8 { values, scales } => {
+                let blocks = columns.div_ceil(BLOCK);
+                let (values, scales) = (&values[row * blocks * BLOCK..][..columns], &scales[row * blocks..][..blocks]);
+                widening_dot(simd, values, x, |block, value| scales[block] * f32::from(value))
+            }
+        }
+    }
+}
+
+/// Sums of the rows from `first` on with few rows of `x`: `[rows, count]`, as many rows as `sums` holds.
+#[pulp::with_simd(few = pulp::Arch::new())]
+#[inline(always)]
+fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a [f32], sums: &'a mut [f32]) {
+    let columns = matrix.columns;
+    for (row, sums) in sums.chunks_exact_mut(x.len() / columns).enumerate() {
+        for (sum, x) in sums.iter_mut().zip(x.chunks_exact(columns)) {
+            *sum = matrix.dot(simd, first + row, x);
+        }
+    }
+}
+
+/// Sums of a panel of rows from `first` on with many rows of `x`: `[count, PANEL]`. `panel` is room for the rows, widened and
+/// turned: `[columns, PANEL]`.
+#[pulp::with_simd(many = pulp::Arch::new())]
+#[inline(always)]
+fn many_rows<'a, S: Simd>(
+    simd: S,
+    matrix: &'a PackedMatrix,
+    first: usize,
+    x: &'a [f32],
+    panel: &'a mut [f32],
+    sums: &'a mut [f32],
+) {
+    let columns = matrix.columns;
+    let mut widened = vec![0.0; columns * TURNED];
+    for place in (0..PANEL.min(matrix.rows - first)).step_by(TURNED) {
+        for (row, widened) in (first + place..matrix.rows).zip(widened.chunks_exact_mut(columns)) {
+            matrix.widen(row..row + 1, widened);
+        }
+        for (column, panel) in panel.chunks_exact_mut(PANEL).enumerate() {
+            for (row, number) in panel[place..place + TURNED].iter_mut().enumerate() {
+                *number = widened[row * columns + column];
+            }
+        }
+    }
+    let sizes = Sizes { m: x.len() / columns, k: columns, n: PANEL };
+    multiply::<S, false>(simd, sizes, Left::Rows { values: x, stride: columns }, panel, PANEL, sums);
+}

@@ -1,0 +1,72 @@
+//! A layer's keys and values as tensors, which are written in place.
+
+use burn::tensor::{Device, Tensor, s};
+
+use super::BLOCK;
+
+/// Two buffers `[1, kv_heads, capacity, head_dim]`.
+pub struct TensorLayer {
+    keys: Tensor<4>,
+    values: Tensor<4>,
+    len: usize,
+}
+
+impl TensorLayer {
+    pub(super) fn new(shape: [usize; 4], device: &Device) -> Self {
+        Self { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device), len: 0 }
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.keys.dims()[2]
+    }
+
+    pub(super) fn truncate(&mut self, tokens: usize) {
+        self.len = tokens;
+    }
+
+    pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
+        let seq = k.dims()[2];
+        let at = self.reserve(seq, past);
+        let at = at..at + seq;
+        // In place: no other handle to the buffers is alive between two steps.
+        self.keys.inplace(|keys| keys.slice_assign(s![.., .., at.clone(), ..], k));
+        self.values.inplace(|values| values.slice_assign(s![.., .., at, ..], v));
+    }
+
+    /// Takes `seq` more places after what is there, of which the last `past` are still seen; the first of them, which is for the
+    /// caller to fill.
+    pub fn reserve(&mut self, seq: usize, past: usize) -> usize {
+        if self.len + seq > self.capacity() {
+            self.make_room(past, seq);
+        }
+        self.len += seq;
+        self.len - seq
+    }
+
+    /// Both buffers. Kernels fill reserved places in place: no other handle is alive between two steps.
+    #[cfg(feature = "gpu")]
+    pub fn whole(&self) -> (&Tensor<4>, &Tensor<4>) {
+        (&self.keys, &self.values)
+    }
+
+    /// Views of the last `tokens`.
+    pub(super) fn last(&self, tokens: usize) -> [Tensor<4>; 2] {
+        [&self.keys, &self.values].map(|buffer| buffer.clone().slice(s![.., .., self.len - tokens..self.len, ..]))
+    }
+
+    /// Drops what is no longer seen, and leaves as much room again as there is left, so that copying costs a constant per
+    /// token: after a sliding window the buffer stays bounded, elsewhere it doubles.
+    fn make_room(&mut self, past: usize, seq: usize) {
+        let [batch, heads, capacity, head_dim] = self.keys.dims();
+        let capacity = capacity.max(2 * past).max(past + seq);
+        let shape = [batch, heads, capacity.next_multiple_of(BLOCK), head_dim];
+        let from = self.len - past;
+        for buffer in [&mut self.keys, &mut self.values] {
+            buffer.inplace(|old| {
+                let seen = old.clone().slice(s![.., .., from..self.len, ..]);
+                Tensor::zeros(shape, &old.device()).slice_assign(s![.., .., 0..past, ..], seen)
+            });
+        }
+        self.len = past;
+    }
+}
