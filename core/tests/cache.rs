@@ -74,6 +74,19 @@ fn a_sliding_window_bounds_the_cache() {
     assert!(difference < 1e-4, "{difference}");
 }
 
+#[cfg(feature = "train")]
+#[test]
+fn gradients_flow_through_a_cache() {
+    let (case, device) = (case("rope"), Device::flex().autodiff());
+    let (model, ids) = (case.model(&device), ids_tensor(&case.ids(), &device));
+    let parameters_with_gradients = |cache: Option<&mut Cache>| {
+        let gradients = model.forward(ids.clone(), &case.positions(), cache).sum().backward();
+        burn::optim::GradientsParams::from_grads(gradients, &model).len()
+    };
+    let mut cache = model.cache(&case.config(), &case.positions(), 1);
+    assert_eq!(parameters_with_gradients(Some(&mut cache)), parameters_with_gradients(None));
+}
+
 /// Logits of a text, read in parts through a cache.
 fn logits(case: &Case, positions: &Positions, kind: NumberType, ids: &[u32], parts: &[usize]) -> Vec<f32> {
     let device = Device::flex();

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
 use drope_core::generate::{Event, Flow, Options, generate, generate_each};
-use drope_core::model::Model;
+use drope_core::model::{Model, NumberType, NumberTypes};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::{CASES, case, ids_tensor, largest_difference};
@@ -43,11 +43,17 @@ fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
     let options =
         Options { max_new_tokens: 6, stop: vec![], context: 400, crop_length: None, temperature: 0.0, seed: 0 };
     // Windows forget the beginning, and frequencies that follow the length change all of it.
-    for (name, is_shared) in
-        [("rope", true), ("drope", true), ("alibi", true), ("rnope-swa", false), ("dynamic-ntk", false)]
-    {
+    for (name, is_shared, cache) in [
+        ("rope", true, NumberType::F32),
+        ("rope", true, NumberType::F16),
+        ("drope", true, NumberType::Q8),
+        ("alibi", true, NumberType::F32),
+        ("rnope-swa", false, NumberType::F32),
+        ("dynamic-ntk", false, NumberType::F32),
+    ] {
         let case = case(name);
-        let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+        let (config, positions) = (case.config(), case.positions());
+        let model = case.model_as(NumberTypes { cache, ..NumberTypes::default() }, &device);
         // Read in two chunks each.
         let begin = case.ids().repeat(10)[..300].to_vec();
         let prompts = [&[1, 2][..], &[1, 3, 5], &[4]].map(|end| [&begin, end].concat());

@@ -21,7 +21,8 @@ pub fn write(reading: &ReadingArgs, config: &Config, positions: &Positions, ids:
     let chosen = device::open(reading.device)?;
     let (types, device) = (chosen.keeps(reading.numbers.types())?, chosen.device);
     let model = model_folder::model_as(&reading.model, config, types, &device)?;
-    let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, None).into_data();
+    let mut cache = model.cache(config, positions, ids.len());
+    let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, Some(&mut cache)).into_data();
     let logits: Vec<f32> = logits.iter().collect();
     check_finite(&logits)?;
     let bytes: Vec<u8> = logits.into_iter().flat_map(f32::to_le_bytes).collect();

@@ -32,7 +32,7 @@ use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Dispa
 use burn::tensor::{DType, Tensor};
 use burn_flex::FlexTensor;
 
-pub use self::attention::{AttentionBias, KeyValues, PackedRows, attend};
+pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
 pub use self::packed::{NumberType, PackedMatrix};

@@ -11,7 +11,7 @@ use super::rotation::Rotation;
 use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
-use crate::kernels::{AttentionBias, KeyValues, attend, rms_norm};
+use crate::kernels::{AttentionBias, KeysOrValues, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]
@@ -110,12 +110,11 @@ impl Attention {
                 cache.append(k, v, bias.past());
                 cache.last(bias.past() + seq)
             }
-            None => [k, v].map(KeyValues::from),
+            None => [k, v].map(KeysOrValues::from),
         };
         let [k, v] = if *has_keys_per_head { [k, v].map(|rows| self.per_head(rows.tensor())) } else { [k, v] };
-        let k = if rotation.rotates_read_keys() { rotation.read_keys(k.tensor()).into() } else { k };
         let captured = activations.map(|activations| &mut activations.attention);
-        let y = attend(q, k, v, bias, captured); // [batch, heads, seq, head_dim]
+        let y = attend(q, rotation.read_keys(k), v, bias, captured); // [batch, heads, seq, head_dim]
         self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
     }
 
@@ -136,7 +135,7 @@ impl Attention {
     }
 
     /// `[batch, kv_heads, keys, head_dim]` to `[batch, heads, keys, head_dim]`: a copy for each head of a group.
-    fn per_head(&self, x: Tensor<4>) -> KeyValues<'static> {
+    fn per_head(&self, x: Tensor<4>) -> KeysOrValues<'static> {
         let [batch, kv_heads, keys, head_dim] = x.dims();
         let group = self.num_attention_heads / kv_heads;
         let copies = x.reshape([batch, kv_heads, 1, keys, head_dim]).repeat_dim(2, group);

@@ -53,19 +53,12 @@ pub struct Model {
 }
 
 /// How the numbers of a model that only reads are kept in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumberTypes {
     /// Projections and embedding.
     pub weights: NumberType,
     /// Keys and values; in 32 bits on all devices but the CPU.
     pub cache: NumberType,
-}
-
-impl Default for NumberTypes {
-    /// 32 bits.
-    fn default() -> Self {
-        Self { weights: NumberType::F32, cache: NumberType::F32 }
-    }
 }
 
 /// One layer: attention and SwiGLU, each after a norm and beside a residual.

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::pass::Pass;
-use crate::kernels::RotaryTable;
+use crate::kernels::{KeysOrValues, RotaryTable};
 use crate::positions::{Encoding, HeadNoise, HeadRotation};
 
 /// What one kind of layer does to the queries and keys of a forward pass.
@@ -63,14 +63,9 @@ impl Rotation {
         if self.all_tokens.is_some() { k } else { rotate(&self.new_tokens, k) }
     }
 
-    /// Whether [`Rotation::read_keys`] does anything.
-    pub(super) fn rotates_read_keys(&self) -> bool {
-        self.all_tokens.is_some()
-    }
-
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
-    pub(super) fn read_keys(&self, k: Tensor<4>) -> Tensor<4> {
-        rotate(&self.all_tokens, k)
+    pub(super) fn read_keys<'a>(&self, k: KeysOrValues<'a>) -> KeysOrValues<'a> {
+        if self.all_tokens.is_some() { rotate(&self.all_tokens, k.tensor()).into() } else { k }
     }
 }
 
@@ -176,7 +171,7 @@ mod tests {
             let rotation = Rotation::new(encoding, &pass, None, &device);
             for (rotated, scale) in [
                 (rotation.queries(q.clone(), 1.0), factor),
-                (rotation.read_keys(rotation.written_keys(q.clone())), factor),
+                (rotation.read_keys(rotation.written_keys(q.clone()).into()).tensor(), factor),
             ] {
                 let difference = (rotated - q.clone() * scale).abs().max().into_scalar::<f32>();
                 assert!(difference < 1e-6, "{}: {difference}", method.name());

@@ -3,20 +3,14 @@
 use clap::Args;
 use drope_core::model::{NumberType, NumberTypes};
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct NumberArgs {
     /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
-    #[arg(long, default_value = "f32")]
+    #[arg(long, default_value_t)]
     weights: NumberType,
     /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
-    #[arg(long, default_value = "f32")]
+    #[arg(long, default_value_t)]
     cache: NumberType,
-}
-
-impl Default for NumberArgs {
-    fn default() -> Self {
-        Self { weights: NumberType::F32, cache: NumberType::F32 }
-    }
 }
 
 impl NumberArgs {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use drope_core::model::NumberTypes;
+use drope_core::model::NumberType;
 
 use super::reading::ReadingArgs;
 use super::{NumberArgs, at_least_one, at_least_zero};
@@ -133,7 +133,7 @@ impl BenchArgs {
             device: self.device,
             types: self.numbers.types(),
             prompt: self.prompt,
-            trains: !self.reading && self.numbers.types() == NumberTypes::default(),
+            trains: !self.reading && self.numbers.types().weights == NumberType::F32,
         })
     }
 }

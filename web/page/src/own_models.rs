@@ -56,7 +56,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
                 "A Llama, Qwen 2 or SmolLM3, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
                  safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It is kept in this browser and goes nowhere else; then choose it in any \
                  column above, with any method. For models with long contexts, set the length in tokens. On the CPU, models of more than \
-                 64 million numbers are computed with weights of 8 bits."
+                 64 million numbers are computed with weights of 8 bits and, on the CPU, keys and values of 16."
             </p>
             <div class="drop" class:over=move || is_over.get() on:drop=drop_files
                 on:dragover=move |event: leptos::ev::DragEvent| { event.prevent_default(); is_over.set(true) } on:dragleave=move |_| is_over.set(false)>

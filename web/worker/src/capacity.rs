@@ -15,7 +15,7 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
-/// Weights of a model above which a page keeps them in 8 bits, and on the CPU its cache in 16.
+/// Number of weights above which a page keeps them in 8 bits, and on the CPU keys and values in 16.
 const MOST_WIDE: u64 = 64_000_000;
 /// Of a number in 8 bits with a scale of 32 bits for each 32 of them.
 const BYTES_IN_8_BITS: f64 = 1.125;

@@ -21,13 +21,12 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
     let (group, width) = (heads / kv_heads, padded(head_dim));
-    let queries_of_head = |at: usize| {
-        let (batch, kv_head) = (at / kv_heads, at % kv_heads);
-        let all = (kv_head * group..(kv_head + 1) * group).flat_map(|head| (0..seq).map(move |query| (head, query)));
-        let all: Vec<(usize, usize)> = all.collect();
-        all.chunks(ROWS).map(|queries| Queries { batch, kv_head, queries: queries.to_vec() }).collect::<Vec<_>>()
-    };
-    let queries: Vec<Queries> = (0..batches * kv_heads).flat_map(queries_of_head).collect();
+    let queries: Vec<Queries> = (0..batches * kv_heads)
+        .flat_map(|at| {
+            let rows = (0..group * seq).step_by(ROWS).map(move |first| first..(group * seq).min(first + ROWS));
+            rows.map(move |rows| Queries { batch: at / kv_heads, kv_head: at % kv_heads, group, seq, rows })
+        })
+        .collect();
     let parts = queries.iter().flat_map(|queries| {
         (0..keys).step_by(KEYS_OF_PART).map(move |key| (queries, key..keys.min(key + KEYS_OF_PART)))
     });
@@ -43,18 +42,26 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
 struct Queries {
     batch: usize,
     kv_head: usize,
-    /// Head and index of each, at most [`ROWS`].
-    queries: Vec<(usize, usize)>,
+    /// Query heads that share the kv head, and queries of each.
+    group: usize,
+    seq: usize,
+    /// At most [`ROWS`] of the rows `[group · seq]`.
+    rows: Range<usize>,
 }
 
 impl Queries {
+    /// Head and index of each.
+    fn each(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.rows.clone().map(|row| (self.kv_head * self.group + row / self.seq, row % self.seq))
+    }
+
     /// What all parts of the keys give them.
     fn merged(&self, parts: &[RunningSoftmax], width: usize) -> Vec<Attended> {
-        let mut sums = RunningSoftmax::new(self.queries.len(), width);
+        let mut sums = RunningSoftmax::new(self.rows.len(), width);
         parts.iter().for_each(|part| sums.merge(part));
         let log_sums = sums.finish();
-        let rows = self.queries.iter().zip(sums.output.chunks_exact(width).zip(log_sums));
-        rows.map(|(&(head, query), (output, log_sum))| Attended {
+        let rows = self.each().zip(sums.output.chunks_exact(width).zip(log_sums));
+        rows.map(|((head, query), (output, log_sum))| Attended {
             batch: self.batch,
             head,
             query,
@@ -79,25 +86,24 @@ impl WithSimd for PartOfKeys<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) -> RunningSoftmax {
-        let Self { inputs: Inputs { kernel, q, k, v }, queries: &Queries { batch, kv_head, ref queries }, keys, width } =
-            self;
-        let head_dim = q.dims[3];
-        let (mut room, mut logits) = (Vec::new(), vec![0.0; queries.len() * KEYS]);
-        let mut sums = RunningSoftmax::new(queries.len(), width);
+        let Self { inputs: Inputs { kernel, q, k, v }, queries, keys, width } = self;
+        let (place, head_dim) = ([queries.batch, queries.kv_head], q.dims[3]);
+        let (mut room, mut logits) = (Vec::new(), vec![0.0; queries.rows.len() * KEYS]);
+        let mut sums = RunningSoftmax::new(queries.rows.len(), width);
         for first in keys.clone().step_by(KEYS) {
             let tile = first..keys.end.min(first + KEYS);
             let count = tile.len();
-            let (rows, distance) = k.some_rows([batch, kv_head], tile.clone(), head_dim, &mut room);
-            for (&(head, query), logits) in queries.iter().zip(logits.chunks_exact_mut(KEYS)) {
-                let row = q.row(batch, head, query);
-                for (logit, key) in logits.iter_mut().zip(rows.chunks(distance).take(count)) {
+            let (rows, stride) = k.some_rows(place, tile.clone(), head_dim, &mut room);
+            for ((head, query), logits) in queries.each().zip(logits.chunks_exact_mut(KEYS)) {
+                let row = q.row(queries.batch, head, query);
+                for (logit, key) in logits.iter_mut().zip(rows.chunks(stride).take(count)) {
                     *logit = widening_dot(simd, &key[..head_dim], row, |_, number| number);
                 }
                 logits[count..].fill(f32::NEG_INFINITY);
-                kernel.add(&mut logits[..count], batch, head, query, first);
+                kernel.add(&mut logits[..count], queries.batch, head, query, first);
             }
-            let (values, distance) = v.some_rows([batch, kv_head], tile, width, &mut room);
-            sums.add(simd, &mut logits, (values, distance), count);
+            let values = v.some_rows(place, tile, width, &mut room);
+            sums.add(simd, &mut logits, values, count);
         }
         sums
     }

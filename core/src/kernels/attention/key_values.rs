@@ -10,7 +10,7 @@ use crate::kernels::{constant, is_on_cpu};
 
 /// Keys or values, `[batch, kv_heads, keys, head_dim]`.
 #[allow(clippy::large_enum_variant, reason = "one of a layer at a time lives on the stack")]
-pub enum KeyValues<'a> {
+pub enum KeysOrValues<'a> {
     /// Themselves.
     Tensor(Tensor<4>),
     /// Of one sequence, in a cache on the CPU.
@@ -30,13 +30,13 @@ impl<'a> PackedRows<'a> {
     }
 }
 
-impl From<Tensor<4>> for KeyValues<'_> {
+impl From<Tensor<4>> for KeysOrValues<'_> {
     fn from(tensor: Tensor<4>) -> Self {
         Self::Tensor(tensor)
     }
 }
 
-impl<'a> KeyValues<'a> {
+impl<'a> KeysOrValues<'a> {
     /// As a tensor.
     pub fn tensor(self) -> Tensor<4> {
         match self {
@@ -44,12 +44,8 @@ impl<'a> KeyValues<'a> {
             Self::Packed(PackedRows { heads, tokens }) => {
                 let head_dim = heads[0].dims()[1];
                 let shape = [1, heads.len(), tokens.len(), head_dim];
-                let mut values = Vec::with_capacity(shape.iter().product());
-                let mut room = Vec::new();
-                for head in heads {
-                    values.extend_from_slice(head.some_rows(tokens.clone(), head_dim, &mut room));
-                }
-                Tensor::from_data(TensorData::new(values, shape), &Device::flex())
+                let values: Vec<Vec<f32>> = heads.iter().map(|head| head.widened(tokens.clone(), head_dim)).collect();
+                Tensor::from_data(TensorData::new(values.concat(), shape), &Device::flex())
             }
         }
     }
@@ -72,7 +68,7 @@ impl<'a> KeyValues<'a> {
 }
 
 /// Keys or values as the fused form reads them.
-#[allow(clippy::large_enum_variant, reason = "as above")]
+#[allow(clippy::large_enum_variant, reason = "one of a layer at a time lives on the stack")]
 pub(super) enum Rows<'a> {
     Tensor(Heads),
     Packed(PackedRows<'a>),
@@ -87,7 +83,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Some rows of a head, each filled up with zeros to `width`, and their distance: where they lie, or in `room`.
+    /// Some rows of a head, each filled up with zeros to `width`, and their stride: where they lie, or in `room`.
     #[inline(always)]
     pub(super) fn some_rows<'a>(
         &'a self,
@@ -98,8 +94,8 @@ impl Rows<'_> {
     ) -> (&'a [f32], usize) {
         match self {
             Self::Tensor(tensor) if width == tensor.dims[3] => {
-                let (values, distance) = tensor.head(batch, head);
-                (&values[rows.start * distance..], distance)
+                let (values, stride) = tensor.head(batch, head);
+                (&values[rows.start * stride..], stride)
             }
             Self::Tensor(tensor) => {
                 *room = tensor.some_rows(batch, head, rows, width);
@@ -116,10 +112,7 @@ impl Rows<'_> {
     pub(super) fn matrix(&self, [batch, head]: [usize; 2], width: usize) -> Vec<f32> {
         match self {
             Self::Tensor(tensor) => tensor.matrix(batch, head, width),
-            Self::Packed(PackedRows { heads, tokens }) => {
-                let mut room = Vec::new();
-                heads[head].some_rows(tokens.clone(), width, &mut room).to_vec()
-            }
+            Self::Packed(PackedRows { heads, tokens }) => heads[head].widened(tokens.clone(), width),
         }
     }
 }

@@ -26,7 +26,7 @@ pub use self::bias::AttentionBias;
 use self::few_queries::few_queries;
 use self::forward::{Inputs, in_tiles};
 use self::key_values::Rows;
-pub use self::key_values::{KeyValues, PackedRows};
+pub use self::key_values::{KeysOrValues, PackedRows};
 use self::tiles::{Columns, KEYS, Tile, scatter};
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
@@ -41,8 +41,8 @@ const FEW_QUERIES: usize = 8;
 /// `[batch, heads, seq, keys]`, are added to `captured` where there is one.
 pub fn attend(
     q: Tensor<4>,
-    k: KeyValues,
-    v: KeyValues,
+    k: KeysOrValues,
+    v: KeysOrValues,
     bias: &AttentionBias,
     captured: Option<&mut Vec<Tensor<4>>>,
 ) -> Tensor<4> {
@@ -50,7 +50,7 @@ pub fn attend(
     if captured.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
         let kernel = FusedAttention::new(bias);
         return match (k, v) {
-            (KeyValues::Tensor(k), KeyValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
+            (KeysOrValues::Tensor(k), KeysOrValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
             (k, v) => {
                 let inputs = Inputs { kernel: &kernel, q: Heads::new(&constant(&q)), k: k.rows(), v: v.rows() };
                 let output = BackendTensor::<Flex>::Float(inputs.attended().0);

@@ -24,15 +24,9 @@ impl RunningSoftmax {
         Self { rows, width, largest: [f32::NEG_INFINITY; ROWS], sums: [0.0; ROWS], output }
     }
 
-    /// Takes in the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their distance.
+    /// Takes in the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their stride.
     #[inline(always)]
-    pub(super) fn add<S: Simd>(
-        &mut self,
-        simd: S,
-        logits: &mut [f32],
-        (values, distance): (&[f32], usize),
-        keys: usize,
-    ) {
+    pub(super) fn add<S: Simd>(&mut self, simd: S, logits: &mut [f32], (values, stride): (&[f32], usize), keys: usize) {
         let rows = logits.chunks_exact_mut(KEYS).zip(self.output.chunks_exact_mut(self.width));
         for ((logits, output), (largest, sum)) in rows.zip(self.largest.iter_mut().zip(&mut self.sums)) {
             let before = *largest;
@@ -52,7 +46,7 @@ impl RunningSoftmax {
         }
         let sizes = Sizes { m: self.rows, k: keys, n: self.width };
         let weights = Left::Rows { values: logits, stride: KEYS };
-        multiply::<S, true>(simd, sizes, weights, values, distance, &mut self.output);
+        multiply::<S, true>(simd, sizes, weights, values, stride, &mut self.output);
     }
 
     /// Takes in what other keys gave the same queries.

@@ -1,9 +1,10 @@
-//! The fused form against the plain one.
+//! The fused form against the plain one, and of packed keys and values against that of their tensors.
 
 use burn::tensor::Tensor;
 
-use super::{AttentionBias, attend};
+use super::{AttentionBias, KeysOrValues, PackedRows, attend};
 use crate::kernels::check::{check, random};
+use crate::kernels::{NumberType, PackedMatrix};
 use crate::positions::{Encoding, LayerPositions};
 
 /// Values and gradients of `[1, heads, queries, head_dim]` behind `past` keys that are held.
@@ -42,4 +43,30 @@ fn the_fused_form_equals_the_plain_one() {
         compare(layer, [4, 2], 3, 1200, false);
     }
     compare(&all, [8, 1], 7, 700, false);
+}
+
+#[test]
+fn packed_keys_and_values_are_read_as_their_tensors() {
+    let window = LayerPositions { encoding: Encoding::None, window: Some(600) };
+    let all = LayerPositions { encoding: Encoding::None, window: None };
+    let (heads, kv_heads, past) = (4, 2, 700);
+    // Rows that are filled up for vectors of the machine, and ones that end within a block of 8 bits.
+    for (head_dim, kind) in [16, 20, 48, 72].into_iter().flat_map(|size| NumberType::ALL.map(|kind| (size, kind))) {
+        for (layer, queries) in [(&all, 1), (&all, 3), (&all, 60), (&window, 1), (&window, 60)] {
+            let packed = |seed| {
+                let mut matrices: Vec<PackedMatrix> =
+                    (0..kv_heads).map(|_| PackedMatrix::new(kind, past, head_dim)).collect();
+                PackedMatrix::push_heads(&mut matrices, &random([1, kv_heads, past + queries, head_dim], seed));
+                matrices
+            };
+            let (keys, values) = (packed(1), packed(2));
+            let bias = AttentionBias::new(layer, past..past + queries, None);
+            let rows = |heads| KeysOrValues::Packed(PackedRows::new(heads, past - bias.past()..past + queries));
+            let q = random([1, heads, queries, head_dim], 3);
+            let found = attend(q.clone(), rows(&keys), rows(&values), &bias, None);
+            let [keys, values] = [&keys, &values].map(|heads| rows(heads).tensor().into());
+            let difference = (found - attend(q, keys, values, &bias, None)).abs().max().into_scalar::<f32>();
+            assert!(difference < 1e-5, "{head_dim} in {}, {queries} queries: {difference}", kind.name());
+        }
+    }
 }

@@ -33,17 +33,17 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Of rows that are `distance` apart: `[len, head_dim]`. `width` is that of the rows that they are multiplied with.
-    pub(super) fn new((rows, distance): (&[f32], usize), [len, head_dim]: [usize; 2], width: usize) -> Self {
+    /// Of rows that are `row_stride` apart: `[len, head_dim]`. `width` is that of the rows that they are multiplied with.
+    pub(super) fn new((rows, row_stride): (&[f32], usize), [len, head_dim]: [usize; 2], width: usize) -> Self {
         let stride = len.next_multiple_of(KEYS);
         let mut values = vec![0.0; head_dim * stride];
         // As many rows at once as a cache line has numbers, so that whole lines are written.
         for first in (0..len).step_by(TURNED) {
-            let rows = &rows[first * distance..];
+            let rows = &rows[first * row_stride..];
             let turned = TURNED.min(len - first);
             for (column, values) in values.chunks_exact_mut(stride).enumerate() {
                 for (at, value) in values[first..first + turned].iter_mut().enumerate() {
-                    *value = rows[at * distance + column];
+                    *value = rows[at * row_stride + column];
                 }
             }
         }

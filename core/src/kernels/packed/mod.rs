@@ -15,8 +15,10 @@ use crate::names::named;
 
 named! {
     /// How numbers are kept in memory: matrices of weights, keys and values.
+    #[derive(Default)]
     NumberType: "type of numbers in memory" {
         /// 32 bits.
+        #[default]
         F32 = "f32",
         /// 16 bits: as exact as a file of such weights.
         F16 = "f16",
@@ -24,6 +26,12 @@ named! {
         Bf16 = "bf16",
         /// 8 bits, and a scale for each 32 numbers of a row.
         Q8 = "q8",
+    }
+}
+
+impl fmt::Display for NumberType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
     }
 }
 
@@ -76,7 +84,10 @@ impl PackedMatrix {
             Numbers::Bf16(bits) => bits.extend(rows.iter().map(|&value| bf16::from_f32(value).to_bits())),
             Numbers::Q8 { values, scales } => {
                 for block in rows.chunks(self.columns).flat_map(|row| row.chunks(BLOCK)) {
-                    let largest = block.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+                    // NaN stays NaN.
+                    let larger =
+                        |most: f32, &value: &f32| if value.abs() > most || value.is_nan() { value.abs() } else { most };
+                    let largest = block.iter().fold(0.0, larger);
                     let scale = largest / 127.0;
                     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
                     scales.push(scale);
@@ -135,6 +146,19 @@ impl PackedMatrix {
         {
             return &values[rows.start * width..rows.end * width];
         }
+        self.widen_into(rows, width, room);
+        room
+    }
+
+    /// The same in room of their own.
+    pub(super) fn widened(&self, rows: Range<usize>, width: usize) -> Vec<f32> {
+        let mut widened = Vec::new();
+        self.widen_into(rows, width, &mut widened);
+        widened
+    }
+
+    #[inline(always)]
+    fn widen_into(&self, rows: Range<usize>, width: usize, room: &mut Vec<f32>) {
         // What is filled up has to be zero; the rest is overwritten.
         if width > self.columns {
             room.clear();
@@ -147,7 +171,6 @@ impl PackedMatrix {
                 self.widen(row..row + 1, &mut widened[..self.columns]);
             }
         }
-        room
     }
 
     /// Bytes that it takes.
@@ -300,5 +323,16 @@ mod tests {
         let eight = packed(NumberType::Q8, &values, columns);
         assert_eq!(eight.bytes(), rows * 96 + rows * 3 * 4);
         assert!(!packed(NumberType::F16, &[1e6, 0.0], 2).is_finite());
+    }
+
+    /// A cache must not make a number of what is none: generation ends with a sentence instead.
+    #[test]
+    fn what_is_not_finite_stays_so() {
+        for kind in NumberType::ALL {
+            for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let matrix = packed(kind, &[1.0, number, 2.0], 3);
+                assert!(!matrix.widened(0..1, 3)[1].is_finite() && !matrix.is_finite(), "{number} in {}", kind.name());
+            }
+        }
     }
 }

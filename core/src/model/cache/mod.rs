@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use self::packed::PackedLayer;
 pub(super) use self::tensors::TensorLayer;
 use crate::config::Config;
-use crate::kernels::{KeyValues, NumberType};
+use crate::kernels::{KeysOrValues, NumberType};
 use crate::positions::Positions;
 
 /// Room is reserved in multiples of this many tokens.
@@ -45,7 +45,7 @@ impl Cache {
             let tokens = positions.layer(index).window.map_or(tokens, |window| tokens.min(2 * window));
             let capacity = tokens.max(1).next_multiple_of(BLOCK);
             let (heads, head_dim) = (config.num_key_value_heads, config.head_dim);
-            if device == &Device::flex() {
+            if device == &Device::flex() && !device.is_autodiff() {
                 LayerCache::Packed(PackedLayer::new(kind, heads, capacity, head_dim))
             } else {
                 LayerCache::Tensors(Box::new(TensorLayer::new([1, heads, capacity, head_dim], device)))
@@ -106,6 +106,12 @@ impl Cache {
     }
 }
 
+/// Room for `seq` tokens behind the last `past`, which are still seen: as much again as there is left, so that moving them up costs a
+/// constant per token. After a sliding window it stays bounded, elsewhere it doubles.
+fn grown(capacity: usize, past: usize, seq: usize) -> usize {
+    capacity.max(2 * past).max(past + seq).next_multiple_of(BLOCK)
+}
+
 impl LayerCache {
     /// Writes `[1, kv_heads, seq, head_dim]` after what is there, of which the last `past` are still seen.
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
@@ -116,10 +122,10 @@ impl LayerCache {
     }
 
     /// Keys and values of the last `tokens`.
-    pub(super) fn last(&self, tokens: usize) -> [KeyValues<'_>; 2] {
+    pub(super) fn last(&self, tokens: usize) -> [KeysOrValues<'_>; 2] {
         match self {
-            Self::Tensors(layer) => layer.last(tokens).map(KeyValues::from),
-            Self::Packed(layer) => layer.last(tokens).map(KeyValues::Packed),
+            Self::Tensors(layer) => layer.last(tokens).map(KeysOrValues::from),
+            Self::Packed(layer) => layer.last(tokens).map(KeysOrValues::Packed),
         }
     }
 }

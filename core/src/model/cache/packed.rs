@@ -2,7 +2,7 @@
 
 use burn::tensor::Tensor;
 
-use super::BLOCK;
+use super::grown;
 use crate::kernels::{NumberType, PackedMatrix, PackedRows};
 
 /// Keys and values of each kv head, `[tokens, head_dim]`.
@@ -29,7 +29,8 @@ impl PackedLayer {
     }
 
     pub(super) fn append(&mut self, k: &Tensor<4>, v: &Tensor<4>, past: usize) {
-        let seq = k.dims()[2];
+        let [batch, _, seq, _] = k.dims();
+        assert_eq!(batch, 1, "a cache holds one sequence");
         if self.len + seq > self.capacity {
             self.make_room(past, seq);
         }
@@ -43,9 +44,9 @@ impl PackedLayer {
         [&self.keys, &self.values].map(|heads| PackedRows::new(heads, self.len - tokens..self.len))
     }
 
-    /// As the tensors' form: drops what is no longer seen, and leaves as much room again.
+    /// Drops what is no longer seen, and makes room for `seq` more.
     fn make_room(&mut self, past: usize, seq: usize) {
-        let capacity = self.capacity.max(2 * past).max(past + seq).next_multiple_of(BLOCK);
+        let capacity = grown(self.capacity, past, seq);
         let unseen = self.len - past;
         self.matrices().for_each(|matrix| matrix.make_room(unseen, capacity));
         (self.capacity, self.len) = (capacity, past);

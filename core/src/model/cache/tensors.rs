@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor, s};
 
-use super::BLOCK;
+use super::grown;
 
 /// Two buffers `[1, kv_heads, capacity, head_dim]`.
 pub struct TensorLayer {
@@ -54,12 +54,10 @@ impl TensorLayer {
         [&self.keys, &self.values].map(|buffer| buffer.clone().slice(s![.., .., self.len - tokens..self.len, ..]))
     }
 
-    /// Drops what is no longer seen, and leaves as much room again as there is left, so that copying costs a constant per
-    /// token: after a sliding window the buffer stays bounded, elsewhere it doubles.
+    /// Drops what is no longer seen, and makes room for `seq` more.
     fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
-        let capacity = capacity.max(2 * past).max(past + seq);
-        let shape = [batch, heads, capacity.next_multiple_of(BLOCK), head_dim];
+        let shape = [batch, heads, grown(capacity, past, seq), head_dim];
         let from = self.len - past;
         for buffer in [&mut self.keys, &mut self.values] {
             buffer.inplace(|old| {

@@ -1,5 +1,5 @@
 //! docs/real-models.md: what a real model does beyond its context without training, from the results of recipes/real-models.toml, and
-//! how fast it is read, from those of bench/real.py.
+//! how fast it is read and what its cache takes, from those of bench/real.py, bench/cache.py and bench/browser.py.
 
 use std::path::Path;
 
@@ -31,19 +31,50 @@ struct Speed {
     peak_bytes: Option<f64>,
 }
 
+/// A program whose keys and values are kept in so many bits, as bench/cache.py writes it.
+#[derive(Deserialize)]
+struct CacheSize {
+    program: String,
+    cache: String,
+    /// Tokens a second of the prompt.
+    prefill: f64,
+    /// Tokens a second behind it.
+    decode: f64,
+    peak_bytes: f64,
+    /// Tokens of the prompt.
+    prompt: usize,
+    threads: usize,
+    /// Of `core` alone, as what follows: tokens and number of the texts whose perplexity it is.
+    length: Option<usize>,
+    texts: Option<usize>,
+    perplexity: Option<f64>,
+    ci95: Option<[f64; 2]>,
+}
+
+/// What programs of this repository measured beside recipes/real-models.toml.
+#[derive(Default)]
+struct Measured {
+    native: Vec<Speed>,
+    browser: Vec<Speed>,
+    caches: Vec<CacheSize>,
+}
+
 /// Writes the document; nothing where there are no results.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = results_file::read(Some(&folder.join("perplexity.json")))?;
     let ruler: Vec<BenchmarkCell> = results_file::read(Some(&folder.join("ruler.json")))?;
-    let native: Vec<Speed> = results_file::read(Some(&folder.join("speed.json")))?;
-    let browser: Vec<Speed> = results_file::read(Some(&folder.join("browser.json")))?;
+    let measured = Measured {
+        native: results_file::read(Some(&folder.join("speed.json")))?,
+        browser: results_file::read(Some(&folder.join("browser.json")))?,
+        caches: results_file::read(Some(&folder.join("cache.json")))?,
+    };
     if perplexities.is_empty() {
         return Ok(());
     }
-    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, [&native, &browser]).as_bytes())
+    files::write(&root.join("docs/real-models.md"), document(&perplexities, &ruler, &measured).as_bytes())
 }
 
-fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], [native, browser]: [&[Speed]; 2]) -> String {
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], measured: &Measured) -> String {
     let longest = perplexities.iter().map(|cell| cell.length).max().unwrap_or(0);
     // Windows of the training context are what crop is.
     let trained = perplexities.iter().find(|cell| cell.context == longest).map_or(0, |cell| longest / cell.extension);
@@ -83,13 +114,14 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], [native, b
             "Speed",
             "`python bench/real.py`, in one run on one machine of two cores: a prompt of 2,048 tokens and 64 tokens behind it; tokens a \
              second, and the most memory that the process took.",
-            native,
+            &measured.native,
         ),
+        caches(&measured.caches),
         speed(
             "Speed in the browser",
             "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \
              second, medians.",
-            browser,
+            &measured.browser,
         ),
     ];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -185,6 +217,32 @@ fn speed(title: &str, measured: &str, speeds: &[Speed]) -> String {
     section(title, &format!("{measured}\n\n{}", table(&header, &speeds.iter().map(row).collect::<Vec<_>>())))
 }
 
+/// What the type of keys and values costs and saves; nothing where it was not measured.
+fn caches(caches: &[CacheSize]) -> String {
+    let Some(first) = caches.first() else { return String::new() };
+    let row = |size: &CacheSize| {
+        let perplexity = match (size.perplexity, size.ci95) {
+            (Some(perplexity), Some([low, high])) => format!("{perplexity:.3} [{low:.3}, {high:.3}]"),
+            _ => DASH.to_owned(),
+        };
+        let [prefill, decode] = [size.prefill, size.decode].map(|number| format!("{number:.0}"));
+        let memory = format!("{:.0}", size.peak_bytes / 1e6);
+        vec![size.program.clone(), size.cache.clone(), prefill, decode, memory, perplexity]
+    };
+    let header = cells(["program", "keys and values", "prompt", "generation", "memory (MB)", "perplexity"]);
+    let text = format!(
+        "`python bench/cache.py`, in one run, {} threads: keys and values in fewer bits (`--cache`) behind a prompt of {} tokens, with \
+         weights in 8 bits (Q8_0 in llama.cpp); tokens a second, and the most memory that the process took. Perplexity of Django's \
+         manual, {} texts of {} tokens.\n\n{}",
+        first.threads,
+        first.prompt,
+        first.texts.unwrap_or_default(),
+        first.length.unwrap_or_default(),
+        table(&header, &caches.iter().map(row).collect::<Vec<_>>())
+    );
+    section("The cache in fewer bits", &text)
+}
+
 fn retrieval(ruler: &[BenchmarkCell]) -> String {
     let row = |cell: &BenchmarkCell| {
         let [low, high] = cell.ci95.map(|bound| 100.0 * bound);
@@ -211,7 +269,7 @@ mod tests {
     use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
     use drope_core::positions::Method;
 
-    use super::document;
+    use super::{Measured, document};
 
     fn cell(method: Method, context: usize, losses: [f64; 2], cut: Option<f64>) -> PerplexityCell {
         let text = |index: usize| TextLoss {
@@ -235,6 +293,11 @@ mod tests {
             r#"{"program": "page", "weights": "q8", "threads": 2, "prefill": 101.6, "decode": 20.0}"#,
         )
         .unwrap();
+        let cache = serde_json::from_str(
+            r#"{"program": "core", "cache": "q8", "prefill": 99.7, "decode": 9.8, "peak_bytes": 4e8, "prompt": 16384, "threads": 2,
+                "length": 8192, "texts": 4, "perplexity": 9.5, "ci95": [8, 11]}"#,
+        )
+        .unwrap();
         let text = document(
             &[
                 cell(Method::Rope, 256, [3.0, 3.0], None),
@@ -244,7 +307,7 @@ mod tests {
                 cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
             ],
             &[],
-            [&[], &[speed]],
+            &Measured { browser: vec![speed], caches: vec![cache], ..Measured::default() },
         );
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
@@ -255,6 +318,8 @@ mod tests {
             text.contains("Partial DroPE, cut 0.0002") && text.contains("| 256 | RoPE as trained | 20.09"),
             "{text}"
         );
+        assert!(text.contains("behind a prompt of 16384 tokens") && text.contains("4 texts of 8192 tokens."), "{text}");
+        assert!(text.contains("| core | q8 | 100 | 10 | 400 | 9.500 [8.000, 11.000] |"), "{text}");
         assert!(!text.contains("RULER") && text.contains("| page | q8 | 2 | 102 | 20 | – |"), "{text}");
     }
 }
