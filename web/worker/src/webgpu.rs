@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{Cache, token_ids};
+use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
 use js_sys::{Function, Promise, Reflect};
