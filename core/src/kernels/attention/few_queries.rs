@@ -21,10 +21,10 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
     let (group, width) = (heads / kv_heads, padded(head_dim));
-    let queries: Vec<Queries> = (0..batches * kv_heads)
+    let queries: Vec<GroupQueries> = (0..batches * kv_heads)
         .flat_map(|at| {
             let rows = (0..group * seq).step_by(ROWS).map(move |first| first..(group * seq).min(first + ROWS));
-            rows.map(move |rows| Queries { batch: at / kv_heads, kv_head: at % kv_heads, group, seq, rows })
+            rows.map(move |rows| GroupQueries { batch: at / kv_heads, kv_head: at % kv_heads, group, seq, rows })
         })
         .collect();
     let parts = queries.iter().flat_map(|queries| {
@@ -38,8 +38,8 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     queries.iter().zip(sums.chunks(parts_of_queries)).flat_map(|(queries, sums)| queries.merged(sums, width)).collect()
 }
 
-/// Queries that read the same keys.
-struct Queries {
+/// GroupQueries that read the same keys.
+struct GroupQueries {
     batch: usize,
     kv_head: usize,
     /// Query heads that share the kv head, and queries of each.
@@ -49,7 +49,7 @@ struct Queries {
     rows: Range<usize>,
 }
 
-impl Queries {
+impl GroupQueries {
     /// Head and index of each.
     fn each(&self) -> impl Iterator<Item = (usize, usize)> {
         self.rows.clone().map(|row| (self.kv_head * self.group + row / self.seq, row % self.seq))
@@ -76,7 +76,7 @@ impl Queries {
 /// Some queries and some of the keys that they attend to.
 struct PartOfKeys<'a> {
     inputs: &'a Inputs<'a>,
-    queries: &'a Queries,
+    queries: &'a GroupQueries,
     keys: Range<usize>,
     width: usize,
 }
