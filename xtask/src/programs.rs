@@ -18,6 +18,8 @@ use crate::tools::Tools;
 /// Features of the worker with a program each, `worker-…`.
 const FEATURES: [&str; 3] = ["train", "webgpu", THREADS];
 const THREADS: &str = "threads";
+/// Profile of all of the worker's programs (Cargo.toml), its tests included: each dependency is compiled once for them.
+pub const PROFILE: &str = "worker";
 /// Set where programs that were never built are to come after the page is served.
 const LATER: &str = "DROPE_PROGRAMS_LATER";
 
@@ -72,7 +74,7 @@ fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Resu
 pub fn compile(place: &Workplace, tools: &Tools, feature: &str) -> Option<Command> {
     let mut cargo = tools.command("cargo");
     cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature));
-    cargo.args(["build", "--release", "--target", TARGET, "-p", "drope-worker", "--features", feature, "--bin"]);
+    cargo.args(["build", "--profile", PROFILE, "--target", TARGET, "-p", "drope-worker", "--features", feature, "--bin"]);
     cargo.arg(format!("worker-{feature}"));
     if feature == THREADS {
         if !has_sources(tools) {
@@ -92,7 +94,7 @@ fn folder(place: &Workplace, feature: &str) -> PathBuf {
 }
 
 fn built(place: &Workplace, feature: &str) -> PathBuf {
-    folder(place, feature).join(TARGET).join("release").join(format!("worker-{feature}.wasm"))
+    folder(place, feature).join(TARGET).join(PROFILE).join(format!("worker-{feature}.wasm"))
 }
 
 /// Whether the sources of the standard library are here, or can be fetched.

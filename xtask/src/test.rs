@@ -119,7 +119,8 @@ fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
     cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
     cargo.args([
         "test",
-        "--release",
+        "--profile",
+        programs::PROFILE,
         "-p",
         "drope-worker",
         "--features",

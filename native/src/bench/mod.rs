@@ -15,7 +15,7 @@ use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer
 use serde::Serialize;
 
 use crate::device::{self, DeviceChoice};
-use crate::{model_folder, threads, train};
+use crate::{files, model_folder, threads, train};
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
@@ -36,6 +36,34 @@ pub fn print_operations(folder: &Path, repeats: usize, choice: DeviceChoice) -> 
     let config = model_folder::config(folder)?;
     let device = device::open(choice)?.device;
     threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?
+}
+
+/// Prints how fast the model's tokenizer encodes a text, line by line as a corpus is read: one line of JSON.
+pub fn print_tokenizer_speed(folder: &Path, text: &Path, repeats: usize) -> Result<()> {
+    let tokenizer = model_folder::tokenizer(folder, &model_folder::config(folder)?)?;
+    let text = files::read_text(text)?;
+    let mut speeds = Vec::new();
+    let mut tokens = 0;
+    for _ in 0..repeats {
+        let start = Instant::now();
+        tokens = 0;
+        for line in text.split_inclusive('\n') {
+            tokens += tokenizer.encode(line)?.len();
+        }
+        speeds.push(text.len() as f64 / 1e6 / start.elapsed().as_secs_f64());
+    }
+    let speed = TokenizerSpeed { bytes: text.len(), tokens, megabytes_per_second: median(speeds)? };
+    println!("{}", serde_json::to_string(&speed)?);
+    Ok(())
+}
+
+/// What [`print_tokenizer_speed`] prints.
+#[derive(Serialize)]
+struct TokenizerSpeed {
+    bytes: usize,
+    tokens: usize,
+    /// The median of the runs.
+    megabytes_per_second: f64,
 }
 
 /// What is measured.

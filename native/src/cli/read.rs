@@ -119,12 +119,18 @@ pub struct BenchArgs {
     /// Milliseconds that each kind of operation takes of a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
+    /// Megabytes of this text that the tokenizer encodes a second, on one thread, instead of speeds.
+    #[arg(long, conflicts_with = "operations")]
+    tokenize: Option<PathBuf>,
 }
 
 impl BenchArgs {
     pub fn execute(self) -> Result<()> {
         if self.operations {
             return bench::print_operations(&self.model, self.repeats, self.device);
+        }
+        if let Some(text) = &self.tokenize {
+            return bench::print_tokenizer_speed(&self.model, text, self.repeats);
         }
         bench::print_speeds(&bench::Bench {
             folder: &self.model,
