@@ -1,4 +1,4 @@
-//! Names of functions are a third of the wasm and serve no visitor.
+//! Removes the names of functions from the wasm: they are a third of its size, and the page does not need them.
 
 pub fn main() {
     println!("cargo::rerun-if-changed=../build.rs");

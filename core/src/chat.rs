@@ -18,13 +18,13 @@ pub const TOKENIZER_CONFIG_FILE: &str = "tokenizer_config.json";
 /// The template's own file, in newer folders.
 pub const CHAT_TEMPLATE_FILE: &str = "chat_template.jinja";
 
-/// Who says something.
+/// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// What the model is told about its task.
     System,
-    /// The reader.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -33,7 +33,7 @@ pub enum Role {
 /// A part of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Message {
-    /// Whose it is.
+    /// The author.
     pub role: Role,
     /// Its text.
     pub content: String,
@@ -51,7 +51,8 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// From `tokenizer_config.json`, and the template in a file of its own, which goes before it; `None` where neither has one.
+    /// Reads a template and its tokens. A template in a file of its own is preferred to the one in
+    /// `tokenizer_config.json`; `None` if neither file has one.
     ///
     /// # Errors
     /// If the JSON cannot be read.
@@ -70,7 +71,7 @@ impl ChatTemplate {
         Ok(source.map(|source| Self { source, bos_token, eos_token }))
     }
 
-    /// `tokenizer_config.json` that says the same.
+    /// A `tokenizer_config.json` with this template and these tokens.
     pub fn to_json(&self) -> String {
         let Self { source, bos_token, eos_token } = self;
         let json = serde_json::json!({ "bos_token": bos_token, "chat_template": source, "eos_token": eos_token });
@@ -85,7 +86,7 @@ struct TokenizerConfig {
     chat_template: Option<Templates>,
 }
 
-/// A token as text, or with how it is matched.
+/// A token: its text, or an object that also says how it is matched.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum SpecialToken {

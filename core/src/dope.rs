@@ -10,12 +10,12 @@ use crate::generate::CHUNK;
 use crate::model::{Model, token_ids};
 use crate::positions::{Method, ntk_frequencies, rope_frequencies};
 
-/// What is summed up of the queries or keys of one head.
+/// Sums over the queries or keys of one head.
 #[derive(Clone)]
 struct Sums {
     /// Σ x xᵀ.
     gram: DMatrix<f64>,
-    /// Numbers, their sum and the sum of their squares.
+    /// Count of the numbers, their sum, and the sum of their squares.
     moments: [f64; 3],
 }
 

@@ -15,23 +15,23 @@ pub enum Error {
     /// A shard is not `n/of` with 1 ≤ n ≤ of.
     #[error("{0:?} is not a shard; write 3/16 for the third of sixteen")]
     Shard(String),
-    /// The shards of a cell are not each there once.
-    #[error("{cell}: found the shards {found}; merge needs each of them once, of one number of questions")]
+    /// A shard of a cell is missing or occurs more than once.
+    #[error("{cell}: found the shards {found}; merge needs each of them once, all of the same number of questions")]
     Shards {
         /// Model, method, task, values and length.
         cell: String,
-        /// What there is.
+        /// The shards that were found.
         found: String,
     },
     /// A results file is not a list, or a result cannot be written as JSON.
     #[error("the results cannot be written ({0}); choose another file")]
     Results(String),
-    /// The texts of a cell are not each there once.
+    /// A text of a cell is missing or occurs more than once.
     #[error("{cell}: found the texts {found}; merge needs each of them once")]
     Texts {
         /// Model, method and length.
         cell: String,
-        /// What there is.
+        /// The texts that were found.
         found: String,
     },
     /// Windows that would skip tokens.
@@ -47,7 +47,7 @@ pub enum Error {
     /// The safetensors header or its offsets cannot be read.
     #[error("the safetensors file is damaged ({0}); copy or download it again")]
     Safetensors(String),
-    /// A GGUF file is damaged, or holds what is not read.
+    /// A GGUF file is damaged, or has content that is not supported.
     #[error("the GGUF file cannot be used: {0}")]
     Gguf(String),
     /// A GGUF cannot hold the model.
@@ -124,9 +124,9 @@ pub enum Error {
     /// A question whose settings do not fit its task.
     #[error("{0}")]
     Question(String),
-    /// A split of the keys that has too few for a question.
+    /// A split that has fewer keys than a question needs.
     #[error(
-        "the split has too few keys for {wanted} different ones as asked for; use fewer keys, unrelated distractors or a smaller extension"
+        "the split has too few keys, since the question needs {wanted} different ones; use fewer keys, unrelated distractors or a smaller extension"
     )]
     TooFewKeys {
         /// Keys that are needed.
@@ -169,15 +169,15 @@ pub enum Error {
         /// The names there are.
         choices: String,
     },
-    /// A model that is kept for reading alone.
-    #[error("a model that was loaded for reading cannot be saved")]
+    /// A model that was loaded for inference only.
+    #[error("a model that was loaded for inference only cannot be saved")]
     Packed,
     /// A question of a benchmark that cannot be made, or a file that is not of its form.
     #[error("{0}")]
     Benchmark(String),
-    /// A tokenizer with which documents of one length cannot be drawn.
+    /// A tokenizer with which no document of the length can be drawn.
     #[error(
-        "no document of exactly {length} tokens can be made for step {step}; mend the recipe's [documents] and [curriculum], or use another tokenizer"
+        "no document of exactly {length} tokens can be made for step {step}; change the recipe's [documents] and [curriculum], or use another tokenizer"
     )]
     NoDocument {
         /// Tokens of the documents of the step.

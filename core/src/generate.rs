@@ -1,4 +1,5 @@
-//! Generation: the prompt in chunks, then one token at a time. The CLI, the page and the evaluation all read this way.
+//! Generation: the prompt in chunks, then one token at a time. The command line, the page and the evaluation all use
+//! it.
 
 use burn::tensor::Tensor;
 use rand::{RngExt, SeedableRng};
@@ -49,11 +50,11 @@ pub enum Event {
 pub enum Flow {
     /// Go on.
     Continue,
-    /// End with what there is.
+    /// Stop; what was generated so far is the result.
     Stop,
 }
 
-/// Reads `prompt` and generates, telling `observe` of every chunk and token.
+/// Reads `prompt` and generates; calls `observe` after every chunk and token.
 ///
 /// # Errors
 /// If the prompt is empty, does not fit, holds an id outside the vocabulary, or the device fails.
@@ -68,8 +69,9 @@ pub async fn generate(
     Ok(generate_each(model, config, positions, &[prompt], options, observe).await?.pop().unwrap_or_default())
 }
 
-/// As [`generate`], of several prompts one after the other: what all of them begin with is read once, where the method and the
-/// model's windows allow it ([`Event::Read`] tells what is in the cache). Stopped, it gives the answers until then.
+/// As [`generate`], for several prompts one after the other. Their common beginning is read once, if the method and the
+/// model's windows allow it ([`Event::Read`] counts the tokens in the cache). If `observe` stops the run, the result
+/// has the answers until then.
 ///
 /// # Errors
 /// As [`generate`], of any of the prompts.
@@ -84,7 +86,7 @@ pub async fn generate_each(
     prompts.iter().try_for_each(|prompt| check(config, prompt, options))?;
     let prompts: Vec<Vec<u32>> = prompts.iter().map(|prompt| cropped(prompt, options)).collect();
     let shared = shared_beginning(config, positions, &prompts);
-    // Room for a long answer is made when it comes.
+    // The cache grows when an answer is longer.
     let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
     let mut cache = model.cache(config, positions, longest + options.max_new_tokens.min(CHUNK));
     let mut answers = Vec::new();
@@ -100,11 +102,13 @@ pub async fn generate_each(
     Ok(answers)
 }
 
-/// Tokens that all prompts begin with and that mean the same to each of them; less than any of them has.
+/// Number of tokens that all prompts begin with and for which they have the same keys and values; fewer than any prompt
+/// has.
 pub(crate) fn shared_beginning(config: &Config, positions: &Positions, prompts: &[impl AsRef<[u32]>]) -> usize {
     let prompts: Vec<&[u32]> = prompts.iter().map(AsRef::as_ref).collect();
     let Some((first, others)) = prompts.split_first() else { return 0 };
-    // A window forgets the beginning, and where frequencies follow the length, so do the keys and values of every layer.
+    // A layer with a window does not keep the beginning. If frequencies depend on the length, so do the keys and values
+    // of every layer.
     let means_the_same = |index: usize| {
         let layer = positions.layer(index);
         let rotary = |prompt: &[u32]| match &layer.encoding {
@@ -121,7 +125,7 @@ pub(crate) fn shared_beginning(config: &Config, positions: &Positions, prompts: 
     others.iter().map(alike).min().unwrap_or(0).min(shortest.saturating_sub(1))
 }
 
-/// Reads what of a prompt is not in the cache, and generates.
+/// Reads the part of a prompt that is not yet in the cache, and generates.
 async fn answer(
     model: &Model,
     positions: &Positions,
@@ -134,7 +138,7 @@ async fn answer(
     let mut answer = Vec::new();
     let (mut token, mut rng) = (0, seeded());
     for chunk in prompt[cache.len()..].chunks(CHUNK) {
-        // The choice behind the last chunk counts.
+        // Only the token that is chosen after the last chunk counts, so each chunk begins with the same random state.
         rng = seeded();
         token = next_token(model, positions, cache, chunk, options.temperature, &mut rng).await?;
         if observe(Event::Read(cache.len())).await == Flow::Stop {
@@ -154,7 +158,7 @@ async fn answer(
     Ok((answer, Flow::Continue))
 }
 
-/// Tokens of a prompt that a model is given where prompt and answer have no more than `crop_length`.
+/// Most tokens of a prompt that the model is given, if prompt and answer together may have `crop_length` tokens.
 pub(crate) fn prompt_room(crop_length: Option<usize>, max_new_tokens: usize) -> usize {
     crop_length.map_or(usize::MAX, |length| length.saturating_sub(max_new_tokens))
 }
@@ -176,15 +180,15 @@ fn check(config: &Config, prompt: &[u32], options: &Options) -> Result<()> {
     if needed > options.context {
         return Err(Error::TooLong { needed, context: options.context });
     }
-    // Room for the first token and the last one at least.
+    // There must be room for at least the first token and the last one.
     if let Some(context) = options.crop_length.filter(|&length| options.max_new_tokens.saturating_add(2) > length) {
         return Err(Error::CropLength { context, max_new_tokens: options.max_new_tokens });
     }
     config.check_ids(prompt)
 }
 
-/// Takes tokens into the cache and chooses the one after them. The most likely one a GPU chooses itself, so that no logits have
-/// to be read back.
+/// Reads tokens into the cache and chooses the next one. A GPU chooses the most likely one itself, so that no logits
+/// have to be read back.
 async fn next_token(
     model: &Model,
     positions: &Positions,

@@ -27,7 +27,7 @@ pub struct LoadedModel {
     pub tokenizer: Tokenizer,
     /// The weights, on a device.
     pub model: Model,
-    /// Hash of the weights file: tells this model from another of the same name.
+    /// Hash of the weights file: distinguishes this model from others of the same name.
     pub weights_hash: String,
     /// Tensors of the weights file that the model does not use, and that change nothing.
     pub unused_tensors: Vec<String>,
@@ -50,7 +50,7 @@ impl LoadedModel {
     ) -> Result<Self> {
         tokenizer.check(config.vocab_size)?;
         let (model, unused_tensors) = Model::load_as(&config, weights, types, device)?;
-        // Other numbers, other results.
+        // Weights in another type give other results, so the hash has to differ.
         if types.weights != NumberType::F32 {
             weights_hash = short_hash(&[weights_hash.as_bytes(), types.weights.name().as_bytes()]);
         }
@@ -60,7 +60,7 @@ impl LoadedModel {
         Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })
     }
 
-    /// What tells results of this model, read with `method`, from those of another of the same name.
+    /// A hash that distinguishes results of this model, read with `method`, from those of others of the same name.
     ///
     /// # Errors
     /// If the tokenizer cannot be expressed as JSON.
@@ -74,7 +74,7 @@ impl LoadedModel {
 pub struct ShortHash(Sha256);
 
 impl ShortHash {
-    /// Takes in the next piece.
+    /// Adds the next piece.
     pub fn update(&mut self, piece: &[u8]) {
         self.0.update(piece);
     }

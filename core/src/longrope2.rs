@@ -1,5 +1,5 @@
-//! LongRoPE2's evolutionary search for the factors of LongRoPE (Shang et al. 2025, arXiv 2502.20082). No model here: the
-//! caller scores candidates and keeps the state.
+//! LongRoPE2's evolutionary search for the factors of LongRoPE (Shang et al. 2025, arXiv 2502.20082). This module runs
+//! no model: the caller scores candidates and keeps the state.
 
 use std::f64::consts::TAU;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::positions::rope_frequencies;
 
-/// What is looked for.
+/// The search space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Space {
     /// Extension factor s.
@@ -19,7 +19,7 @@ pub struct Space {
     pub pairs: usize,
     /// The first pair that does not rotate once within the training context: where the search begins.
     pub critical: usize,
-    /// Between which multiples of s the factors from the critical pair on are free.
+    /// Bounds of the factors from the critical pair on, as multiples of s.
     #[serde(default)]
     pub bounds: Bounds,
 }
@@ -43,11 +43,12 @@ impl Default for Bounds {
 /// Factors that frequencies are divided by.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// From this pair on factors are free within the bounds and never fall; below, they are NTK's, which lead up to it.
+    /// From this pair on, factors are searched within the bounds and never decrease. Below it they are NTK's, which
+    /// increase up to the factor of this pair.
     pub critical: usize,
-    /// One a pair.
+    /// One factor for each pair.
     pub factors: Vec<f64>,
-    /// What is to be made small: perplexity of the needles' answers. `None`: not yet known.
+    /// Perplexity of the needles' answers, which the search makes small; `None` if it is not known yet.
     pub score: Option<f64>,
 }
 
@@ -74,7 +75,8 @@ impl Space {
         (self.bounds.lowest * self.factor).max(1.0)..=self.bounds.highest * self.factor
     }
 
-    /// A candidate of a critical pair and of free factors for it and all after it, forced into the space.
+    /// A candidate with a critical pair, and with the factors `free` for it and all pairs after it, limited to the
+    /// space.
     fn candidate(&self, critical: usize, free: &[f64]) -> Candidate {
         let mut factors = vec![1.0; self.pairs];
         let (mut least, most) = self.range().into_inner();
@@ -82,11 +84,11 @@ impl Space {
             *factor = wanted.clamp(least, most);
             least = *factor;
         }
-        // NTK: a larger base stretches pair m by a power of m, and the critical one by its own factor.
+        // NTK: a larger base stretches pair m by the critical factor to the power of m / critical.
         for m in 0..critical {
             factors[m] = factors[critical].powf(m as f64 / critical as f64);
         }
-        // Whole millionths survive being written as text and read again.
+        // Rounded to millionths, factors do not change when they are written as text and read again.
         let factors = factors.into_iter().map(|factor| (factor * 1e6).round() / 1e6).collect();
         Candidate { critical, factors, score: None }
     }

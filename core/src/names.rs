@@ -41,7 +41,7 @@ macro_rules! named {
         pub enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
-            /// Every choice.
+            /// All variants.
             pub const ALL: [Self; [$($text),*].len()] = [$(Self::$variant),*];
 
             /// Name on the command line and in files.

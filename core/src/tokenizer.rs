@@ -49,7 +49,8 @@ impl Tokenizer {
         Ok(self.ids(text, true)?.get_ids().to_vec())
     }
 
-    /// As [`Tokenizer::prompt`]; of a message with what a chat template writes around it, which holds what begins a text.
+    /// As [`Tokenizer::prompt`]. With `around`, the text that a chat template writes before and after the message,
+    /// nothing else is added, since it contains the beginning-of-text token.
     ///
     /// # Errors
     /// If the tokenizer's model cannot encode it.
@@ -68,7 +69,7 @@ impl Tokenizer {
         self.ids_with_spans(text, true)
     }
 
-    /// As [`Tokenizer::encode`], likewise.
+    /// As [`Tokenizer::encode`], with the bytes of the text that each token stands for.
     ///
     /// # Errors
     /// If the tokenizer's model cannot encode it.
@@ -94,15 +95,15 @@ impl Tokenizer {
         self.0.encode_fast(text, add_special_tokens).map_err(|error| Error::Tokenizer(error.to_string()))
     }
 
-    /// Tokens of a text that follows a space. One that cannot be encoded is longer than any context, so that the caller's own
-    /// check of the length refuses it.
+    /// Number of tokens of a text that follows a space. A text that cannot be encoded counts as longer than any
+    /// context, so that the caller's own check of the length refuses it.
     pub fn count(&self, text: &str) -> usize {
         self.encode(&format!(" {text}")).map_or(usize::MAX / 4, |ids| ids.len())
     }
 
     /// Ids that the post-processor puts before every text.
     pub fn prefix(&self) -> Vec<u32> {
-        // Added tokens stand for no bytes.
+        // Added tokens have empty spans.
         let (ids, spans) = self.prompt_with_spans("a").unwrap_or_default();
         ids.into_iter().zip(spans).take_while(|(_, span)| span.is_empty()).map(|(id, _)| id).collect()
     }
@@ -166,7 +167,7 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// Whether it belongs to a model with this vocabulary.
+    /// Checks that it fits a model with this vocabulary.
     ///
     /// # Errors
     /// If it has more tokens than the model.

@@ -1,5 +1,5 @@
-//! The search for the parameters with which a method scores best, by coordinate descent on a grid. No model here: the
-//! caller scores candidates.
+//! The search for the parameters with which a method scores best, by coordinate descent on a grid. This module runs no
+//! model: the caller scores candidates.
 
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -8,26 +8,26 @@ use crate::positions::{Amount, Method, Parameter, Parameters};
 /// A parameter and the values that are tried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Which.
+    /// The parameter.
     pub parameter: Parameter,
     /// In the order of their size at the longest extension; the method's own is among them.
     pub values: Vec<Amount>,
-    /// Place of the method's own value.
+    /// Index of the method's own value.
     pub own: usize,
 }
 
-/// What is tried: all combinations of the values of the axes are its points.
+/// The points to try: all combinations of the values of the axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid(pub Vec<Axis>);
 
 /// A point of the grid that was scored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScoredPoint {
-    /// The places of its values on the axes.
+    /// The index of its value on each axis.
     point: Vec<usize>,
     /// What differs from the method's own values.
     pub parameters: Parameters,
-    /// What is to be made large.
+    /// The score, which the search makes large.
     pub score: f64,
 }
 
@@ -65,7 +65,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// All of them, the last axis fastest.
+    /// All points of the grid; the last axis changes fastest.
     fn points(&self) -> Vec<Vec<usize>> {
         self.0.iter().fold(vec![vec![]], |points, axis| {
             let longer = |point: Vec<usize>| (0..axis.values.len()).map(move |place| [&point[..], &[place]].concat());
@@ -78,13 +78,13 @@ impl Grid {
         Parameters::new(changed.map(|(axis, &place)| (axis.parameter, axis.values[place])))
     }
 
-    /// Steps of the grid from the method's own values.
+    /// Number of steps on the grid from the method's own values.
     fn distance(&self, point: &[usize]) -> usize {
         self.0.iter().zip(point).map(|(axis, place)| axis.own.abs_diff(*place)).sum()
     }
 
-    /// The best candidate: of the highest score; of those of one score that with the fewest steps from the method's own
-    /// values, all parameters together; of those of as many steps the first.
+    /// The candidate with the highest score. Of equal scores, the one with the fewest steps from the method's own
+    /// values, summed over all parameters; of equally many steps, the first.
     pub fn best<'a>(&self, candidates: &'a [ScoredPoint]) -> Option<&'a ScoredPoint> {
         let is_better = |a: &ScoredPoint, b: &ScoredPoint| {
             a.score > b.score || a.score == b.score && self.distance(&a.point) < self.distance(&b.point)
@@ -92,12 +92,12 @@ impl Grid {
         candidates.iter().reduce(|best, candidate| if is_better(candidate, best) { candidate } else { best })
     }
 
-    /// Coordinate descent: from the method's own values on, each axis in turn is tried with the best values of the others,
-    /// until a round changes nothing: no change of one parameter alone scores better than the best of these. Returns what was
-    /// scored, in that order; no point is scored twice.
+    /// Coordinate descent: it starts from the method's own values and varies each axis in turn, with the best values of
+    /// the others, until a round changes nothing. No change of one parameter alone then scores better than the best
+    /// point. Returns all scored points in that order; no point is scored twice.
     ///
     /// # Errors
-    /// The first of `score`.
+    /// The first error of `score`.
     pub fn descend<E: From<Error>>(
         &self,
         mut score: impl FnMut(&Parameters) -> std::result::Result<f64, E>,
@@ -151,7 +151,7 @@ mod tests {
         Grid::new(Method::Yarn, &config(), &[2.0, 4.0], &chosen)
     }
 
-    /// Those that were scored, and the best.
+    /// The points that were scored, and the best one.
     fn tuned(grid: &Grid, score: impl Fn(f64, f64) -> f64) -> (Vec<ScoredPoint>, Parameters) {
         let number = |parameters: &Parameters, parameter, own| parameters.get(parameter).unwrap_or(own).at(4.0);
         let scored = grid.descend(|parameters| {

@@ -1,4 +1,4 @@
-//! The key-value cache against reading all at once.
+//! Compares the key-value cache with reading the whole text at once.
 #![cfg(not(target_arch = "wasm32"))]
 
 mod parity;
@@ -102,13 +102,14 @@ fn logits(case: &Case, positions: &Positions, kind: NumberType, ids: &[u32], par
     found
 }
 
-/// Of two lists, as a part of the length of the second.
+/// Norm of the difference of two lists, divided by the norm of the second.
 fn distance(found: &[f32], expected: &[f32]) -> f32 {
     let length = |values: &mut dyn Iterator<Item = f32>| values.map(|value| value * value).sum::<f32>().sqrt();
     length(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / length(&mut expected.iter().copied())
 }
 
-/// Of every method, in chunks and token by token, past the first block, and behind a window that has forgotten the beginning.
+/// For every method: in chunks and token by token, past the first block, and with a window that has dropped the
+/// beginning.
 #[test]
 fn a_smaller_cache_gives_nearly_the_same_logits() {
     for case in CASES.iter() {

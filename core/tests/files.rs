@@ -188,8 +188,8 @@ fn layers_that_differ_survive_a_save_and_are_checked() {
         ("smollm3", "no_rope_layers", "[1, 1, 2, 0]", "0 or 1 for each"),
         ("smollm3", "no_rope_layers", "true", "not a list"),
         ("smollm3", "use_sliding_window", "true", "SmolLM3's windows"),
-        ("qwen2-windows", "sliding_window", "0", "no number of tokens"),
-        ("qwen2-windows", "max_window_layers", "-1", "no number of layers"),
+        ("qwen2-windows", "sliding_window", "0", "not a number of tokens"),
+        ("qwen2-windows", "max_window_layers", "-1", "not a number of layers"),
         (
             "qwen2-windows",
             "layer_types",
@@ -325,7 +325,7 @@ fn weights_in_several_files_are_one_model() {
     };
     assert!(elsewhere("2.safetensors").unwrap().check(&files).unwrap_err().to_string().contains("which it does not"));
     for outside in ["../0.safetensors", "/etc/passwd", "", ".hidden"] {
-        assert!(elsewhere(outside).unwrap_err().to_string().contains("no file beside it"), "{outside}");
+        assert!(elsewhere(outside).unwrap_err().to_string().contains("not a file in its folder"), "{outside}");
     }
     assert!(ShardIndex::from_json(b"{}").is_err() && ShardIndex::from_json(b"{\"weight_map\": {}}").is_err());
 }

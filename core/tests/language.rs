@@ -1,4 +1,4 @@
-//! The synthetic language: lengths, needles, and the wall between training and evaluation.
+//! The synthetic language: lengths, needles, and the separation of training and evaluation.
 #![cfg(not(target_arch = "wasm32"))]
 
 use std::collections::HashSet;

@@ -35,7 +35,7 @@ fn new_formats() -> DocumentMix {
     }
 }
 
-/// What is said of a key: behind `key is:` in the haystack, in the order of the text.
+/// The values of a key: the texts after `key is:` in the haystack, in the order of the text.
 fn told<'a>(haystack: &'a str, key: &str) -> Vec<&'a str> {
     let is_here = |before: &str| before.is_empty() || before.ends_with(' ');
     let opening = format!("{key} is: ");
@@ -46,7 +46,7 @@ fn told<'a>(haystack: &'a str, key: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// The value of a key, over links.
+/// The value of a key at the end of its chain.
 fn follow<'a>(haystack: &'a str, key: &str) -> &'a str {
     let value = *told(haystack, key).last().unwrap();
     if value.contains('-') { follow(haystack, value) } else { value }
@@ -124,7 +124,7 @@ proptest! {
         };
         prop_assert!(tokens <= spec.context && spec.context <= tokens + slack, "{tokens} of {}: {prompt}", spec.context);
         prop_assert!(encode(&sample.expected()).len() <= spec.task.max_answer_tokens(spec.difficulty.digits));
-        // The floor is that of the values in the text.
+        // The floor follows from the values in the text.
         let mut values: Vec<&str> = sample
             .haystack
             .iter()

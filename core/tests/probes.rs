@@ -32,7 +32,7 @@ fn distance_from_uniform(model: &Model, ids: &[u32], positions: &Positions, devi
     largest
 }
 
-/// Of the bias towards the token before, all layers together.
+/// Norm of the gradient of the bias towards the previous token, over all layers.
 fn gradient_of_queries_and_keys(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f64 {
     let norms = block_on(bias_gradients(model, 2, &ids_tensor(ids, device), positions, 1)).unwrap();
     norms.iter().map(|norm| norm * norm).sum::<f64>().sqrt()
@@ -56,7 +56,7 @@ fn without_positions_a_constant_text_is_seen_uniformly_and_gives_no_way_to_a_pos
     let without = gradient_of_queries_and_keys(&model, &constant, &Positions::none(), &device);
     let with = gradient_of_queries_and_keys(&model, &constant, &rope, &device);
     assert!(without < 1e-4 * with, "{without} without positions, {with} with");
-    // It is the constant text, not the model: any other one shows the way.
+    // The constant text is the cause, and not the model: with any other text there is a gradient.
     let varied: Vec<u32> = (0..24).map(|i| (i * 7) % 48).collect();
     assert!(gradient_of_queries_and_keys(&model, &varied, &Positions::none(), &device) > 1e-2 * with);
 }
@@ -65,7 +65,7 @@ async fn go_on(_: usize) -> Flow {
     Flow::Continue
 }
 
-/// In chunks through the cache as in one pass, number by number.
+/// Reads in chunks through the cache and in one pass, and compares every number.
 #[test]
 fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
     let device = Device::flex();
@@ -115,7 +115,7 @@ fn what_heads_do_in_a_long_text_is_what_they_do_in_a_whole_pass() {
     assert!(block_on(stopped).unwrap().is_none());
 }
 
-/// Against the definition, written out.
+/// Compares with the definition, computed directly.
 #[test]
 fn prefix_spread_is_the_largest_distance_from_the_mean_of_a_prefix() {
     let device = Device::flex();
@@ -154,9 +154,9 @@ fn sentences_stand_where_the_tokens_say_so() {
         let mut whole = 0;
         for ((at, kind), sentence) in marked.sentences.iter().zip(&sample.haystack) {
             assert_eq!(*kind, sentence.kind);
-            // What was cropped away is nowhere, what was cut is the end of its sentence.
+            // A cropped sentence has no tokens; a sentence that was cut keeps its end.
             let found = text(at.clone());
-            assert!(sentence.text.ends_with(&found), "{found:?} is not of {:?}", sentence.text);
+            assert!(sentence.text.ends_with(&found), "{found:?} is not the end of {:?}", sentence.text);
             whole += usize::from(found == sentence.text);
         }
         assert!(whole == sample.haystack.len() || (crop.is_some() && whole > 3), "{whole} sentences");

@@ -68,7 +68,7 @@ fn recipes_that_differ_in_copies_alone_draw_the_same_text() {
     assert_eq!(plain.each_ref().map(text), many.each_ref().map(text));
     assert!(plain[0].multiplicity.is_empty() && many[0].multiplicity.iter().any(|&m| m > 4.0));
     assert!(few[0].multiplicity.iter().any(|&m| m > 1.0) && few[0].multiplicity.iter().all(|&m| m < 7.0));
-    // What the field is for.
+    // Without the field, recipes that differ in copies draw different texts.
     assert_ne!(draw(1.0, false).each_ref().map(text), draw(32.0, false).each_ref().map(text));
 }
 

@@ -1,5 +1,5 @@
-//! What is read from files that others wrote, each as a function of the file's bytes. A refusal is right; a panic is a fault, and so
-//! is memory far beyond the file's size, or a file that is read otherwise once it was written again.
+//! The readers of files that others wrote, each as a function of the file's bytes. An error is a correct result. Faults
+//! are a panic, memory far beyond the file's size, or a file that is read differently after it was written again.
 
 use drope_core::benchmarks::{self, BenchmarkCell};
 use drope_core::burn::tensor::Device;
@@ -20,7 +20,7 @@ pub type Reader = fn(&[u8]);
 pub const READERS: [(&str, Reader); 5] =
     [("config", config), ("gguf", gguf), ("recipe", recipe), ("results", results), ("safetensors", safetensors)];
 
-/// Models of more parameters are read but not made: the config alone says how much memory they take.
+/// Models with more parameters than this are read but not built: the config alone decides how much memory they take.
 const MOST_PARAMETERS: u64 = 1 << 16;
 
 /// `config.json`, read with every method.
@@ -78,7 +78,7 @@ pub fn results(bytes: &[u8]) {
     merged::<BenchmarkCell>(text, benchmarks::merge);
 }
 
-/// Joins the cells of one kind, where the file holds them, and reads what comes of it.
+/// Joins the cells of one kind, if the file has them, and reads the result again.
 fn merged<T: DeserializeOwned + Serialize>(text: &str, merge: impl Fn(Vec<T>) -> drope_core::Result<Vec<T>>) {
     let Ok(cells) = serde_json::from_str::<Vec<T>>(text) else { return };
     let Ok(cells) = merge(cells) else { return };
@@ -95,7 +95,7 @@ pub fn safetensors(bytes: &[u8]) {
         let _ = index.check(&files);
     }
     for name in files.names() {
-        // Of any shape but its own it is refused.
+        // With any shape but its own the tensor is refused.
         let _ = files.tensor(&name, &[1]);
         let _ = files.tensor(&name, &[2, 2]);
     }

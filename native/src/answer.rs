@@ -8,7 +8,7 @@ use drope_core::results::Cell;
 use crate::interrupt;
 use crate::sweep::{MeasuredModel, PlannedReading};
 
-/// Questions of every length and every asked-for depth have seeds of their own; methods, tasks and values share them.
+/// The seed of a question. Each length and fixed depth has its own seeds; methods, tasks and values share them.
 pub fn question_seed(cell: &Cell, trial: usize) -> u64 {
     let depth = cell.depth.map_or(0, |depth| (depth * 1e6).round() as u64 + 1);
     cell.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8).wrapping_add(depth << 40)
@@ -46,7 +46,7 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
         temperature: 0.0,
         seed: 0,
     };
-    // A stopped cell is thrown away, so that its last answers need not be whole.
+    // The results of a stopped cell are discarded, so its last answer may be incomplete.
     let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, interrupt::observe).await?;
     Ok(sample.score(&tokenizer.decode(&answer)?))
 }

@@ -1,4 +1,4 @@
-//! `core convert`: a model as a Hugging Face folder or a GGUF, whatever it was.
+//! `core convert`: writes a model as a Hugging Face folder or as a GGUF, whichever of the two it was read from.
 
 use std::path::Path;
 

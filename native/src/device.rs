@@ -31,10 +31,10 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// How the device keeps the numbers of a model.
+    /// Returns `types` if the device can keep the numbers of a model in them.
     ///
     /// # Errors
-    /// If it cannot keep them so.
+    /// If it cannot.
     pub fn keeps(&self, types: NumberTypes) -> Result<NumberTypes> {
         let NumberTypes { weights, cache } = types;
         if !self.packs && weights != NumberType::F32 {

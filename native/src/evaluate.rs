@@ -26,13 +26,13 @@ pub struct NiahArgs {
     /// Values: numbers, words.
     #[arg(long, value_delimiter = ',', default_value = "numbers")]
     pub values: Vec<Values>,
-    /// Questions a cell.
+    /// Number of questions for each cell.
     #[arg(long, default_value = "500", value_parser = at_least_one)]
     pub trials: usize,
     /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
     #[arg(long, default_value = "1/1")]
     pub shard: Shard,
-    /// Depths of the needle, 0 (start of the haystack) to 1 (end), a cell each; default: at random.
+    /// Depths of the needle, 0 (start of the haystack) to 1 (end); each depth is a cell. Default: random depths.
     #[arg(long = "depth", value_delimiter = ',', value_parser = depth)]
     pub depths: Vec<f64>,
     /// What needles are hidden in: prose, decoys (prose with words of keys and values), needles (nothing else), or grass
@@ -76,7 +76,7 @@ pub fn cells(model: &MeasuredModel, args: &NiahArgs) -> Result<Vec<Cell>> {
     measure(&args.sweep, model.threads, &planned_cells(model, args)?)
 }
 
-/// Whether each task counts for the model, by its cell at the training context, where that was measured.
+/// Prints whether each task passes the gate, by the accuracy of its cell at the training context, if that was measured.
 fn print_gates(cells: &[Cell]) {
     for cell in cells.iter().filter(|cell| cell.extension == 1) {
         let Some(passes) = cell.passes_gate(cells) else { continue };

@@ -1,4 +1,5 @@
-//! Files that are either old or new and never half-written, whoever else writes them at the same time.
+//! Writing files so that they have either the old or the new content and are never half-written, also when several
+//! processes write them at the same time.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -18,7 +19,7 @@ pub fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(read(path)?).with_context(|| format!("{} is not a text file", path.display()))
 }
 
-/// Reads a text file, with its name and a hash of what it holds, by which results tell it from others.
+/// Reads a text file. The second value is its name with a hash of its content, by which results identify the file.
 pub fn read_source(path: &Path) -> Result<(String, String)> {
     let text = read_text(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -75,7 +76,8 @@ fn lock_file(path: &Path) -> std::io::Result<File> {
     File::options().create(true).append(true).open(path.with_file_name(name))
 }
 
-/// Whether [`write()`] will be able to write there, known before hours of work; makes the folder.
+/// Checks that [`write()`] will be able to write there, so that a command fails before hours of work and not after
+/// them. Makes the folder.
 pub fn check_writable(path: &Path) -> Result<()> {
     if path.is_dir() {
         bail!("cannot write {}; it is a folder", path.display());
@@ -104,7 +106,7 @@ pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> 
     Ok(())
 }
 
-/// Gives a folder the name `NAME.old`, in place of what has it. Returns its new path, if there was a folder.
+/// Renames a folder to `NAME.old`, replacing what has that name. Returns the new path, if there was a folder.
 pub fn put_aside(folder: &Path) -> Result<Option<PathBuf>> {
     if !folder.exists() {
         return Ok(None);
@@ -208,7 +210,8 @@ mod tests {
         assert_eq!(number(), "1");
         assert!(replace_folder(&folder, |new| fill("2")(new).and_then(|()| anyhow::bail!("disk full"))).is_err());
         assert_eq!(number(), "1");
-        // Cut off between the renames: the old folder is put aside, the new one has not its name yet.
+        // The state after an interruption between the two renames: the old folder is renamed, and the new one does not
+        // have its final name yet.
         fs::rename(&folder, parent.path().join("state.old")).unwrap();
         write(&parent.path().join("state.tmp/number"), b"2").unwrap();
         assert_eq!(number(), "1");

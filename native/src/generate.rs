@@ -22,12 +22,12 @@ pub struct GenerateOptions<'a> {
     pub prompt: &'a str,
     /// Whether the prompt is a message, to be written as the model's chat template says.
     pub is_chat: bool,
-    /// What the model is told before that message.
+    /// The system message, which stands before that message.
     pub system: Option<&'a str>,
     pub max_new_tokens: usize,
     pub temperature: f64,
     pub seed: u64,
-    /// Tokens of prompt and answer that there is room for.
+    /// Maximum number of tokens of prompt and answer together.
     pub context: usize,
     pub device: DeviceChoice,
     pub types: NumberTypes,

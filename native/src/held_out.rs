@@ -20,7 +20,7 @@ use crate::{interrupt, model_folder};
 pub struct FittingContext {
     pub loaded: LoadedModel,
     pub method: Method,
-    /// Texts that a candidate is judged by.
+    /// Number of texts by which a candidate is judged.
     pub texts: usize,
     pub seed: u64,
 }

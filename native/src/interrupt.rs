@@ -41,8 +41,8 @@ pub fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// For work of core's that tells of each step, whatever it tells: ends it at Ctrl-C.
-#[allow(clippy::unused_async, reason = "core awaits what it tells")]
+/// A callback for work of drope-core that reports each step: it ends the work after Ctrl-C and ignores the report.
+#[allow(clippy::unused_async, reason = "drope-core awaits the callback")]
 pub async fn observe<T>(_: T) -> Flow {
     if requested() { Flow::Stop } else { Flow::Continue }
 }

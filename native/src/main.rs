@@ -38,14 +38,14 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit code of every error that has a sentence to say.
+/// Exit code of every error that is reported in a sentence.
 const FAILURE: i32 = 2;
 
 fn main() {
-    // Burn panics on some failures of a device; its message is the sentence, the backtrace is noise.
+    // Burn panics on some failures of a device. Only the message is printed: a backtrace does not help the user.
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or_default();
-        // What reads our output has seen enough of it (`| head`).
+        // The program that reads our output has closed the pipe, as `| head` does. That is no error.
         if message.contains("failed printing to stdout") {
             std::process::exit(0);
         }

@@ -15,7 +15,7 @@ use crate::{files, interrupt, results_file};
 pub trait Measurement: Sync {
     /// A result.
     type Cell: ResultCell + Serialize + DeserializeOwned + Clone;
-    /// What one question or text gives.
+    /// The outcome of one question or text.
     type Outcome: Send;
 
     /// For the progress bar.
@@ -24,13 +24,13 @@ pub trait Measurement: Sync {
     /// Numbers of the questions or texts.
     fn samples(&self) -> &[usize];
 
-    /// Its results among those that are known; empty where it is not yet measured.
+    /// The results of this measurement among the known ones; empty if it was not measured yet.
     fn find(&self, known: &[Self::Cell]) -> Vec<Self::Cell>;
 
     /// Measures one question or text.
     fn sample(&self, index: usize) -> Result<Self::Outcome>;
 
-    /// The results, of outcomes in the order of the samples.
+    /// Computes the results from the outcomes, which are in the order of the samples.
     fn cells(&self, outcomes: Vec<Self::Outcome>) -> Result<Vec<Self::Cell>>;
 
     /// Prints a line of results.
@@ -40,10 +40,10 @@ pub trait Measurement: Sync {
 /// Numbers of the questions or texts of a shard.
 ///
 /// # Errors
-/// If it has none.
+/// If the shard has none.
 pub fn samples_of(shard: Shard, count: usize, what: &str) -> Result<Vec<usize>> {
     let samples: Vec<usize> = shard.trials(count).collect();
-    ensure!(!samples.is_empty(), "this shard has none of the {count} {what}; share them out among fewer");
+    ensure!(!samples.is_empty(), "this shard has none of the {count} {what}; use fewer shards");
     Ok(samples)
 }
 

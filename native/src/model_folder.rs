@@ -41,7 +41,7 @@ pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
     checked(folder, loaded)
 }
 
-/// The same for reading alone, kept as `types` says.
+/// Reads the weights for inference only, and keeps them in memory as `types` says.
 pub fn model_as(folder: &Path, config: &Config, types: NumberTypes, device: &Device) -> Result<Model> {
     let loaded = Model::load_as(config, &weights_files::open(folder)?, types, device);
     checked(folder, loaded)
@@ -78,7 +78,7 @@ pub fn chat_template(folder: &Path) -> Result<Option<ChatTemplate>> {
     ChatTemplate::from_files(config.as_deref(), own_file.as_deref()).with_context(|| cannot_use(folder))
 }
 
-/// The same for a command that was told to write messages.
+/// The chat template, for a command that was called with --chat.
 ///
 /// # Errors
 /// As [`chat_template`], and if there is none.
@@ -98,8 +98,8 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
         .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
 }
 
-/// What tells the model in a folder, read with `method`, from another of the same name ([`LoadedModel::fingerprint`], without
-/// the weights on a device). `heads` are for DoPE, in place of those in the config.
+/// Identifies the model in a folder, read with `method`, among models of the same name ([`LoadedModel::fingerprint`],
+/// without the weights on a device). `heads` are for DoPE, in place of those in the config.
 pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
     let mut config = config(folder)?;
     config.dope_heads = heads.cloned().or(config.dope_heads);
@@ -112,7 +112,7 @@ pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer
     save_as(folder, config, model, tokenizer, StoredType::F32)
 }
 
-/// The same with another type of weights.
+/// Like [`save`], with another type of weights.
 pub fn save_as(
     folder: &Path,
     config: &Config,

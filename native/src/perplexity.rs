@@ -19,7 +19,7 @@ use crate::{files, interrupt};
 pub struct PerplexityArgs {
     #[command(flatten)]
     pub sweep: Sweep,
-    /// Tokens from window to window; default: half a window.
+    /// Number of tokens between the starts of two windows; default: half a window.
     #[arg(long, value_parser = at_least_one)]
     pub stride: Option<usize>,
     /// A text file to predict; default: held-out documents of the synthetic language.
@@ -141,7 +141,8 @@ impl Measurement for TextsToPredict<'_> {
         for Window { read, counted } in windows(text.ids.len(), cell.context, cell.stride)? {
             interrupt::check("stopped")?;
             let mut ids = text.ids[read.clone()].to_vec();
-            // Models, above all those without positions, hold on to the first token of a text: every window has it.
+            // Models, above all those without positions, give much attention to the first token of a text. Therefore
+            // every window begins with the beginning-of-text token.
             ids[0] = self.model.tokenizer.bos().unwrap_or(ids[0]);
             let losses =
                 token_losses(&self.model.model, &self.model.config, &self.reading.positions, &ids, interrupt::observe);

@@ -1,4 +1,4 @@
-//! `core probe`: where the attention of each head goes when a question has been read, and how far it leans on positions.
+//! `core probe`: where the attention of each head goes when a question has been read, and how it depends on positions.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -26,7 +26,8 @@ pub struct ProbeArgs {
     /// Questions a length.
     #[arg(long, default_value = "50", value_parser = at_least_one)]
     pub trials: usize,
-    /// Also the gradients of the positional biases, on average over so many models of this shape with random weights.
+    /// Also measure the gradients of the positional biases, averaged over this many models of the same shape with
+    /// random weights.
     #[arg(long, default_value_t = 0)]
     pub gradients: usize,
 }
@@ -84,7 +85,7 @@ struct HeadsToProbe<'a> {
 
 impl Measurement for HeadsToProbe<'_> {
     type Cell = HeadCell;
-    /// Every head's.
+    /// The measurements of every head for one question.
     type Outcome = Vec<HeadProbe>;
 
     fn title(&self) -> String {
@@ -98,7 +99,7 @@ impl Measurement for HeadsToProbe<'_> {
     fn find(&self, known: &[HeadCell]) -> Vec<HeadCell> {
         let asked = |cell: &HeadCell| (cell.seed, cell.runs, cell.trials);
         let is_of = |cell: &&HeadCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
-        // Commands that ran beside each other may have measured the same.
+        // Commands that ran at the same time may have measured the same heads.
         results::current(known.iter().filter(is_of).cloned(), |_| None)
     }
 
@@ -149,7 +150,7 @@ impl Measurement for HeadsToProbe<'_> {
     }
 }
 
-/// One of a head's numbers.
+/// Gets one number from the measurements of a head.
 type HeadNumber = fn(&HeadProbe) -> f64;
 
 /// Norms of the gradients of both positional biases for each layer, of random weights and documents.
@@ -164,7 +165,7 @@ pub fn gradients(
     let device = device::open(device)?.device.autodiff();
     let mut means = vec![[0.0; 2]; config.num_hidden_layers];
     for run in 0..runs as u64 {
-        interrupt::check("stopped while it took gradients; the same command takes them anew")?;
+        interrupt::check("stopped while computing gradients; the same command computes them again")?;
         let model = Model::random(config, run, &device);
         let ids = document(tokenizer, seed.wrapping_add(run));
         let ids = token_ids(&ids, [1, ids.len()], &device);

@@ -1,4 +1,4 @@
-//! `core search longrope2`: factors for LongRoPE, by the perplexity of needles' answers at the length they are for.
+//! `core search longrope2`: factors for LongRoPE, by the perplexity of needles' answers at the extended length.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub struct SearchOptions {
 /// Contents of `search.json`: enough to resume.
 #[derive(Serialize, Deserialize)]
 struct SearchState {
-    /// Of the model that candidates are judged with.
+    /// Fingerprint of the model with which candidates are judged.
     model: String,
     space: Space,
     seed: u64,
@@ -99,7 +99,7 @@ fn unfinished(path: &Path, model: &str, space: &Space, request: &SearchOptions) 
     let state: SearchState = serde_json::from_slice(&files::read(path)?)
         .with_context(|| format!("{} is damaged; delete it to search afresh", path.display()))?;
     if (&*state.model, &state.space, state.seed, state.texts) != (model, space, request.seed, request.texts) {
-        bail!("{} is of another search or model; choose another --out", path.display());
+        bail!("{} belongs to another search or model; choose another --out", path.display());
     }
     Ok(Some(state.population))
 }
@@ -113,7 +113,7 @@ fn best(population: &Population) -> (Candidate, f64) {
 
 fn scaled(config: &Config, factor: f64, candidate: &Candidate) -> Config {
     let mut config = config.clone();
-    // One outside the scaling would go before the one inside when the config is read again.
+    // A value outside `rope_scaling` would take precedence over the value inside when the config is read again.
     config.other.remove("original_max_position_embeddings");
     config.rope.scaling = RopeScaling::Longrope(LongRopeParameters {
         short_factor: vec![1.0; candidate.factors.len()],

@@ -50,7 +50,7 @@ pub struct Sweep {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     pub device: DeviceChoice,
-    /// CPU threads that compute: questions or texts at a time.
+    /// CPU threads that compute; each thread works on one question or text at a time.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     pub threads: usize,
 }
@@ -60,7 +60,7 @@ pub struct MeasuredModel {
     /// Name of its folder.
     pub name: String,
     pub loaded: LoadedModel,
-    /// Questions or texts at a time: `--threads` on the CPU, one on a GPU.
+    /// Number of questions or texts that are measured at the same time: `--threads` on the CPU, one on a GPU.
     pub threads: usize,
 }
 
@@ -71,14 +71,14 @@ pub struct PlannedReading {
     pub extension: usize,
     /// Tokens: s·C, or the length that was asked for.
     pub context: usize,
-    /// Those of the method that were chosen.
+    /// The parameters of the method that the user set.
     pub parameters: Parameters,
     pub positions: Positions,
     pub fingerprint: String,
 }
 
 impl Sweep {
-    /// What was asked for, else what the model's config says.
+    /// The methods that the user gave, else the method of the model's config.
     pub fn methods(&self, config: &Config) -> Vec<Method> {
         if self.methods.is_empty() { vec![Method::of(config)] } else { self.methods.clone() }
     }

@@ -22,13 +22,13 @@ pub fn share_kernels(threads: usize) -> Result<()> {
     pool.build_global().context("cannot start threads; try fewer --threads")
 }
 
-/// Calls `work` with kernels that are shared by another number of threads than the rest of the process has.
+/// Calls `work`, whose kernels `threads` threads share, instead of the number that is set for the process.
 pub fn with_shared_kernels<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> Result<R> {
     let pool = ThreadPoolBuilder::new().num_threads(threads).thread_name(|index| format!("kernel-{index}")).build();
     Ok(pool.context("cannot start threads; try fewer --threads")?.install(work))
 }
 
-/// Threads that measure samples beside each other, each with its own kernels.
+/// Threads that measure samples at the same time, each with its own kernels.
 pub struct Workers(Vec<ThreadPool>);
 
 impl Workers {
@@ -40,8 +40,8 @@ impl Workers {
         Ok(Self(pools.context("cannot start threads; try fewer --threads")?))
     }
 
-    /// What `work` makes of each item, in the order of the items. Ends early after the first error and at Ctrl-C, then with
-    /// the message `stopped`.
+    /// The results of `work` for each item, in the order of the items. Ends early after the first error and at Ctrl-C,
+    /// then with the message `stopped`.
     pub fn map<T: Sync, R: Send>(
         &self,
         items: &[T],

@@ -67,7 +67,7 @@ pub struct TuneArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
-    /// CPU threads that compute: questions at a time.
+    /// CPU threads that compute; each thread works on one question at a time.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
 }
@@ -118,7 +118,7 @@ fn described(parameters: &Parameters) -> String {
 }
 
 impl TuneArgs {
-    /// What a candidate is asked.
+    /// The questions for a candidate, as arguments of `core eval niah`.
     fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
             lengths: Vec::new(),

@@ -147,7 +147,7 @@ fn paths(folder: &Path) -> Result<Vec<PathBuf>> {
     })
 }
 
-/// The index of a model in several files; as in transformers, one file goes before it.
+/// The index of a model in several files. As in transformers, a single weights file takes precedence over it.
 fn index(folder: &Path) -> Result<Option<ShardIndex>> {
     let path = folder.join(INDEX_FILE);
     if folder.join(WEIGHTS_FILE).exists() || !path.exists() {

@@ -89,7 +89,7 @@ fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
     assert!(fitted != 0.0 && format!("{fitted:.4}") == printed, "{fitted} and {printed}");
     after.as_object_mut().unwrap().remove("temperature_coefficient");
     assert_eq!(after, before);
-    // The method reads with it: at 1 + c·ln 4.
+    // The method uses the fitted temperature, which is 1 + c·ln 4 here.
     let beta = |said: String| said.lines().find_map(|line| line.strip_prefix("logit scale β: ")?.parse::<f64>().ok());
     let inspected = beta(succeeds(&["inspect", "--model", text(&model), "--factor", "4"])).unwrap();
     assert!((inspected - (1.0 + fitted * 4f64.ln())).abs() < 1e-9, "{inspected}");
@@ -205,7 +205,8 @@ fn a_checkpoint_that_was_being_replaced_is_resumed() {
     let [whole, parts] = ["whole", "parts"].map(|name| folder.path(name));
     train(&whole, &[]);
     train(&parts, &["--until", "5"]);
-    // Cut off between the renames: the old checkpoint is put aside, and the new one has not its name yet.
+    // The state after an interruption between the two renames: the old checkpoint is renamed, and the new one does not
+    // have its final name yet.
     std::fs::rename(parts.join("checkpoint"), parts.join("checkpoint.old")).unwrap();
     folder.write("parts/checkpoint.tmp/state.json", "{}");
     train(&parts, &["--resume"]);
@@ -272,7 +273,7 @@ fn smaller_weights_give_nearly_the_same_logits() {
     }
 }
 
-/// Results of a smaller cache are others: what a file has of one in 32 bits does not count for them.
+/// A smaller cache gives different results, so results in the file with a cache of 32 bits do not count.
 #[test]
 fn a_smaller_cache_answers_alike_and_is_measured_anew() {
     let folder = Folder::new("cache");

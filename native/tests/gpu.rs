@@ -20,15 +20,15 @@ use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
 
-/// Of logits around 1, and of losses in relation to the first. GPUs add the terms of a product in another order, and AdamW
-/// divides each gradient by its own size, so that rounding can turn a weight's first step around. Vulkan in software differs by
-/// 1.4e-5 and 2e-6; cards may round the factors of products to TF32.
+/// Largest difference of logits, which are around 1, and of losses relative to the first loss. GPUs add the terms of a
+/// product in another order, and AdamW divides each gradient by its own size, so that rounding can turn a weight's
+/// first step around. Vulkan in software differs by 1.4e-5 and 2e-6; cards may round the factors of products to TF32.
 const TOLERANCE: f32 = if cfg!(feature = "cuda") { 1e-3 } else { 1e-4 };
 const STEPS: usize = 10;
 
 const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
 
-/// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software is always to be had.
+/// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software always exists.
 fn gpu(what: &str) -> Option<Chosen> {
     match device::open(CHOICE) {
         Ok(chosen) => {

@@ -88,7 +88,7 @@ fn configs() {
     let scales = json!({ "factor": 4.0, "scales": [[1.0]] });
     damage.config("drope-q-norm", |config| config["head_scales"] = scales.clone(), "head_scales needs");
     damage.config("smollm3", |config| config["no_rope_layers"] = json!([1]), "0 or 1 for each");
-    damage.config("qwen2-windows", |config| config["sliding_window"] = json!(0), "no number of tokens");
+    damage.config("qwen2-windows", |config| config["sliding_window"] = json!(0), "not a number of tokens");
     for (what, bytes) in
         [("a list", &b"[]"[..]), ("half", b"{\"model_type\": "), ("nothing", b""), ("bytes", &[255, 254])]
     {

@@ -35,7 +35,7 @@ fn heads_are_chosen_by_their_score_and_evaluation_reads_them() {
     let treated = evaluate("dope-all", &["--heads", text(&heads)]);
     assert!(plain["correct"].as_u64() > Some(3) && treated["correct"].as_u64() < Some(3), "{plain} {treated}");
     assert_eq!(treated["heads"], "query r16 pre_ntk ascending 2 at 2x");
-    // Other heads, another cell.
+    // With other heads it is another cell.
     select("descending");
     let other = evaluate("dope-all", &["--heads", text(&heads)]);
     assert_eq!(
@@ -152,7 +152,7 @@ fn what_changes_the_answer_is_measured_again_and_nothing_else() {
         // Texts are as long as the longest window: with a longer one the shorter reads other texts.
         let longer = measure("1,2");
         assert_eq!(longer, 2 * first, "{kind:?}: one more length");
-        // Nothing that a cell spells out: the fingerprint alone tells.
+        // No field of a cell contains this setting; only the fingerprint changes.
         let warm = std::fs::read_to_string(model.join("config.json")).unwrap();
         folder.write("model/config.json", warm.replacen("\"rms_norm_eps\": 0.00001", "\"rms_norm_eps\": 0.0001", 1));
         assert_eq!(measure("2"), longer + first, "{kind:?}: another norm");

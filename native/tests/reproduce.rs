@@ -128,7 +128,7 @@ fn every_section_is_made_and_rendered_alike_and_an_edited_recipe_is_noticed() {
     let findings = std::fs::read_to_string(folder.path("docs/findings.md")).unwrap();
     assert!(findings.contains("**The comparison is uneven.**"), "{findings}");
 
-    // From files alone, with nothing but them changed: the same report.
+    // Rendering the results files alone gives the same report.
     let data = files(&out.join("data"));
     for name in made.keys().filter(|name| name.ends_with(".md") && *name != "README.md") {
         std::fs::remove_file(out.join(name)).unwrap();
@@ -152,7 +152,7 @@ fn every_section_is_made_and_rendered_alike_and_an_edited_recipe_is_noticed() {
     std::fs::remove_dir_all(out.join("models/drope-ssmax")).unwrap();
     assert!(succeeds(&as_strs(&long)).contains("training drope-ssmax"));
     assert_eq!(cells(), before + 5, "five lengths");
-    // Whose models are not kept is not trained again as long as its recipe is the same.
+    // A run whose model was not kept is not trained again as long as its recipe is the same.
     std::fs::remove_dir_all(out.join("models")).unwrap();
     assert!(!succeeds(&as_strs(&long)).contains("training"));
     assert_eq!(cells(), before + 5);
@@ -197,11 +197,11 @@ fn of_two_results_the_present_models_counts() {
         succeeds(&[&arguments[..], &["--models", text(&models), "--recipes", text(&root().join("recipes"))]].concat());
         std::fs::read_to_string(out.join("retrieval.md")).unwrap()
     };
-    // Of another model: neither before nor behind does it count.
+    // Results of another model do not count, whether they stand before or after those of the present model.
     let others = present.iter().map(|cell| stale(cell, "another"));
     let rendered = render(others.clone().chain(present.clone()).chain(others.clone()).collect());
     assert!(!rendered.contains("12.3 ["), "{rendered}");
-    // Of no known model: the later one counts.
+    // If the model is not known, the later result counts.
     let unknown = |cells: &[serde_json::Value]| -> Vec<serde_json::Value> {
         let named = |cell: &serde_json::Value| {
             let mut cell = cell.clone();

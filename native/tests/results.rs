@@ -120,7 +120,7 @@ fn another_temperature_or_tokenizer_is_another_cell() {
         let tokenizer = read_json(&model.join("tokenizer.json"));
         folder.write("model/tokenizer.json", tokenizer.to_string());
         assert_eq!(measure(&[]), 2 * once, "{kind:?}: the same tokenizer");
-        // Two words that change their ids: another text to the model.
+        // Two words swap their ids, so that the model reads another text.
         let mut other = tokenizer.clone();
         let ids = other["model"]["vocab"].as_object_mut().unwrap();
         let [a, b] = [100, 101].map(|id| ids.iter().find(|(_, known)| **known == id).unwrap().0.clone());
@@ -215,7 +215,8 @@ fn committed_results_are_of_the_shipped_models() {
             let field = |name: &str| cell[name].as_str().unwrap_or_default().to_owned();
             let (model, method) = (field("model"), field("method"));
             let folder = root.join("models").join(&model);
-            // Of other heads of DoPE than the config's there are other fingerprints.
+            // Results of DoPE's methods may have been measured with other heads than the config's, and then have other
+            // fingerprints.
             if !folder.exists() || method.starts_with("dope-") {
                 continue;
             }

@@ -24,7 +24,7 @@ fn a_study_that_is_stopped_goes_on_and_does_nothing_twice() {
     let first = core(&[]).args(study.arguments(&study.out(""))).stderr(Stdio::piped()).spawn().unwrap();
     wait_for(&study.out("models/rope-1/checkpoint/state.json"));
     wait_for(&study.out("models/rope-2/checkpoint/state.json"));
-    // To the study alone, as from another terminal.
+    // The signal goes to the study alone, as from another terminal.
     assert!(Command::new("kill").args(["-INT", &first.id().to_string()]).status().unwrap().success());
     let output = first.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", said(&output));
@@ -68,7 +68,7 @@ fn what_has_changed_is_run_again_with_all_that_follows() {
     let weights = |path: &str| std::fs::read(study.out(path).join("model.safetensors")).unwrap();
     let (trunk, before) = (weights("models/rope-2"), weights("models/all-2"));
 
-    // Neither does another place of the folder change anything, nor a comment.
+    // Neither a moved folder nor a changed comment makes a job run again.
     std::fs::rename(study.out(""), study.folder.path("moved")).unwrap();
     let moved = String::from_utf8(study.run_in(&study.folder.path("moved"), &["--dry-run"]).stdout).unwrap();
     assert_eq!(moved.matches(" done ").count(), 6, "{moved}");

@@ -49,7 +49,7 @@ fn a_command_has_as_many_computing_threads_as_it_was_given() {
         let with = |command: &[&str]| {
             let names = threads_of(&[command, &["--model", model, "--threads", threads, "--device", "cpu"]].concat());
             let of = |kind: &str| names.iter().filter(|name| name.starts_with(kind)).count();
-            // Beside those: the one that began, and the one that waits for Ctrl-C.
+            // The other threads are the main thread and the one that waits for Ctrl-C.
             let others = names.len() - of("worker-") - of("kernel-");
             assert!(others <= 2, "{command:?}: {names:?}");
             (of("worker-"), of("kernel-"))

@@ -108,7 +108,7 @@ fn a_run_is_resumed_from_the_base_model_that_it_began_with() {
     refused(&[&recalibrate(&other, &drop, &out)[..], &["--resume"]].concat(), "the model in --from is not the one");
     assert!(run(&[&recalibrate(&base, &drop, &out)[..], &["--resume"]].concat()).status.success());
     assert!(out.join("model.safetensors").exists());
-    // What the model is and comes from stands beside it, and so does what transformers needs.
+    // The folder has a model card, which says where the model comes from, and the files that transformers needs.
     let card = std::fs::read_to_string(out.join("README.md")).unwrap();
     for words in
         ["base_model: base\n", "recalibrated from base (hash ", "trust_remote_code=True", "# A model read with DroPE"]

@@ -146,7 +146,7 @@ command = "eval niah --model {model} --method ntk --tuned {{out}}/tuned.json --e
     assert_eq!(listed.lines().filter(|line| line.contains("  done  ")).count(), 2, "{listed}");
 }
 
-/// Parameters that no job of the study makes are part of what a job follows from.
+/// A file of parameters that no job of the study writes is part of the key of the job that reads it.
 #[test]
 fn a_study_reads_again_with_parameters_that_have_changed() {
     let folder = Folder::new("tune-study");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A file or folder of a registry that `cargo xtask test` loads and names in a variable of the environment; else where it keeps it.
+/// A file or folder that `cargo xtask test` downloads: its path in the environment variable, else in the cache.
 ///
 /// # Panics
 /// If it is not there.

@@ -1,4 +1,4 @@
-//! What `cargo xtask fuzz` began with and found worth keeping is read again.
+//! Reads every file of the fuzz corpora again: the files that `cargo xtask fuzz` began with, and those that were added.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A folder that any host serves as it is, below any path: compressed files beside the others, and headers for hosts that read them.
+//! A folder that any web host can serve below any path: compressed files beside the others, and headers for hosts that
+//! read them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use crate::page::build;
 use crate::sizes::{brotli, gzip, print, with_ending};
 use crate::tools::Tools;
 
-/// What is worth compressing; weights are not.
+/// File types worth compressing; weights are not.
 const COMPRESSED: [&str; 6] = ["css", "html", "js", "json", "svg", "wasm"];
 
 /// For Netlify and Cloudflare Pages. Names with a hash never change; the others are looked at again each time.
@@ -35,7 +36,7 @@ pub fn write() -> Result<()> {
     print(&dist)
 }
 
-/// Adds `.br` and `.gz` files, headers, and the mark by which GitHub Pages serves all files.
+/// Adds `.br` and `.gz` files, headers, and `.nojekyll`, with which GitHub Pages serves all files.
 fn finish(dist: &Path) -> Result<()> {
     for path in files_below(dist)? {
         let is_compressed = path.extension().is_some_and(|kind| COMPRESSED.iter().any(|known| kind == *known));

@@ -48,7 +48,7 @@ pub const LLAMA_CPP: Download = Download {
     sha256: "a3a985f558385e2f5de5b663f4e9b0817506d6af98122450142cd98e79216370",
 };
 
-/// The file in the cache, loaded if it is not there or not whole.
+/// The file in the cache, downloaded if it is missing or incomplete.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);
     if path.is_file() && hash(&path)? == download.sha256 {
@@ -64,7 +64,7 @@ pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
         .arg(download.address);
     run(&mut curl).with_context(|| {
         format!(
-            "{} cannot be loaded; where its registry cannot be reached, put the file at {}",
+            "{} cannot be downloaded; if its registry cannot be reached, put the file at {}",
             download.address,
             path.display()
         )

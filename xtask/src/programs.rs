@@ -1,5 +1,5 @@
-//! The worker's programs beside the first, which a first answer does not wait for: training, WebGPU, and threads, whose memory can
-//! be shared, which the standard library has to be compiled for too.
+//! The worker's programs other than the first; the first answer does not wait for them. They are training, WebGPU, and
+//! threads; threads share memory, for which the standard library has to be compiled too.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -15,21 +15,21 @@ use crate::shell::{capture, run};
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
 
-/// Features of the worker with a program each, `worker-…`.
+/// Features of the worker that have a program each, `worker-…`.
 const FEATURES: [&str; 3] = ["train", "webgpu", THREADS];
 const THREADS: &str = "threads";
 /// Profile of all of the worker's programs (Cargo.toml), its tests included: each dependency is compiled once for them.
 pub const PROFILE: &str = "worker";
-/// Set where programs that were never built are to come after the page is served.
+/// Set if programs that were never built are to be built after the page is served.
 const LATER: &str = "DROPE_PROGRAMS_LATER";
 
-/// What the compiler is to make of threads: SIMD as in the other programs, atomic operations, and a memory of at most 4 GB that
-/// comes from outside, beside which every thread has numbers of its own.
+/// Compiler flags for threads: SIMD as in the other programs, atomic operations, and an imported memory of at most 4
+/// GB, with thread-local storage for every thread.
 const FLAGS: &str = "-C target-feature=+simd128,+atomics,+bulk-memory,+mutable-globals -C link-arg=--shared-memory \
     -C link-arg=--import-memory -C link-arg=--max-memory=4294967296 -C link-arg=--export=__wasm_init_tls \
     -C link-arg=--export=__tls_size -C link-arg=--export=__tls_align -C link-arg=--export=__tls_base";
 
-/// Builds them into the folder that Trunk names.
+/// Builds the programs into the folder that Trunk names.
 pub fn build_for_trunk(place: &Workplace) -> Result<()> {
     let output = std::env::var_os("TRUNK_STAGING_DIR").context("this is called by Trunk: use `cargo xtask page`")?;
     let tools = Tools::for_page(place)?;
@@ -38,25 +38,25 @@ pub fn build_for_trunk(place: &Workplace) -> Result<()> {
     now.try_for_each(|feature| build(place, &tools, feature, output.as_ref()))
 }
 
-/// The variable by which [`build_for_trunk`] leaves out what was never built, if there is such a program.
+/// The variable that makes [`build_for_trunk`] leave out programs that were never built, if there are any.
 pub fn later(place: &Workplace) -> Option<(&'static str, &'static str)> {
     FEATURES.iter().any(|feature| !built(place, feature).is_file()).then_some((LATER, "1"))
 }
 
-/// Builds what was left out into the page that is served on a port, as soon as it is.
+/// Builds the programs that were left out, as soon as the page is served on this port.
 pub fn build_behind(port: u16) -> Result<()> {
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         thread::sleep(Duration::from_millis(200));
     }
-    println!("The page is there and computes on the CPU; its programs for WebGPU, threads and recalibration follow.");
+    println!("The page is ready and computes on the CPU; programs for WebGPU, threads and recalibration follow.");
     let place = Workplace::find()?;
     let (tools, dist) = (Tools::for_page(&place)?, place.root.join("dist"));
     FEATURES.into_iter().rev().try_for_each(|feature| build(&place, &tools, feature, &dist))?;
-    println!("WebGPU, threads and recalibration are there: load the page again.");
+    println!("WebGPU, threads and recalibration are ready: reload the page.");
     Ok(())
 }
 
-/// Builds one into a folder. Where there are no sources of the standard library the page goes without threads.
+/// Builds one program into a folder. Without the sources of the standard library, the page has no threads.
 fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Result<()> {
     let Some(mut cargo) = compile(place, tools, feature) else {
         eprintln!(
@@ -70,11 +70,22 @@ fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Resu
     run(bindgen.arg(built(place, feature)))
 }
 
-/// The command that compiles one; `None` for threads where there are no sources of the standard library.
+/// The command that compiles one program; `None` for threads if the sources of the standard library are missing.
 pub fn compile(place: &Workplace, tools: &Tools, feature: &str) -> Option<Command> {
     let mut cargo = tools.command("cargo");
     cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature));
-    cargo.args(["build", "--profile", PROFILE, "--target", TARGET, "-p", "drope-worker", "--features", feature, "--bin"]);
+    cargo.args([
+        "build",
+        "--profile",
+        PROFILE,
+        "--target",
+        TARGET,
+        "-p",
+        "drope-worker",
+        "--features",
+        feature,
+        "--bin",
+    ]);
     cargo.arg(format!("worker-{feature}"));
     if feature == THREADS {
         if !has_sources(tools) {

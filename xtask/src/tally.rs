@@ -25,7 +25,7 @@ impl Tally {
         Ok(())
     }
 
-    /// A step that this machine has not the means for.
+    /// A step that this machine cannot run.
     pub fn not_run(&mut self, what: &str) {
         println!("NOT RUN: {what}");
         self.skipped += 1;

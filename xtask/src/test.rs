@@ -14,7 +14,7 @@ use crate::tally::Tally;
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
 
-/// Always the same packages together: cargo joins their features, and another set would compile Burn again.
+/// These packages are always built together: cargo joins their features, and another set would compile Burn again.
 pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
 /// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
@@ -25,7 +25,7 @@ const CROSSING: [&str; 4] = ["browser", "real_model", "tokenizers", "transformer
 /// Where test programs are.
 const TESTS: [&str; 3] = ["core/tests", "native/tests", "tests/tests"];
 
-/// What takes less than five minutes once everything is compiled.
+/// The checks that take less than five minutes once everything is compiled.
 pub fn quick() -> Result<()> {
     let place = Workplace::find()?;
     let mut tally = Tally::default();

@@ -38,7 +38,7 @@ const WASM_BINDGEN: Tool =
 const PAGE_MINUTES: u32 = 6;
 const PROGRAMS_MINUTES: u32 = 13;
 
-/// Firefox's driver, which Debian has not.
+/// Firefox's driver, which Debian does not package.
 const GECKODRIVER: Tool =
     Tool { program: "geckodriver", package: "geckodriver", version: "0.37.1", options: &["--locked"], minutes: 2 };
 
@@ -46,7 +46,7 @@ const GECKODRIVER: Tool =
 const CARGO_FUZZ: Tool =
     Tool { program: "cargo-fuzz", package: "cargo-fuzz", version: "0.13.2", options: &["--locked"], minutes: 1 };
 
-/// They spend their time waiting for cargo and files: compiling them as their authors release them takes longer than it gives back.
+/// These programs mostly wait for cargo and files: the optimised build of their authors takes longer than it saves.
 const FAST_BUILD: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
     ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
@@ -148,7 +148,7 @@ fn is_version(program: &Path, version: &str) -> bool {
 /// The program, among our own or, where we have none, on PATH; at its version.
 fn found(tool: &Tool, root: &Path) -> Option<PathBuf> {
     let own = root.join("bin").join(tool.program);
-    // Of ours an old one would be found first.
+    // An old one among ours would be found first.
     let program = if own.is_file() { own } else { which(tool.program)? };
     is_version(&program, tool.version).then_some(program)
 }

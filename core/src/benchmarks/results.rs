@@ -20,7 +20,7 @@ named! {
     }
 }
 
-/// One question and what became of it.
+/// One question, the model's answer and its score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     /// Number of the question.
@@ -32,7 +32,7 @@ pub struct Answer {
     pub normed: Option<f64>,
     /// What the model answered.
     pub said: String,
-    /// What it should have.
+    /// What the answer should contain.
     pub expected: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ pub struct BenchmarkCell {
     pub model: String,
     /// Position method.
     pub method: Method,
-    /// s.
+    /// Extension factor s.
     pub extension: usize,
     /// Tokens of prompt and answer that the model may have.
     pub context: usize,
@@ -51,7 +51,7 @@ pub struct BenchmarkCell {
     pub benchmark: Benchmark,
     /// Task or dataset.
     pub task: String,
-    /// Names and hashes of the user's files that it was made of; empty where there are none.
+    /// Names and hashes of the user's files that the questions were made of; empty if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Whether the question was a message in the model's chat template.
@@ -72,15 +72,15 @@ pub struct BenchmarkCell {
     pub parameters: Parameters,
     /// Hash of the model and of what its config says.
     pub fingerprint: String,
-    /// Questions that there are, those of other shards included.
+    /// Number of questions, including those of other shards.
     pub of_questions: usize,
-    /// Questions about each haystack, the last of which may have fewer: so many in a row share it.
+    /// Number of consecutive questions about one haystack; the last haystack may have fewer.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub questions_per_haystack: usize,
     /// Mean score, from 0 to 1.
     pub score: f64,
-    /// Its 95 % interval: Wilson's, which is rather too wide for scores between 0 and 1; of questions that share haystacks with
-    /// the number of independent ones that they are worth.
+    /// Its 95 % interval: Wilson's, which is somewhat too wide for scores between 0 and 1. For questions that share
+    /// haystacks, the number of questions is replaced by an effective number of independent ones.
     pub ci95: [f64; 2],
     /// Mean score by log-likelihood per letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -121,7 +121,7 @@ impl ResultCell for BenchmarkCell {
 }
 
 impl BenchmarkCell {
-    /// The same with every number computed from its answers, whatever their order was.
+    /// The same cell with its answers sorted, and every number computed from them.
     #[must_use]
     pub fn scored(mut self) -> Self {
         self.answers.sort_by_key(|answer| answer.index);
@@ -139,10 +139,10 @@ impl BenchmarkCell {
     }
 }
 
-/// Joins the shards of each cell; the numbers are those of a run that was not shared out.
+/// Joins the shards of each cell; the numbers equal those of a run without shards.
 ///
 /// # Errors
-/// If a question of a cell is missing or there twice.
+/// If a question of a cell is missing or occurs twice.
 pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
     let mut merged: Vec<BenchmarkCell> = Vec::new();
     for cell in cells {

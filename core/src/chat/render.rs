@@ -12,7 +12,7 @@ use serde_json::ser::Formatter;
 use super::{ChatTemplate, Message, Role};
 use crate::error::{Error, Result};
 
-/// Steps of a template, at most.
+/// Most steps that a template may take.
 const FUEL: u64 = 1_000_000;
 
 impl ChatTemplate {
@@ -48,12 +48,12 @@ impl ChatTemplate {
         environment.render_str(&self.source, variables).map_err(refused)
     }
 
-    /// What stands before and behind the text of the reader's only message.
+    /// The text that the template writes before and after the user's only message.
     ///
     /// # Errors
     /// As [`ChatTemplate::render`]; or if the template does not repeat the text.
     pub fn around(&self, system: Option<&str>) -> Result<[String; 2]> {
-        // Letters that no template treats in a way of its own.
+        // A word that no template treats specially.
         const TEXT: &str = "xyzzyxyzzy";
         let rendered = self.render(&conversation(system, TEXT))?;
         match rendered.split(TEXT).collect::<Vec<_>>()[..] {
@@ -63,7 +63,7 @@ impl ChatTemplate {
     }
 }
 
-/// What a model is told, and what it is asked.
+/// The messages of a conversation: a system message, if there is one, and a question.
 pub fn conversation(system: Option<&str>, text: &str) -> Vec<Message> {
     let system = system.map(|content| Message { role: Role::System, content: content.to_owned() });
     system.into_iter().chain([Message { role: Role::User, content: text.to_owned() }]).collect()
@@ -86,7 +86,7 @@ fn json_of(value: &Value) -> String {
         }
     }
     let mut text = Vec::new();
-    // Fails for keys that are no text alone, which templates do not make.
+    // This fails only for keys that are not texts, which templates do not produce.
     let _ = value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Spaced));
     String::from_utf8(text).unwrap_or_default()
 }

@@ -64,7 +64,7 @@ pub struct Criterion {
 }
 
 named! {
-    /// What the Gram matrix is of.
+    /// The vectors whose Gram matrix is computed.
     #[derive(Default)]
     Projection: "projection" {
         /// Queries: they distinguish heads better, according to the paper.
@@ -79,7 +79,7 @@ named! {
     /// Where in the forward pass queries and keys are taken.
     #[derive(Default)]
     Stage: "stage" {
-        /// As projected.
+        /// As projected, without rotation.
         PreNtk = "pre_ntk",
         /// Rotated by the frequencies of NTK scaling.
         #[default]

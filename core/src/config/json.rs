@@ -14,7 +14,7 @@ use super::dope::DopeHeads;
 use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types};
 use crate::error::{Error, Result};
 
-/// What transformers loads beside a `config.json` that names it.
+/// The file that transformers loads if `config.json` names it.
 pub const MODELING_FILE: &str = "modeling_drope.py";
 
 /// `config.json` as it stands in the file.
@@ -122,8 +122,8 @@ impl Config {
         format!("{value:#}\n")
     }
 
-    /// The program with which transformers computes the same; `None` where its own Llama, Qwen 2 or SmolLM3 does. `config.json`
-    /// names it, and it belongs beside that file as [`MODELING_FILE`].
+    /// The Python program with which transformers computes the same; `None` if its own Llama, Qwen 2 or SmolLM3 class
+    /// does. `config.json` names the program, which has to be stored beside it as [`MODELING_FILE`].
     pub fn modeling(&self) -> Option<&'static str> {
         (!self.is_plain()).then_some(include_str!("modeling_drope.py"))
     }
@@ -179,7 +179,7 @@ impl Config {
             rms_norm_eps: Some(self.rms_norm_eps),
             max_position_embeddings: self.max_position_embeddings,
             tie_word_embeddings: Some(self.tie_word_embeddings),
-            // Qwen 2 has them without saying so.
+            // Configs of Qwen 2 do not mention its biases.
             attention_bias: (!self.qkv_bias).then_some(false),
             mlp_bias: (!self.qkv_bias).then_some(false),
             partial_rotary_factor: None,
@@ -225,7 +225,7 @@ impl ConfigJson {
         let is_drope = [DROPE, QWEN_DROPE].contains(&&*self.model_type);
         let is_qwen = [QWEN, QWEN_DROPE].contains(&&*self.model_type);
         let is_smollm3 = self.model_type == SMOLLM3;
-        // A foreign program would not compute what is read here.
+        // A program that the config names may compute something else than what is read here.
         self.other.remove(AUTO_MAP);
         if is_smollm3 && self.use_sliding_window == Some(true) {
             return Err(Error::Config("use_sliding_window is true, but SmolLM3's windows are not supported".into()));

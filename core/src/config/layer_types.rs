@@ -31,8 +31,8 @@ impl LayerType {
     const COMMON: Self = Self { rotates: true, window: None };
 }
 
-/// Takes `no_rope_layers` out of the fields of a config: 1 for each layer that rotates, 0 for one that does not. Empty where all
-/// do.
+/// Removes `no_rope_layers` from the fields of a config: it has 1 for each layer that rotates, 0 for one that does not.
+/// The result is empty if all layers rotate.
 ///
 /// # Errors
 /// If it is not one number, 0 or 1, for each layer.
@@ -72,11 +72,11 @@ pub(super) fn with_windows(
 ) -> Result<Vec<LayerType>> {
     let window = window.unwrap_or(json!(QWEN_WINDOW));
     let Some(window) = window.as_u64().filter(|window| (1..=super::json::MAX_SIZE).contains(window)) else {
-        return Err(Error::Config(format!("{WINDOW} is {window}, which is no number of tokens")));
+        return Err(Error::Config(format!("{WINDOW} is {window}, which is not a number of tokens")));
     };
     let first = fields.remove(MAX_WINDOW_LAYERS).filter(|first| !first.is_null()).unwrap_or(json!(QWEN_FULL_LAYERS));
     let Some(first) = first.as_u64() else {
-        return Err(Error::Config(format!("{MAX_WINDOW_LAYERS} is {first}, which is no number of layers")));
+        return Err(Error::Config(format!("{MAX_WINDOW_LAYERS} is {first}, which is not a number of layers")));
     };
     let has_window: Vec<bool> = match fields.remove(LAYER_TYPES).filter(|types| !types.is_null()) {
         None => (0..layers as u64).map(|layer| layer >= first).collect(),
@@ -93,12 +93,12 @@ pub(super) fn with_windows(
     Ok(if_any(has_window.into_iter().map(|has| LayerType { window: window(has), ..LayerType::COMMON }).collect()))
 }
 
-/// A list of layers that are all alike is none.
+/// The list, or an empty one if no layer differs from the common type.
 fn if_any(types: Vec<LayerType>) -> Vec<LayerType> {
     if types.iter().all(|&layer| layer == LayerType::COMMON) { Vec::new() } else { types }
 }
 
-/// The fields that say so in `config.json`.
+/// The fields of `config.json` that describe these layers.
 pub(super) fn fields(types: &[LayerType]) -> Map<String, Value> {
     let mut fields = Map::new();
     if types.iter().any(|layer| !layer.rotates) {

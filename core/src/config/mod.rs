@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 /// Largest extension factor: far beyond any text, small enough that no scaled frequency or logit leaves the range of numbers.
 pub const MAX_FACTOR: f64 = 1e6;
 
-/// More than any model has, as are the next four: a broken number must not fill the memory.
+/// This limit and the next four are above what any model has, so that a damaged number cannot fill the memory.
 pub(crate) const MOST_LAYERS: usize = 4096;
 /// Numbers in a vector of any kind.
 pub(crate) const WIDEST: usize = 1 << 20;
@@ -49,7 +49,7 @@ pub struct Config {
     pub tie_word_embeddings: bool,
     /// Rotary frequencies and their scaling.
     pub rope: RopeParameters,
-    /// `nope` and its kin: whether positions are dropped and which projections are normed.
+    /// Whether positions are dropped and which projections are normed, such as `nope`.
     pub attention: AttentionType,
     /// Replaces 1/√head_dim if given; absolute.
     pub softmax_scale: Option<f64>,
@@ -127,12 +127,12 @@ impl Config {
         self.num_attention_heads / self.num_key_value_heads
     }
 
-    /// What the logits q·k are multiplied with at s = 1.
+    /// Factor of the logits q·k at s = 1.
     pub fn attention_scale(&self) -> f64 {
         self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
     }
 
-    /// Whether rotary positions, all or the higher frequencies of them, are in every layer that is to have them.
+    /// Whether the layers that are meant to have rotary positions have them, with all frequencies or the higher ones.
     pub fn rotates(&self) -> bool {
         !self.alibi && !self.attention.drops_positions() && self.sliding_window.is_none()
     }
@@ -147,10 +147,10 @@ impl Config {
         self.rotates() && self.rope.rope_min_frequency == 0.0
     }
 
-    /// Whether all ids are in the vocabulary.
+    /// Checks that all ids are in the vocabulary.
     ///
     /// # Errors
-    /// With the first that is not.
+    /// If one is not; the error names the first.
     pub fn check_ids(&self, ids: &[u32]) -> Result<()> {
         match ids.iter().find(|&&id| id as usize >= self.vocab_size) {
             Some(&id) => Err(Error::TokenId { id, vocab_size: self.vocab_size }),
@@ -158,7 +158,7 @@ impl Config {
         }
     }
 
-    /// The same with another cut of a partial drop, where one is given.
+    /// The same config with another cut of a partial drop, if one is given.
     #[must_use]
     pub fn with_cut(mut self, rope_min_frequency: Option<f64>) -> Self {
         self.rope.rope_min_frequency = rope_min_frequency.unwrap_or(self.rope.rope_min_frequency);
@@ -181,12 +181,12 @@ impl Config {
         }
     }
 
-    /// The s that the config asks for beyond C: that of its scaling, unless C has it in already.
+    /// The extension factor s that the config asks for: that of its scaling, or 1 if C already includes the extension.
     pub fn extension_factor(&self) -> f64 {
         if self.trained_factor() > 1.0 { 1.0 } else { self.rope.scaling.factor().unwrap_or(1.0) }
     }
 
-    /// Numbers in the weights, but for norms of queries and keys.
+    /// Number of parameters, without the norms of queries and keys.
     pub fn num_parameters(&self) -> u64 {
         let [hidden, intermediate] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
         let [queries, keys] =
@@ -197,10 +197,10 @@ impl Config {
         self.num_hidden_layers as u64 * block + embeddings + hidden
     }
 
-    /// Whether the sizes fit together and the parameters make sense.
+    /// Checks that the sizes fit together and the parameters are possible.
     ///
     /// # Errors
-    /// Names the first that does not.
+    /// If not; the error names the first parameter that is wrong.
     pub fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(message));
         for (name, size, most) in [
@@ -226,7 +226,7 @@ impl Config {
             ("rope_theta", rope.rope_theta, 1.000_001..=1e15),
             ("rope_min_frequency", rope.rope_min_frequency, 0.0..=1e3),
         ] {
-            // Not a number is in no range.
+            // NaN is in no range.
             if !range.contains(&number) {
                 return fail(format!("{name} is {number} but must be from {} to {}", range.start(), range.end()));
             }

@@ -68,10 +68,10 @@ impl RopeScaling {
         }
     }
 
-    /// Whether its numbers can scale anything.
+    /// Checks the numbers of the scaling.
     ///
     /// # Errors
-    /// Names the first that cannot.
+    /// If one is impossible; the error names the first.
     pub(super) fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(format!("rope parameters: {message}")));
         if self.factor().is_some_and(|factor| !(1.0..=MAX_FACTOR).contains(&factor)) {
@@ -117,7 +117,7 @@ impl RopeScaling {
     }
 }
 
-/// Above 0, and no more than a scaled number can bear.
+/// Whether a number is from 1e-6 to [`MAX_FACTOR`], so that scaled numbers stay finite.
 fn is_in_range(number: f64) -> bool {
     (1e-6..=MAX_FACTOR).contains(&number)
 }

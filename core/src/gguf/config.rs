@@ -1,4 +1,4 @@
-//! From the head's values to a config.
+//! Makes a config of the values in the header.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -9,8 +9,8 @@ use crate::config::{Config, Llama3Parameters};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
-/// The config, by way of the `config.json` that a Hugging Face folder would have, so that both are checked alike. `factors` are
-/// what the tensor `rope_freqs.weight` holds, where there is one.
+/// The config, made by way of the `config.json` that a Hugging Face folder would have, so that both are checked in the
+/// same way. `factors` is the content of the tensor `rope_freqs.weight`, if there is one.
 pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Option<&[f32]>) -> Result<Config> {
     let architecture = metadata.text("general.architecture")?;
     if !["llama", "qwen2"].contains(&architecture) {
@@ -38,7 +38,7 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
         Some(size) => size,
         None => metadata.list("tokenizer.ggml.tokens")?.len() as u64,
     };
-    // A model without an output has the embedding in its place.
+    // A model without an output matrix uses the embedding in its place.
     let is_tied = !has_tensor("output.weight");
     let mut config = json!({
         "model_type": architecture,
@@ -78,7 +78,7 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
     Config::from_json(&config.to_string())
 }
 
-/// A number of 32 bits as people write it: 1e-5 and not 9.999999747378752e-6.
+/// A number of 32 bits in its shortest decimal form: 1e-5 and not 9.999999747378752e-6.
 fn short(number: f64) -> f64 {
     (number as f32).to_string().parse().unwrap_or(number)
 }
@@ -104,8 +104,8 @@ fn scaling(metadata: &Metadata, key: &impl Fn(&str) -> String) -> Result<Option<
 /// The context that every Llama of version 3 was trained with before it was extended; a GGUF does not have it.
 const LLAMA_3_CONTEXT: usize = 8192;
 
-/// Llama 3.1's scaling, of which llama.cpp's converter keeps what it divides each frequency by. The largest is the factor; the other
-/// parameters are Llama 3's own, and must give the same numbers.
+/// Llama 3.1's scaling. llama.cpp's converter keeps only the numbers that the frequencies are divided by. The largest
+/// is the extension factor; the other parameters are taken to be Llama 3's own, and must give the same numbers.
 fn llama3(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Map<String, Json>> {
     let largest = f64::from(factors.iter().copied().fold(1.0, f32::max));
     let parameters =

@@ -1,14 +1,14 @@
-//! Dropped positions in a form that llama.cpp computes: it divides the angles of each frequency by a factor of the tensor
-//! `rope_freqs.weight`, so that a huge one stands still.
+//! Dropped positions in a form that llama.cpp can compute: it divides the angles of each frequency by a factor of the
+//! tensor `rope_freqs.weight`, and a huge factor makes all angles practically 0.
 
 use crate::config::{AttentionType, Config, RopeScaling};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
-/// Larger than any position: the angle is 0 in 32 bits, and no product overflows.
+/// Far larger than any position: the angles are practically 0, and no product overflows.
 const STANDS_STILL: f64 = 1e30;
 
-/// By what the angles are divided; `None` where all are those of plain RoPE.
+/// The factors that the angles are divided by; `None` if all are 1, as in plain RoPE.
 pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
     let plain = rope_frequencies(config.rope.rope_theta, config.head_dim);
     let scaled = match &config.rope.scaling {
@@ -26,10 +26,10 @@ pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
     factors.iter().any(|&factor| factor != 1.0).then_some(factors)
 }
 
-/// Which positions the factors drop, if each either stands still or is 1.
+/// The positions that the factors drop; `None` if they drop none.
 ///
 /// # Errors
-/// If a frequency stands still that is higher than one that does not.
+/// If a dropped frequency is higher than one that is kept, or a kept one has a factor other than 1.
 pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Option<(AttentionType, f64)>> {
     let stands_still = |&factor: &f32| f64::from(factor) >= STANDS_STILL / 2.0;
     let kept = factors.iter().take_while(|factor| **factor == 1.0).count();
@@ -44,7 +44,7 @@ pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Op
     let frequencies = rope_frequencies(theta, head_dim);
     Ok(Some(match kept {
         0 => (AttentionType::Nope, 0.0),
-        // Between the lowest that is kept and the highest that is not.
+        // The cut is between the lowest frequency that is kept and the highest that is dropped.
         _ => (AttentionType::Rope, (frequencies[kept - 1] * frequencies[kept]).sqrt()),
     }))
 }

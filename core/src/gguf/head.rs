@@ -1,14 +1,14 @@
-//! A file that is written: values, tensors, and where they stand.
+//! Builds a GGUF file: its values, its tensors, and their offsets.
 
 use half::{bf16, f16};
 
 use super::MAGIC;
 use crate::model::StoredType;
 
-/// Between tensors, where a file does not say otherwise.
+/// Alignment of the tensors in bytes, if a file does not name another.
 pub(super) const DEFAULT_ALIGNMENT: usize = 32;
 
-/// What a file is to hold.
+/// The content of a file that is to be written.
 #[derive(Clone, Default)]
 pub(super) struct Head {
     pub(super) values: Vec<Vec<u8>>,
@@ -16,7 +16,7 @@ pub(super) struct Head {
     pub(super) data: Vec<u8>,
 }
 
-/// A text as the format has it.
+/// A text as GGUF stores it.
 pub(super) fn text(text: &str) -> Vec<u8> {
     [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
 }
@@ -52,7 +52,7 @@ impl Head {
         self.list(name, 8, values.len(), &bytes)
     }
 
-    /// Numbers of 32 bits.
+    /// Adds a list of integers of 32 bits.
     pub(super) fn kinds(self, name: &str, values: &[i32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.list(name, 5, values.len(), &bytes)
@@ -63,12 +63,12 @@ impl Head {
         self.list(name, 6, values.len(), &bytes)
     }
 
-    /// A tensor of f32; the shape is row-major.
+    /// Adds a tensor of f32; the shape is row-major.
     pub(super) fn tensor(self, name: &str, shape: &[usize], numbers: &[f32]) -> Self {
         self.tensor_of(StoredType::F32, name, shape, numbers)
     }
 
-    /// A tensor; the shape is row-major.
+    /// Adds a tensor; the shape is row-major.
     pub(super) fn tensor_of(mut self, kind: StoredType, name: &str, shape: &[usize], numbers: &[f32]) -> Self {
         let sizes: Vec<u8> = shape.iter().rev().flat_map(|&size| (size as u64).to_le_bytes()).collect();
         let offset = (self.data.len() as u64).to_le_bytes();
@@ -90,7 +90,7 @@ impl Head {
         self
     }
 
-    /// The file.
+    /// The bytes of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(3u32.to_le_bytes());

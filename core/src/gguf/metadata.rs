@@ -1,4 +1,4 @@
-//! The values of the head, by name.
+//! The values of the header, by name.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use super::reader::Reader;
 use crate::error::{Error, Result};
 use crate::model::ReadAt;
 
-/// A value of the head.
+/// A value of the header.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A whole number of any width from 0 on.
@@ -15,7 +15,7 @@ pub enum Value {
     Signed(i64),
     /// A float of 32 or 64 bits.
     Float(f64),
-    /// Yes or no.
+    /// A boolean.
     Bool(bool),
     /// A text.
     Text(String),
@@ -23,14 +23,14 @@ pub enum Value {
     List(Vec<Value>),
 }
 
-/// All values of a head.
+/// All values of a header.
 pub struct Metadata(HashMap<String, Value>);
 
-/// Lists in lists have no use, and deep ones would overflow the stack.
+/// Lists in lists are not used, and deeply nested ones would overflow the stack.
 const DEEPEST: usize = 2;
 
 impl Metadata {
-    /// Reads so many values.
+    /// Reads `count` values.
     pub fn read<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> Result<Self> {
         let mut values = HashMap::new();
         for _ in 0..count {
@@ -75,7 +75,7 @@ impl Metadata {
         }
     }
 
-    /// Yes or no.
+    /// A boolean.
     pub fn bool(&self, name: &str) -> Result<bool> {
         match *self.get(name)? {
             Value::Bool(value) => Ok(value),
@@ -95,7 +95,7 @@ impl Metadata {
     pub fn texts<'a>(&'a self, name: &str) -> Result<Vec<&'a str>> {
         let text = |value: &'a Value| match value {
             Value::Text(text) => Ok(text.as_str()),
-            _ => Err(Error::Gguf(format!("{name} holds what is not a text"))),
+            _ => Err(Error::Gguf(format!("{name} has an element that is not a text"))),
         };
         self.list(name)?.iter().map(text).collect()
     }
@@ -115,7 +115,7 @@ impl Metadata {
         self.has(name).then(|| self.f64(name)).transpose()
     }
 
-    /// Yes or no, where it is said.
+    /// A boolean, if the file has one of this name.
     pub fn optional_bool(&self, name: &str) -> Result<Option<bool>> {
         self.has(name).then(|| self.bool(name)).transpose()
     }
@@ -133,7 +133,7 @@ fn read_value<R: ReadAt>(reader: &mut Reader<R>, kind: u32, depth: usize) -> Res
         7 => match reader.u8()? {
             0 => Value::Bool(false),
             1 => Value::Bool(true),
-            other => return Err(Error::Gguf(format!("{other} stands where true (1) or false (0) should"))),
+            other => return Err(Error::Gguf(format!("it has {other} in place of true (1) or false (0)"))),
         },
         8 => Value::Text(reader.text()?),
         9 if depth < DEEPEST => {

@@ -30,7 +30,7 @@ use crate::tokenizer::Tokenizer;
 const MAGIC: [u8; 4] = *b"GGUF";
 const ALIGNMENT: &str = "general.alignment";
 
-/// A GGUF file whose head was read; tensors are read and widened one at a time.
+/// A GGUF file whose header was read; tensors are read and widened one at a time.
 pub struct Gguf<R> {
     file: R,
     metadata: Metadata,
@@ -40,7 +40,7 @@ pub struct Gguf<R> {
 }
 
 impl<R: ReadAt> Gguf<R> {
-    /// Reads the head.
+    /// Reads the header.
     ///
     /// # Errors
     /// If it is damaged, or the file ends before its tensors do.
@@ -58,7 +58,7 @@ impl<R: ReadAt> Gguf<R> {
         let metadata = Metadata::read(&mut reader, values)?;
         let alignment = metadata.optional_u64(ALIGNMENT)?.unwrap_or(head::DEFAULT_ALIGNMENT as u64);
         if !alignment.is_power_of_two() {
-            return Err(Error::Gguf(format!("its alignment is {alignment}, which is no power of two")));
+            return Err(Error::Gguf(format!("its alignment is {alignment}, which is not a power of two")));
         }
         let tensors = read_tensors(&mut reader, tensors)?;
         let start = reader.position().next_multiple_of(alignment);
@@ -85,7 +85,7 @@ impl<R: ReadAt> Gguf<R> {
         tokenizer::tokenizer(&self.metadata)
     }
 
-    /// How conversations are written; `None` where it does not say.
+    /// The chat template; `None` if the file has none.
     ///
     /// # Errors
     /// If a value is of another type than it should be.
@@ -106,7 +106,7 @@ impl<R: ReadAt> Gguf<R> {
         }))
     }
 
-    /// Numbers in all tensors.
+    /// Number of elements in all tensors.
     pub fn num_parameters(&self) -> u64 {
         self.tensors.iter().map(|tensor| tensor.shape.iter().product::<usize>() as u64).sum()
     }

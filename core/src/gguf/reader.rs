@@ -1,4 +1,5 @@
-//! Reading the head of a file piece by piece: nothing is as long as a damaged file says it is.
+//! Reads the header of a file piece by piece. Every length is checked against the size of the file, since a damaged
+//! file may announce any length.
 
 use crate::error::{Error, Result};
 use crate::model::ReadAt;
@@ -6,7 +7,7 @@ use crate::model::ReadAt;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 
-/// A place in a file.
+/// A file, and the position up to which it was read.
 pub struct Reader<'a, R> {
     file: &'a R,
     /// Bytes of the file from `start` on.
@@ -20,7 +21,7 @@ impl<'a, R: ReadAt> Reader<'a, R> {
         Self { file, buffer: Vec::new(), start: 0, position: 0 }
     }
 
-    /// Bytes before the place.
+    /// Number of bytes before the current position.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -29,7 +30,7 @@ impl<'a, R: ReadAt> Reader<'a, R> {
     pub fn bytes(&mut self, length: usize) -> Result<&[u8]> {
         let left = self.file.size().saturating_sub(self.position);
         if length as u64 > left {
-            return Err(Error::Gguf(format!("{length} bytes are announced where {left} are left")));
+            return Err(Error::Gguf(format!("it announces {length} bytes, but only {left} are left")));
         }
         let from = (self.position - self.start) as usize;
         if from + length > self.buffer.len() {
@@ -65,17 +66,17 @@ impl<'a, R: ReadAt> Reader<'a, R> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// How many of something follow: each takes a byte at least.
+    /// Reads how many items follow; each takes at least one byte.
     pub fn count(&mut self, what: &str) -> Result<usize> {
         let count = self.u64()?;
         let left = self.file.size().saturating_sub(self.position);
         if count > left {
-            return Err(Error::Gguf(format!("{count} {what} are announced where {left} bytes are left")));
+            return Err(Error::Gguf(format!("it announces {count} {what}, but only {left} bytes are left")));
         }
         Ok(count as usize)
     }
 
-    /// A text behind its length.
+    /// Reads a text, which follows its length.
     pub fn text(&mut self) -> Result<String> {
         let length = self.count("bytes of a text")?;
         let bytes = self.bytes(length)?.to_vec();

@@ -15,7 +15,7 @@ pub(super) fn read(metadata: &Metadata, tokens: &[&str], vocabulary: &HashMap<&s
     };
     let scores: Vec<f64> = metadata.list("tokenizer.ggml.scores")?.iter().map(score).collect();
     if scores.len() != tokens.len() {
-        return Err(Error::Gguf(format!("it has {} tokens and {} scores of them", tokens.len(), scores.len())));
+        return Err(Error::Gguf(format!("it has {} tokens but {} scores", tokens.len(), scores.len())));
     }
     let mut merges: Vec<(f64, [usize; 2])> = Vec::new();
     for (token, &score) in tokens.iter().zip(&scores) {
@@ -63,24 +63,24 @@ pub(super) fn normalizer(prefix: bool) -> Json {
     json!({ "type": "Sequence", "normalizers": normalizers })
 }
 
-/// What llama.cpp needs beside the tokens.
+/// What llama.cpp needs in addition to the tokens.
 pub(super) struct Scored {
-    /// The score of each token that merges make; others are never made.
+    /// The score of each token that merges produce; other tokens are never produced.
     pub(super) scores: HashMap<String, f32>,
     /// Whether a space is put before the text.
     pub(super) prefix: bool,
 }
 
-/// The scores that a `tokenizer.json` comes down to; `None` if it is no such tokenizer.
+/// Scores that give the same merges as a `tokenizer.json`; `None` if that is a tokenizer of another kind.
 ///
 /// # Errors
-/// If no scores give its merges: llama.cpp takes whatever pair makes the token of the highest score.
+/// If no scores give these merges: llama.cpp always merges the pair that makes the token with the highest score.
 pub(super) fn scored(tokenizer: &Json) -> Result<Option<Scored>> {
     let model = &tokenizer["model"];
     let prefix = [true, false].into_iter().find(|&prefix| tokenizer["normalizer"] == normalizer(prefix));
     let is_plain = model["type"] == "BPE" && model["byte_fallback"] == true && tokenizer["pre_tokenizer"].is_null();
     let Some(prefix) = prefix.filter(|_| is_plain && model["ignore_merges"] != true) else { return Ok(None) };
-    let refuse = |token: &str| Error::NoGguf(format!("the merges of its tokenizer to {token} have no one rank"));
+    let refuse = |token: &str| Error::NoGguf(format!("the merges to {token} in its tokenizer need several scores"));
     let merges: Vec<[String; 2]> = model["merges"].as_array().into_iter().flatten().filter_map(pair).collect();
     let mut scores: HashMap<String, f32> = HashMap::new();
     let mut last = String::new();
@@ -98,7 +98,7 @@ pub(super) fn scored(tokenizer: &Json) -> Result<Option<Scored>> {
     let is_missing = |(left, right): (&str, &str)| {
         vocabulary.contains_key(left) && vocabulary.contains_key(right) && !merges.contains(&[left, right])
     };
-    // What is cut out of the text before it is merged.
+    // Added tokens are found in the text before it is merged.
     let added: HashSet<&str> = tokenizer["added_tokens"]
         .as_array()
         .into_iter()

@@ -14,7 +14,7 @@ use crate::model::{ReadAt, WeightSource};
 /// What Llama 3.1's scaling divides frequencies by: a part of the config here, and not a weight.
 pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
 
-/// As in ggml.
+/// Most dimensions of a tensor, as in ggml.
 const MOST_DIMENSIONS: u32 = 4;
 
 /// Where a tensor is, and how it is stored.
@@ -26,11 +26,11 @@ pub struct TensorInfo {
     pub shape: Vec<usize>,
     /// How its numbers are stored.
     pub kind: GgmlType,
-    /// From where the tensors begin.
+    /// Offset from where the tensors begin, in bytes.
     offset: u64,
 }
 
-/// Reads what the head says of so many tensors.
+/// Reads the header's description of `count` tensors.
 pub(super) fn read_tensors<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> Result<Vec<TensorInfo>> {
     let mut tensors: Vec<TensorInfo> = Vec::new();
     let mut known = HashSet::new();
@@ -58,7 +58,7 @@ pub(super) fn read_tensors<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> R
 }
 
 impl TensorInfo {
-    /// Numbers in it; the head was checked for overflow.
+    /// Number of elements. The product cannot overflow, since the header was checked.
     fn elements(&self) -> usize {
         self.shape.iter().product()
     }
@@ -96,7 +96,7 @@ impl<R: ReadAt> WeightSource for Gguf<R> {
         let numbers = match self.heads_of(&info.name)? {
             None => self.read(info, rows.clone())?,
             Some(heads) => {
-                // Rows change their places within a head, so that whole heads are read.
+                // Rows change their places within a head, so whole heads are read.
                 let head_dim = (shape[0] / heads.max(1)).max(1);
                 let whole = rows.start / head_dim * head_dim..rows.end.next_multiple_of(head_dim).min(shape[0]);
                 let columns = shape[1..].iter().product::<usize>();
@@ -110,7 +110,7 @@ impl<R: ReadAt> WeightSource for Gguf<R> {
     }
 
     fn names(&self) -> Vec<String> {
-        // A tensor that has no name there is told by its own, so that it is not lost.
+        // A tensor without a name in Hugging Face's files keeps its own, so that it is reported.
         self.tensors
             .iter()
             .filter(|tensor| tensor.name != ROPE_FACTORS)
@@ -133,10 +133,11 @@ impl<R: ReadAt> Gguf<R> {
         Ok(dequantize(info.kind, &bytes))
     }
 
-    /// Heads of a projection whose rows are stored in pairs; none: its rows are as in Hugging Face's files.
+    /// Number of heads of a projection whose rows are stored in pairs; `None` if its rows are as in Hugging Face's
+    /// files.
     ///
-    /// llama.cpp rotates neighbours, Hugging Face the halves of a head, so that the converter reorders the rows of q and k of
-    /// Llama, and of no other architecture.
+    /// llama.cpp rotates pairs of neighbouring components, Hugging Face pairs of components half a head apart. The
+    /// converter therefore reorders the rows of q and k, for the architecture `llama` alone.
     fn heads_of(&self, name: &str) -> Result<Option<usize>> {
         if self.metadata.text("general.architecture")? != "llama" {
             return Ok(None);
@@ -156,12 +157,12 @@ fn halves_from_pairs(numbers: &[f32], rows: usize, head_dim: usize) -> Vec<f32> 
     reordered(numbers, rows, head_dim, |place, half| 2 * (place % half) + place / half)
 }
 
-/// The other way round.
+/// The inverse of [`halves_from_pairs`].
 pub(super) fn pairs_from_halves(numbers: &[f32], rows: usize, head_dim: usize) -> Vec<f32> {
     reordered(numbers, rows, head_dim, |place, half| place % 2 * half + place / 2)
 }
 
-/// Rows of heads in another order: `from(place, head_dim / 2)` is the row of the head that comes to a place.
+/// Rows of heads in another order: `from(place, head_dim / 2)` is the old index of the row that comes to `place`.
 fn reordered(numbers: &[f32], rows: usize, head_dim: usize, from: impl Fn(usize, usize) -> usize) -> Vec<f32> {
     let row = numbers.len() / rows;
     let mut reordered = Vec::with_capacity(numbers.len());
@@ -172,13 +173,13 @@ fn reordered(numbers: &[f32], rows: usize, head_dim: usize, from: impl Fn(usize,
     reordered
 }
 
-/// Names of tensors here and in Hugging Face's files.
+/// Names of tensors in a GGUF and in Hugging Face's files.
 const WHOLE: [[&str; 2]; 3] = [
     ["token_embd.weight", "model.embed_tokens.weight"],
     ["output_norm.weight", "model.norm.weight"],
     ["output.weight", "lm_head.weight"],
 ];
-/// The same of a layer's parts.
+/// Names of the tensors of one layer, likewise.
 const PARTS: [[&str; 2]; 9] = [
     ["attn_norm", "input_layernorm"],
     ["ffn_norm", "post_attention_layernorm"],

@@ -123,7 +123,7 @@ fn what_would_be_read_wrongly_is_named() {
         ("", head().tensor("rope_freqs.weight", &[2], &[1.0, 8.0]), "rope_freqs.weight"),
         ("tokenizer.ggml.pre", head().text("tokenizer.ggml.pre", "tekken"), "tekken"),
         ("tokenizer.ggml.model", head().text("tokenizer.ggml.model", "rwkv"), "rwkv"),
-        ("tokenizer.ggml.token_type", head().kinds("tokenizer.ggml.token_type", &[1]), "6 tokens and 1 kinds"),
+        ("tokenizer.ggml.token_type", head().kinds("tokenizer.ggml.token_type", &[1]), "6 tokens but 1 token types"),
         ("", head().u32("general.alignment", 0), "alignment is 0"),
         ("", head().u32("general.alignment", 24), "alignment is 24"),
         ("", head().u32("llama.block_count", 1), "two values of the name llama.block_count"),
@@ -242,7 +242,7 @@ fn scores_are_the_ranks_of_the_tokens_that_merges_make() {
     let [first, second, third, fourth] = merges;
     for refused in [&[first, third, second, fourth][..], &[first, second, third], &[second]] {
         let error = sentence_piece::scored(&tokenizer(&vocabulary, refused)).err().unwrap();
-        assert!(error.to_string().contains("have no one rank"), "{error}");
+        assert!(error.to_string().contains("need several scores"), "{error}");
     }
     let mut words = tokenizer(&vocabulary, &merges);
     words["pre_tokenizer"] = json!({ "type": "Whitespace" });

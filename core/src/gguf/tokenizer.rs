@@ -1,4 +1,4 @@
-//! From the head's values to a tokenizer: the `tokenizer.json` that a Hugging Face folder would have.
+//! Makes a tokenizer of the values in the header: the `tokenizer.json` that a Hugging Face folder would have.
 
 use std::collections::HashMap;
 
@@ -42,13 +42,13 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
         .collect();
     parts["version"] = json!("1.0");
     parts["added_tokens"] = Json::Array(added);
-    // Of the two kinds of tokenizer one begins texts with a token unless it says otherwise.
+    // Unless the file says otherwise, SentencePiece's tokenizer begins texts with a token, and the other kind does not.
     let is_default = metadata.text("tokenizer.ggml.model")? == "llama";
     if metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(is_default) {
         let id = metadata.u64("tokenizer.ggml.bos_token_id")? as usize;
         let token = tokens
             .get(id)
-            .ok_or_else(|| Error::Gguf(format!("its beginning-of-text token {id} is none of its tokens")))?;
+            .ok_or_else(|| Error::Gguf(format!("its beginning-of-text token {id} is not in its vocabulary")))?;
         let [bos, text] = [
             json!({ "SpecialToken": { "id": token, "type_id": 0 } }),
             json!({ "Sequence": { "id": "A", "type_id": 0 } }),
@@ -71,12 +71,12 @@ fn kinds(metadata: &Metadata, tokens: usize) -> Result<Vec<u64>> {
     };
     let kinds: Vec<u64> = metadata.list("tokenizer.ggml.token_type")?.iter().map(kind).collect();
     if kinds.len() != tokens {
-        return Err(Error::Gguf(format!("it has {tokens} tokens and {} kinds of them", kinds.len())));
+        return Err(Error::Gguf(format!("it has {tokens} tokens but {} token types", kinds.len())));
     }
     Ok(kinds)
 }
 
-/// Ids by token. Of two tokens alike the first counts, as in llama.cpp.
+/// Ids by token. If a token occurs twice, the first id counts, as in llama.cpp.
 fn vocabulary<'a>(tokens: &[&'a str]) -> HashMap<&'a str, usize> {
     let mut vocabulary = HashMap::new();
     for (id, token) in tokens.iter().enumerate() {

@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::model::{Model, StoredType, WeightSource, finite_f32};
 use crate::tokenizer::Tokenizer;
 
-/// The bytes of a GGUF, and the tensors that were left over ([`Model::load`]). Positions that were dropped stand still by factors
-/// of the frequencies; the temperature β of long texts is left out, since llama.cpp has none. Norms and biases stay in 32 bits.
+/// The bytes of a GGUF, and the names of the tensors that were left over ([`Model::load`]). Dropped positions are
+/// written as huge factors of the frequencies. The temperature β of long texts is left out, since llama.cpp has none.
+/// Norms and biases stay in 32 bits.
 ///
 /// # Errors
-/// If llama.cpp does not compute such a model, or its tokenizer is no BPE that it knows; as [`Model::load`], and if a
-/// weight is too large for the type.
+/// If llama.cpp cannot compute such a model, or its tokenizer is not a BPE that llama.cpp knows; as [`Model::load`];
+/// and if a weight is too large for the type.
 pub fn to_gguf(
     config: &Config,
     tokenizer: &Tokenizer,
@@ -76,7 +77,7 @@ pub fn to_gguf(
             Some("attn_k") => Some(config.num_key_value_heads),
             _ => None,
         };
-        // llama.cpp rotates neighbours, of this architecture alone.
+        // llama.cpp rotates pairs of neighbours for this architecture alone.
         if let Some(heads) = heads.filter(|_| architecture == "llama") {
             numbers = pairs_from_halves(&numbers, shape[0], shape[0] / heads);
         }
@@ -91,7 +92,7 @@ pub fn to_gguf(
     Ok((head.bytes(), unused))
 }
 
-/// What llama.cpp calls such a model.
+/// llama.cpp's name of the model's architecture.
 fn architecture(config: &Config) -> Result<&'static str> {
     let yarn_differs = |yarn: &YarnParameters| {
         let standard = YarnParameters {
@@ -107,18 +108,18 @@ fn architecture(config: &Config) -> Result<&'static str> {
         (config.has_windows(), "sliding windows"),
         (!config.layer_types.is_empty(), "layers that differ"),
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
-        (config.softmax_scale.is_some(), "a factor of the logits of its own"),
+        (config.softmax_scale.is_some(), "its own factor of the logits"),
         (config.head_scales.is_some(), "a temperature for each head"),
         (matches!(scaling, RopeScaling::Dynamic { .. } | RopeScaling::Longrope(_)), "dynamic or LongRoPE scaling"),
-        (matches!(scaling, RopeScaling::Yarn(yarn) if yarn_differs(yarn)), "YaRN with parameters of its own"),
+        (matches!(scaling, RopeScaling::Yarn(yarn) if yarn_differs(yarn)), "YaRN with changed parameters"),
         (
             matches!(scaling, RopeScaling::Llama3(_)) && config.rope.rope_min_frequency > 0.0,
-            "Llama 3's scaling of some frequencies beside others that are dropped",
+            "both Llama 3's scaling and dropped frequencies",
         ),
-        (config.qkv_bias && factors(config).is_some(), "biases beside dropped positions"),
+        (config.qkv_bias && factors(config).is_some(), "both biases and dropped positions"),
     ];
     match reasons.iter().find(|(is_so, _)| *is_so) {
-        Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp computes no Llama with {reason}"))),
+        Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp cannot compute a Llama with {reason}"))),
         None => Ok(if config.qkv_bias { "qwen2" } else { "llama" }),
     }
 }

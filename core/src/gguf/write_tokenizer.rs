@@ -1,4 +1,4 @@
-//! A tokenizer as values of a head.
+//! Writes a tokenizer as values of a header.
 
 use serde_json::Value as Json;
 
@@ -9,23 +9,23 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
-/// Kinds of tokens beside those that are added.
+/// Types of tokens other than added ones.
 const NORMAL: u64 = 1;
 const UNUSED: u64 = 5;
 const BYTE: u64 = 6;
-/// The score of what no merge makes: bytes, single characters, added tokens.
+/// The score of tokens that no merge produces: bytes, single characters, added tokens.
 const NEVER_MERGED: f32 = -1e9;
 
 /// Adds a BPE tokenizer, of bytes or SentencePiece's.
 ///
 /// # Errors
-/// If it is another kind, or one that llama.cpp has no terms for.
+/// If the tokenizer is of another kind, or llama.cpp cannot express it.
 pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer) -> Result<Head> {
     let json: Json =
         serde_json::from_str(&tokenizer.to_json()?).map_err(|error| Error::Tokenizer(error.to_string()))?;
     let model = &json["model"];
     let scored = sentence_piece::scored(&json)?;
-    // Ids that no token has are filled up, since a list has no gaps.
+    // Ids without a token get a placeholder, since the list has no gaps.
     let mut tokens: Vec<String> = (0..config.vocab_size).map(|id| format!("[PAD{id}]")).collect();
     let mut kinds = vec![UNUSED; config.vocab_size];
     let mut place = |id: &Json, token: &str, kind: u64| {
@@ -100,7 +100,7 @@ fn is_byte(token: &str) -> bool {
     digits.is_some_and(|digits| digits.len() == 2 && u8::from_str_radix(digits, 16).is_ok())
 }
 
-/// Whether a `tokenizer.json` separates words so.
+/// Whether a `tokenizer.json` separates words in this way.
 fn is_separated(json: &Json, words: &Words) -> bool {
     let same = |a: &Json, b: &Json| without_offsets(a) == without_offsets(b);
     same(&json["normalizer"], &words.normalizer)
@@ -108,7 +108,7 @@ fn is_separated(json: &Json, words: &Words) -> bool {
         && (json["model"]["ignore_merges"] == true) == words.ignore_merges
 }
 
-/// Without what changes no id.
+/// The same JSON without `trim_offsets`, which changes no id.
 fn without_offsets(json: &Json) -> Json {
     match json {
         Json::Object(fields) => {

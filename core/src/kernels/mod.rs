@@ -44,7 +44,7 @@ thread_local! {
     static PLAIN_FORMS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `work` with the plain forms alone on this thread, for comparisons.
+/// Calls `work`; meanwhile this thread uses only the plain forms, for comparisons.
 pub fn with_plain_forms<R>(work: impl FnOnce() -> R) -> R {
     let before = PLAIN_FORMS.replace(true);
     let result = work();
@@ -60,7 +60,7 @@ pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
     /// The output.
     fn forward(&self, inputs: &[FlexTensor; N]) -> (FlexTensor, Self::Saved);
 
-    /// Gradients of the inputs, of that of the output.
+    /// Gradients of the inputs, computed from the gradient of the output.
     #[cfg(feature = "train")]
     fn backward(&self, inputs: &[FlexTensor; N], saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; N];
 }

@@ -4,7 +4,7 @@
 #[cfg(feature = "threads")]
 const FEW: usize = 1 << 18;
 
-/// What `work` makes of each part, in their order. `products` is how many it takes in all, as an order of magnitude.
+/// The results of `work` for the parts, in order. `products` is the rough number of multiplications in all of them.
 #[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "one thread takes them all"))]
 pub(super) fn in_parts<I: Send, T: Send>(
     products: usize,

@@ -1,11 +1,11 @@
-//! A row of a matrix, packed or not, times a vector: what a decoded token consists of.
+//! The product of a row of a matrix, packed or not, with a vector: most of the work for a decoded token.
 
 use pulp::Simd;
 
 /// Numbers that share a scale.
 pub(super) const BLOCK: usize = 32;
 
-/// a · b, where `widen(block, number)` makes a number of `a` one of 32 bits.
+/// a · b, where `widen(block, number)` converts a number of `a` to 32 bits.
 ///
 /// A block is widened at once and added to the sums by vectors of the machine's whole width: left to the compiler, the same loop is three
 /// times slower in 8 bits.
@@ -43,19 +43,19 @@ fn add_block<S: Simd>(simd: S, a: &[f32; BLOCK], b: &[f32; BLOCK], sums: &mut [S
     }
 }
 
-/// 16 bits as 32: the exponent moved by a product, which also makes the smallest numbers right.
+/// Widens an f16 to f32. A multiplication changes the exponent; it is right for subnormal numbers too.
 #[inline(always)]
 pub(super) fn half_widened(bits: u16) -> f32 {
     /// 2¹¹²: the difference of the exponents' biases.
     const SHIFT: f32 = f32::from_bits((112 + 127) << 23);
-    /// What the infinite becomes by that, and NaN more than that.
+    /// What infinity becomes by that multiplication; NaN becomes more.
     const INFINITE: f32 = 65536.0;
     let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * SHIFT;
     let exponent = if magnitude >= INFINITE { f32::INFINITY.to_bits() } else { 0 };
     f32::from_bits(magnitude.to_bits() | exponent | u32::from(bits & 0x8000) << 16)
 }
 
-/// The upper 16 bits of 32.
+/// Widens a bf16 to f32.
 #[inline(always)]
 pub(super) fn brain_widened(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)

@@ -11,7 +11,7 @@ use super::{Key, Split, Values};
 /// Shares of noun phrases and sentences that hold a decoy, where there is room.
 const SHARE: f64 = 0.3;
 
-/// What occurs in the prose.
+/// The words and values that occur in the prose.
 #[derive(Clone, Copy, Debug)]
 pub struct Decoys<'a> {
     /// Pairs are of this split.
@@ -33,19 +33,19 @@ impl Decoys<'_> {
         }
     }
 
-    /// Now and then a value and its tokens, at most `room`.
+    /// Sometimes a value of at most `room` tokens, and its number of tokens.
     pub(super) fn value(&self, rng: &mut impl Rng, room: usize) -> Option<(String, usize)> {
         let tokens = self.value_tokens();
         (tokens <= room && rng.random_bool(SHARE)).then(|| (self.values.random(rng, self.digits), tokens))
     }
 
-    /// Now and then a key in place of a noun.
+    /// Sometimes a key in place of a noun.
     pub(super) fn key(&self, rng: &mut impl Rng) -> Option<Key> {
         let key = rng.random_bool(SHARE).then(|| Key::random(rng, self.split))?;
         (!self.avoid.contains(&key)).then_some(key)
     }
 
-    /// Now and then the first word of a key.
+    /// Sometimes the first word of a key.
     pub(super) fn adjective(&self, rng: &mut impl Rng) -> Option<&'static str> {
         rng.random_bool(SHARE).then(|| KEY_ADJECTIVES.choose(rng).copied())?
     }

@@ -82,9 +82,10 @@ impl Key {
         keys.choose(rng).copied()
     }
 
-    /// `n` different keys of the split that share words: two fifths of the time all one adjective, as often all one noun, else
-    /// each but the first the adjective or the noun of one before it. Where all share a word only the other tells them apart:
-    /// models that had the third kind alone went by the adjective, and were right in 40 % of the questions.
+    /// `n` different keys of the split that share words: with probability 2/5 all share one adjective, with 2/5 one
+    /// noun, and otherwise each key but the first shares the adjective or the noun of an earlier one. If all keys share
+    /// a word, only the other word distinguishes them: models trained on the third kind alone used only the adjective,
+    /// and answered 40 % of the questions.
     pub fn related(rng: &mut impl Rng, split: Split, n: usize) -> Vec<Self> {
         let mut keys = vec![Self::random(rng, split)];
         let kind = rng.random_range(0..5);

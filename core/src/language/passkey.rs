@@ -1,4 +1,4 @@
-//! The passkey of Wang et al. (2024, arXiv 2404.12224): a number hidden in a text that says the same over and over.
+//! The passkey of Wang et al. (2024, arXiv 2404.12224): a number hidden in a text of repeated sentences.
 
 use rand::{Rng, RngExt};
 
@@ -14,7 +14,7 @@ pub const QUESTION: &str = "What is the pass key? The pass key is";
 /// Digits of a pass key.
 pub const DIGITS: usize = 5;
 
-/// The filler: these again and again.
+/// The filler: these sentences are repeated.
 const GRASS: [&str; 5] =
     ["The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.", "There and back again."];
 
@@ -23,7 +23,7 @@ pub fn sentence(pass_key: &str) -> String {
     format!("The pass key is {pass_key}. Remember it. {pass_key} is the pass key.")
 }
 
-/// A random pass key. One number of eight is kept from training.
+/// A random pass key. One number in eight never occurs in training.
 pub fn random(rng: &mut impl Rng, split: Split) -> String {
     loop {
         let number: u32 = rng.random_range(0..10u32.pow(DIGITS as u32));
@@ -33,12 +33,12 @@ pub fn random(rng: &mut impl Rng, split: Split) -> String {
     }
 }
 
-/// The filler in sentences, of at most `budget` tokens; a rest is smaller than the next sentence.
+/// Sentences of the filler, of at most `budget` tokens together; the tokens left are fewer than the next sentence has.
 pub fn grass(budget: usize, count: &impl Fn(&str) -> usize) -> Vec<String> {
     let mut left = budget;
     let mut sentences = Vec::new();
     for text in GRASS.iter().cycle() {
-        // A tokenizer that drops what it does not know must not go on for ever.
+        // A tokenizer that drops unknown words gives 0 tokens; the loop must still end.
         let tokens = count(text).max(1);
         if tokens > left {
             break;

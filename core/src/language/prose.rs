@@ -119,7 +119,7 @@ pub fn prose_with(
         let words = if left <= max_words + 1 { longest } else { rng.random_range(MIN_WORDS..=longest) };
         let Some((text, tokens)) = (MIN_WORDS..=words).rev().find_map(|words| {
             let text = sentence_with(rng, words, decoys);
-            // A tokenizer that drops what it does not know must not go on for ever.
+            // A tokenizer that drops unknown words gives 0 tokens; the loop must still end.
             let tokens = count(&text).max(1);
             (tokens <= left).then_some((text, tokens))
         }) else {

@@ -1,8 +1,8 @@
 //! Word lists of the synthetic language.
 //!
-//! Keys (adjective-noun) follow RULER, which takes them from the wonderwords lists (MIT licence);
-//! these are small lists in that spirit. No word of a key or value occurs in the haystack's prose,
-//! so a needle is found by its content and not by chance.
+//! Keys (adjective-noun) follow RULER, which takes them from the wonderwords lists (MIT licence); these are small lists
+//! of the same kind. No word of a key or value occurs in the haystack's prose, so a needle is found by its content and
+//! not by chance.
 
 /// First half of a key.
 pub const KEY_ADJECTIVES: [&str; 64] = [

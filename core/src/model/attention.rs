@@ -35,7 +35,7 @@ pub(super) struct LayerKind {
     pub(super) bias: AttentionBias,
     /// Whether each query head rotates keys in its own way, so that heads of a group cannot share them.
     pub(super) has_keys_per_head: bool,
-    /// β.
+    /// β, which multiplies the logits.
     pub(super) logit_scale: f64,
 }
 

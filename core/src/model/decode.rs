@@ -1,4 +1,4 @@
-//! A block for few tokens on a GPU, in six launches; numbers are those of the plain form.
+//! A block for few tokens on a GPU, in six launches; the results equal those of the plain form.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -25,8 +25,9 @@ pub(super) struct FewTokens {
 }
 
 impl FewTokens {
-    /// `None` where the kernels cannot compute what the layers do: keys that are rotated when they are read, and factors of
-    /// heads or keys. `logit_scale` is β times the attention's own scale; `ssmax` one more factor of each query.
+    /// Returns `None` if the kernels cannot compute these layers: if keys are rotated when they are read, or heads or
+    /// keys have factors of their own. `logit_scale` is β times the attention's own scale; `ssmax` has one more factor
+    /// for each query.
     pub(super) fn new(
         positions: &LayerPositions,
         pass: &Pass,
@@ -69,8 +70,8 @@ impl FewTokens {
 }
 
 impl Model {
-    /// The residual stream after the last layer, as [`Model::residual`] has it, of embedded tokens `[1, seq, hidden]`; `None`, and
-    /// nothing is in the cache, where the kernels cannot compute it.
+    /// The residual stream after the last layer, as [`Model::residual`] gives it, for embedded tokens `[1, seq,
+    /// hidden]`. If the kernels cannot compute it, the result is `None` and the cache is unchanged.
     pub(super) fn decode(
         &self,
         x: &Tensor<3>,

@@ -52,7 +52,7 @@ pub struct Model {
     cache_type: NumberType,
 }
 
-/// How the numbers of a model that only reads are kept in memory.
+/// Types of the numbers of a model that is used for inference only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumberTypes {
     /// Projections and embedding.

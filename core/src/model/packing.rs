@@ -1,4 +1,4 @@
-//! Loading a model for reading: its matrices are kept row by row, in 32, 16 or 8 bits.
+//! Loads a model for inference: its matrices are kept row by row, in 32, 16 or 8 bits.
 
 use std::collections::HashMap;
 
@@ -16,8 +16,8 @@ use crate::kernels::{NumberType, PackedMatrix};
 const PIECE: usize = 1 << 20;
 
 impl Model {
-    /// As [`Model::load`], with projections and embedding kept as `types` says, of which a few rows at a time are widened. For reading
-    /// alone; on GPUs those of 32 bits are as [`Model::load`] makes them.
+    /// As [`Model::load`], with projections and embedding kept as `types` says; a few of their rows are widened at a
+    /// time. The model is for inference only. On GPUs, matrices of 32 bits are as [`Model::load`] makes them.
     ///
     /// # Errors
     /// As [`Model::load`], and if a weight is too large for the type.

@@ -11,7 +11,7 @@ use crate::kernels::PackedMatrix;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
 
-/// Weights in place of Burn's, for reading alone.
+/// Packed weights, which replace Burn's for inference.
 #[derive(Debug)]
 pub(super) enum PackedWeights {
     Cpu(PackedMatrix),
@@ -49,7 +49,7 @@ impl PackedWeights {
     }
 }
 
-/// A projection. Its weights are either Burn's or packed, for reading alone.
+/// A projection. Its weights are Burn's, or packed for inference only.
 #[derive(Module, Debug)]
 pub(super) struct Projection {
     linear: Linear,

@@ -63,7 +63,8 @@ impl Rotation {
         if self.all_tokens.is_some() { k } else { rotate(&self.new_tokens, k) }
     }
 
-    /// All keys `[batch, kv_heads, past + seq, head_dim]` as they come out of it; of every query head, where each has its own.
+    /// All keys `[batch, kv_heads, past + seq, head_dim]` as attention needs them; if each query head rotates keys in
+    /// its own way, one copy for each query head.
     pub(super) fn read_keys<'a>(&self, k: KeysOrValues<'a>) -> KeysOrValues<'a> {
         if self.all_tokens.is_some() { rotate(&self.all_tokens, k.tensor()).into() } else { k }
     }
@@ -81,7 +82,7 @@ impl Tables {
         Self::of_values(values(f64::cos), values(f64::sin), None, shape, device)
     }
 
-    /// `deviation` gives the standard deviation of a head's noise and tells queries (0) from keys (1).
+    /// `deviation` gives the standard deviation of a head's noise, for queries (0) or keys (1).
     fn per_head(
         heads: &[HeadRotation],
         at: &[usize],
@@ -159,7 +160,7 @@ mod tests {
         config.dope_heads = dope.dope_heads;
         let shape = [1, config.num_attention_heads, 1, config.head_dim];
         let q = Tensor::<4>::random(shape, Distribution::Default, &device);
-        // Noise is noise everywhere.
+        // Gaussian noise is added at position 0 too.
         for method in Method::ALL.into_iter().filter(|&method| method != Method::DopeGaussian) {
             let encoding = &method.positions(&config, 4.0).unwrap().layer(0).encoding.clone();
             let factor = match encoding {

@@ -10,20 +10,20 @@ use safetensors::tensor::{Metadata, TensorInfo};
 use super::weight_source::WeightSource;
 use crate::error::{Error, Result};
 
-/// Bytes of the length of the header, which a file begins with.
+/// A file begins with the length of its header, in this many bytes.
 const LENGTH: u64 = 8;
-/// As in the safetensors crate: no header of a real model comes near.
+/// The limit of the safetensors crate; headers of real models are far shorter.
 const LONGEST_HEADER: u64 = 100_000_000;
 
 /// Bytes that are read where they are needed, so that a file need not be in memory as a whole.
 pub trait ReadAt {
-    /// Bytes in all.
+    /// Size in bytes.
     fn size(&self) -> u64;
 
     /// `length` bytes from `offset` on.
     ///
     /// # Errors
-    /// If they are not there, or reading fails.
+    /// If the source has no such bytes, or reading fails.
     fn read_at(&self, offset: u64, length: usize) -> std::io::Result<Vec<u8>>;
 }
 
@@ -42,7 +42,7 @@ impl ReadAt for &[u8] {
 /// The tensors of one or many safetensors files.
 pub struct SafetensorsFiles<R> {
     files: Vec<File<R>>,
-    /// Which of them holds a tensor.
+    /// Index of the file that holds a tensor.
     places: HashMap<String, usize>,
 }
 

@@ -18,13 +18,13 @@ impl ShardIndex {
     /// Reads the index.
     ///
     /// # Errors
-    /// If it is not one, names no file, or names one outside its folder.
+    /// If the bytes are no such index, it names no file, or it names one outside its folder.
     pub fn from_json(bytes: &[u8]) -> Result<Self> {
         let index: Self = serde_json::from_slice(bytes)
             .map_err(|error| Error::Safetensors(format!("the index of its files cannot be read, {error}")))?;
         let is_outside = |file: &&str| file.is_empty() || file.contains(['/', '\\', '\0']) || file.starts_with('.');
         if let Some(file) = index.files().into_iter().find(is_outside) {
-            return Err(Error::Safetensors(format!("the index names {file:?}, which is no file beside it")));
+            return Err(Error::Safetensors(format!("the index names {file:?}, which is not a file in its folder")));
         }
         if index.weight_map.is_empty() {
             return Err(Error::Safetensors("the index names no files".into()));

@@ -10,8 +10,8 @@ use crate::error::{Error, Result};
 ///
 /// A model takes one tensor at a time, and a large one piece by piece, so that a source can read, widen and drop each on its own.
 pub trait WeightSource {
-    /// Rows of the tensor `name`, of a float type of 16 or 32 bits: `[rows, …]`, those of a vector are its numbers. The tensor has
-    /// these rows.
+    /// Rows of the tensor `name`, which has a float type of 16 or 32 bits: `[rows, …]`. The rows of a vector are its
+    /// numbers. The caller asks only for rows that the tensor has.
     ///
     /// # Errors
     /// If it is missing, of another shape than `shape`, of another type, or damaged.
@@ -29,7 +29,8 @@ pub trait WeightSource {
     fn names(&self) -> Vec<String>;
 }
 
-/// A source whose missing norms of queries and keys are 1: a model that gets them on recalibration was trained without.
+/// A source whose missing norms of queries and keys are 1: a model that gets them on recalibration was trained without
+/// them.
 pub(super) struct WithNewNorms<'a, S>(pub(super) &'a S);
 
 impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
@@ -47,12 +48,13 @@ impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
     }
 }
 
-/// Of the tensors that a model did not take, those that it can do without.
+/// The unused tensors, if the model can do without all of them.
 ///
 /// # Errors
-/// If one of the others would change what the model computes: the config does not describe this checkpoint.
+/// If one of them would change what the model computes: the config does not describe this checkpoint.
 pub(super) fn harmless_surplus(unused: Vec<String>, is_tied: bool) -> Result<Vec<String>> {
-    // Old checkpoints hold the frequencies, which follow from the config; a tied model's projection is its embedding.
+    // Old checkpoints hold the frequencies, which follow from the config; a tied model uses its embedding as output
+    // projection.
     let is_redundant = |name: &str| name.ends_with("rotary_emb.inv_freq") || (is_tied && name == "lm_head.weight");
     let changes_outputs = |name: &str| name.starts_with("model.") || name.ends_with(".bias");
     match unused.iter().find(|name| changes_outputs(name) && !is_redundant(name)) {

@@ -57,17 +57,17 @@ impl Model {
         Self::zeros(config, device).fill(source).expect("random weights always have the right shape")
     }
 
-    /// Weights from a source. Returns also the names of the tensors that it holds beyond them and that change nothing.
+    /// Loads weights from a source. Also returns the names of its tensors that the model does not need.
     ///
     /// # Errors
-    /// If a tensor is missing, of another shape, of an integer type, not finite, or if one is left over without which the model
-    /// computes something else.
+    /// If a tensor is missing, of another shape, of an integer type or not finite, or if an unused tensor would change
+    /// what the model computes.
     pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
         Self::load_by(config, source, device, |name, shape| finite_f32(name, source.tensor(name, shape)?).map(Some))
     }
 
-    /// As [`Model::load`], with the numbers that `read` gives of a tensor of the source, by its name and shape; where it gives none,
-    /// there is none in memory.
+    /// As [`Model::load`], with the numbers that `read(name, shape)` returns for each tensor of the source. If it
+    /// returns `None`, the parameter is not initialised and takes no memory.
     pub(crate) fn load_by(
         config: &Config,
         source: &impl WeightSource,
@@ -111,7 +111,8 @@ impl Model {
     /// The bytes of `model.safetensors`, in another type.
     ///
     /// # Errors
-    /// As [`Model::to_safetensors`]; if a weight is too large for the type, or they are kept smaller ([`Model::load_as`]).
+    /// As [`Model::to_safetensors`]; if a weight is too large for the type, or the weights are packed
+    /// ([`Model::load_as`]).
     pub async fn to_safetensors_of(&self, stored_type: StoredType) -> Result<Vec<u8>> {
         let (dtype, stored_dtype) = match stored_type {
             StoredType::F32 => (DType::F32, Dtype::F32),
@@ -143,7 +144,8 @@ impl Model {
             .map_err(|error| Error::Safetensors(error.to_string()))
     }
 
-    /// Takes every weight from `source(name, shape)`, both as in Hugging Face's files; where it gives none, there is none in memory.
+    /// Takes every weight from `source(name, shape)`, with name and shape as in Hugging Face's files. If it returns
+    /// `None`, the parameter is not initialised and takes no memory.
     fn fill(self, source: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>) -> Result<Self> {
         let mut mapper = Fill { source, path: Path::default(), filled: 0, error: None };
         let model = self.map(&mut mapper);
@@ -214,7 +216,8 @@ impl<F: FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>> ModuleMapper for Fill
                 // A copy in memory order, since every later product reads the weight.
                 let tensor = if transposed { tensor.transpose().mul_scalar(1.0) } else { tensor };
                 self.filled += 1;
-                // Ids count up, so that an optimizer's state fits the same model in another process.
+                // Parameters are numbered in order, so that an optimizer's state fits the same model in another
+                // process.
                 let tensor = if device.is_autodiff() { tensor.require_grad() } else { tensor };
                 Param::initialized(ParamId::from(self.filled), tensor)
             }

@@ -65,8 +65,8 @@ named! {
     Filler: "filler" {
         /// Sentences that are all different.
         Prose = "prose",
-        /// Wang's five sentences over and over. Hostile to models without positions: to them equal tokens in equal
-        /// surroundings are nearly one (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
+        /// Wang's five sentences, repeated. This filler is hard for models without positions: to them equal tokens with
+        /// equal neighbours look nearly the same (Wang et al. 2024; Gelberg et al. 2025, proposition 3.2).
         Grass = "grass",
         /// Nothing but needles, in their short form (RULER's multikey-2 and 3): as many as fit, or as many as there are keys.
         /// The text is then shorter than the context where the keys do not fill it.
@@ -115,7 +115,7 @@ impl Sentence {
 pub enum SentenceKind {
     /// Filler, and the introduction of a passkey.
     Prose,
-    /// Tokens that attract attention and say nothing.
+    /// Tokens without meaning that attract attention.
     Sink,
     /// A needle that is not queried.
     Distractor,

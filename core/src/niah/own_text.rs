@@ -13,17 +13,17 @@ const LONGEST_SENTENCE: usize = 240;
 pub struct OwnText {
     /// The text.
     pub haystack: String,
-    /// What is hidden in it; empty where the text has the answer already.
+    /// The sentence to hide in it; empty if the text has the answer already.
     pub needle: String,
-    /// What stands behind the text and is to be continued.
+    /// The question after the text, or the beginning of an answer, which the model continues.
     pub question: String,
-    /// What the answer has to hold; empty if it is not judged.
+    /// What the answer has to contain; empty if the answer is not judged.
     pub answer: String,
 }
 
 impl OwnText {
-    /// The text with the needle at `depth`, from 0 (start) to 1 (end), between two sentences. But for the needle the prompt is
-    /// the text as it is, a space, and the question.
+    /// The text with the needle at `depth`, from 0 (start) to 1 (end), between two sentences. Apart from the needle,
+    /// the prompt is the unchanged text, a space, and the question.
     ///
     /// # Errors
     /// If there is nothing to read.
@@ -55,7 +55,7 @@ impl OwnText {
     }
 }
 
-/// Parts of a text which make it again, but for spaces at its end, when they are joined by spaces.
+/// Splits a text into parts. Joined by spaces, they give the text again, without spaces at its end.
 fn sentences(text: &str) -> Vec<&str> {
     let text = text.trim_end();
     let mut parts = Vec::new();

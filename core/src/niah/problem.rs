@@ -9,9 +9,10 @@ use crate::language::{Key, Needle, Split, chain, passkey};
 
 /// Needles, and what is asked about them.
 pub(super) struct Problem {
-    /// Text and value of each. Of a chain all have its value and stand in the order of the text.
+    /// Text and value of each needle. The needles of a chain all have the chain's value and are in the order of the
+    /// text.
     pub needles: Vec<(String, String)>,
-    /// The first so many are asked for.
+    /// The question asks for the first `asked` needles.
     pub asked: usize,
     /// Needles of a chain.
     pub chain_length: usize,
@@ -34,7 +35,7 @@ pub(super) fn magic(rng: &mut ChaCha8Rng, spec: &Spec, n: usize) -> Result<Probl
         let chains = keys.chunks(chain_length).zip(&values);
         chains.flat_map(|(keys, value)| chain(keys, value).into_iter().map(|text| (text, value.clone()))).collect()
     } else {
-        // A key that has several values comes as often.
+        // A key with several values is repeated, once for each of them.
         let repeated = std::iter::repeat_n(keys[0], asked_values - asked_keys);
         let sentence = |(key, value): (Key, &String)| {
             let needle = Needle { key, value: value.clone() };
@@ -60,9 +61,9 @@ fn draw_keys(rng: &mut ChaCha8Rng, spec: &Spec, asked: usize, n: usize) -> Resul
     let mut keys = Key::distinct(rng, split, asked);
     let begins_with_adjective = rng.random_bool(0.5);
     for index in 0..n - asked {
-        // Each asked key in turn, and by turns the adjective and the noun of each.
+        // The distractors share a word with each asked key in turn, alternately its adjective and its noun.
         let shares_adjective = (index / asked + index % asked).is_multiple_of(2) == begins_with_adjective;
-        // Where none is left, one with the other word, or with a word of another asked key.
+        // If no such key is left, one that shares the other word, or a word of another asked key.
         let choices = (0..asked).flat_map(|step| [(index + step, shares_adjective), (index + step, !shares_adjective)]);
         let key = choices
             .into_iter()
@@ -72,7 +73,7 @@ fn draw_keys(rng: &mut ChaCha8Rng, spec: &Spec, asked: usize, n: usize) -> Resul
     Ok(keys)
 }
 
-/// `n` values. They differ, but where that is more than half of all that there are, only from the `asked` ones.
+/// `n` different values. If `n` is more than half of all possible values, they differ only from the first `asked`.
 fn draw_values(rng: &mut ChaCha8Rng, spec: &Spec, asked: usize, n: usize) -> Vec<String> {
     let digits = spec.difficulty.digits;
     let compared = if n <= spec.values.different(digits) / 2 { n } else { asked };

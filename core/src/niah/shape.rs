@@ -4,7 +4,8 @@ use super::{Filler, Spec, Task};
 use crate::language::{Key, Needle, Split, Values, ask_all, ask_latest, ask_one, ask_two, chain, list};
 
 impl Spec<'_> {
-    /// Different keys with a value of their own; `count` gives the tokens of a text that follows a space.
+    /// Number of different keys that have a value of their own; `count` gives the tokens of a text that follows a
+    /// space.
     pub(super) fn keys(&self, count: &impl Fn(&str) -> usize) -> usize {
         let standard = self.task.standard_keys();
         match (self.difficulty.keys, self.filler) {
@@ -14,7 +15,7 @@ impl Spec<'_> {
         }
     }
 
-    /// In a haystack of needles alone.
+    /// Number of keys that fit in a haystack of needles alone.
     fn keys_that_fit(&self, count: &impl Fn(&str) -> usize) -> usize {
         let (chain_length, values) = (self.chain_length(), self.task.asked_values());
         let keys: Vec<Key> = Key::all(Split::Evaluation).take(chain_length).collect();
@@ -28,11 +29,11 @@ impl Spec<'_> {
         let tokens_of_key: usize = chain(&keys, &value).iter().map(|text| count(text)).sum();
         // One more for the beginning of the text.
         let room = self.context.saturating_sub(1 + count(&question) + count(&answer));
-        // A key that has several values takes the room of as many.
+        // A key with several values takes as much room as that many keys.
         (room / tokens_of_key.max(1) + self.task.asked_keys()).saturating_sub(values)
     }
 
-    /// Needles of each key with a value: of a chain all, else one.
+    /// Number of needles for each key with a value: the length of the chain, or 1.
     pub(super) fn chain_length(&self) -> usize {
         if self.task == Task::VariableTracking { self.difficulty.hops + 1 } else { 1 }
     }
@@ -53,17 +54,17 @@ impl Spec<'_> {
         }
     }
 
-    /// The random-guess floor: the chance of a reader who takes values of needles at random, as many as are asked for. With
-    /// n keys that have a value of their own it is
+    /// The random-guess floor: the probability that values of needles drawn at random, as many as are asked for, are
+    /// the right answer. With n keys that have a value of their own it is
     ///
-    /// * 1 for a single needle and a pass key, which only copying is asked of;
+    /// * 1 for a single needle and a pass key, where there is only one value to copy;
     /// * 1/n for multi-key and variable tracking;
     /// * 1/(n·(n − 1)) for multi-query, whose two values have an order;
     /// * 1/(n + 3 choose 4) for multi-value, where the key has four of the n + 3 values;
     /// * 1/(n + 3) for latest-value, likewise.
     ///
-    /// Values in the prose of decoys belong to no needle, and no such reader takes them. In [`Filler::Needles`] without a
-    /// number of keys, n is that of a tokenizer of one token a word and a digit.
+    /// Values in the prose of decoys belong to no needle and do not count. In [`Filler::Needles`] without a number of
+    /// keys, n is counted for a tokenizer that has one token for each word and digit.
     pub fn guess_floor(&self) -> f64 {
         let asked = self.task.asked_values();
         let values = (self.keys(&tokens_of_words) + asked).saturating_sub(self.task.asked_keys());

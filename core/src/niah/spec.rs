@@ -45,10 +45,10 @@ impl Spec<'_> {
         Self { task, values, context, depth: None, filler: task.filler(), sinks: None, difficulty, seed }
     }
 
-    /// Checks that the settings mean something for the task.
+    /// Checks that the settings fit the task.
     ///
     /// # Errors
-    /// If one does not; the sentence names it.
+    /// If one does not; the message names it.
     pub fn check(&self) -> Result<()> {
         let Difficulty { keys, digits, distractors, hops, split: _ } = self.difficulty;
         let refuse = |reason: String| Err(Error::Question(reason));
@@ -67,7 +67,7 @@ impl Spec<'_> {
         }
         let fewest = self.task.asked_keys();
         if let Some(keys) = keys.filter(|&keys| keys < fewest) {
-            return refuse(format!("{} asks for {fewest} keys, which {keys} are too few for", self.task.name()));
+            return refuse(format!("{} asks for {fewest} keys, so {keys} keys are too few", self.task.name()));
         }
         if !(1..=18).contains(&digits) {
             return refuse(format!("numbers cannot have {digits} digits; choose 1 to 18"));
@@ -102,7 +102,7 @@ pub struct Difficulty {
     /// Links of a chain, in variable tracking: each key but the first has the one before it as its value.
     #[serde(skip_serializing_if = "is_standard_hops")]
     pub hops: usize,
-    /// Which questions.
+    /// The split of the keys.
     #[serde(skip_serializing_if = "is_evaluation")]
     pub split: QuestionSplit,
 }
@@ -140,7 +140,7 @@ fn is_evaluation(split: &QuestionSplit) -> bool {
 }
 
 named! {
-    /// Keys that are not asked for.
+    /// Kinds of keys that are not asked for.
     Distractors: "distractors" {
         /// Any others of the split.
         Unrelated = "unrelated",
@@ -160,7 +160,7 @@ named! {
 }
 
 impl QuestionSplit {
-    /// Where the keys are from.
+    /// The split that the keys are from.
     pub fn keys(self) -> Split {
         match self {
             Self::Evaluation => Split::Evaluation,
@@ -179,7 +179,7 @@ impl QuestionSplit {
 }
 
 impl Task {
-    /// Keys that a question names; of a chain the last one.
+    /// Number of keys that a question names. For a chain it is the last key alone.
     pub(super) fn asked_keys(self) -> usize {
         if self == Self::MultiQuery { 2 } else { 1 }
     }

@@ -6,7 +6,7 @@ use crate::positions::{Method, Parameters};
 use crate::results::{Reading, ResultCell, SEED, is_default, reading_of, rounded};
 use crate::stats::student_half_width;
 
-/// Sums of one text.
+/// Sums over one text.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TextLoss {
     /// Number of the text.
@@ -17,14 +17,14 @@ pub struct TextLoss {
     pub loss: f64,
     /// Predicted tokens that are answers.
     pub answers: usize,
-    /// Sum of theirs.
+    /// Sum of the cross entropies of the answers.
     pub answer_loss: f64,
     /// Tokens and summed cross entropy of each of [`PARTS`] equal parts of the first window.
     pub curve: Vec<(usize, f64)>,
 }
 
 impl TextLoss {
-    /// The same with sums in whole millionths, which survive being written as text and read again.
+    /// The same with sums rounded to millionths, which do not change when they are written as text and read again.
     #[must_use]
     pub fn rounded(mut self) -> Self {
         let sums = [&mut self.loss, &mut self.answer_loss];
@@ -45,7 +45,7 @@ pub struct PerplexityCell {
     pub model: String,
     /// Position method.
     pub method: Method,
-    /// s.
+    /// Extension factor s.
     pub extension: usize,
     /// s·C tokens: the window.
     pub context: usize,
@@ -70,14 +70,14 @@ pub struct PerplexityCell {
     /// Tokens of each text.
     #[serde(default)]
     pub length: usize,
-    /// How many texts there are, those of other shards included.
+    /// Number of texts, including those of other shards.
     #[serde(default)]
     pub of_texts: usize,
     /// Predicted tokens.
     pub tokens: usize,
     /// Mean cross entropy in nats.
     pub loss: f64,
-    /// e to the loss.
+    /// e^loss.
     pub perplexity: f64,
     /// 95 % interval of the perplexity: Student's, over the texts' means; none of a single text.
     pub ci95: Option<[f64; 2]>,
@@ -85,7 +85,7 @@ pub struct PerplexityCell {
     pub answer_perplexity: Option<f64>,
     /// Mean loss in each part of the first windows; `None` where no token was predicted.
     pub curve: Vec<Option<f64>>,
-    /// What the numbers above are made of, in the order of the texts.
+    /// The sums that the numbers above are computed from, in the order of the texts.
     pub texts: Vec<TextLoss>,
 }
 
@@ -114,14 +114,14 @@ pub fn synthetic_source(seed: u64) -> String {
     format!("synthetic, seed {seed}")
 }
 
-/// e to the power of a loss; beyond what a loss can be the greatest that a file can hold.
+/// e^loss. A loss beyond all real ones is limited, so that a file can hold the result.
 fn perplexity(loss: f64) -> f64 {
     const GREATEST: f64 = 600.0;
     rounded(loss.min(GREATEST).exp())
 }
 
 impl PerplexityCell {
-    /// The same with every number computed from its texts, whatever their order was.
+    /// The same cell with its texts sorted, and every number computed from them.
     #[must_use]
     pub fn scored(mut self) -> Self {
         self.texts.sort_by_key(|text| text.index);

@@ -24,8 +24,8 @@ use crate::generate::{CHUNK, Flow, shared_beginning};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
-/// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean. `observe` is told of every
-/// chunk how many are known, and may end it with these.
+/// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean. `observe` is
+/// called after every chunk with the number of losses so far, and may stop the run; the result then has these.
 ///
 /// # Errors
 /// If there are fewer than two tokens, one is outside the vocabulary, a loss is not finite, or the device fails.
@@ -40,18 +40,19 @@ pub async fn token_losses(
     Ok(continuation_losses(model, config, positions, &[all], observe).await?.pop().unwrap_or_default())
 }
 
-/// A text of which the last tokens are predicted.
+/// A text whose last tokens are predicted.
 #[derive(Clone, Copy, Debug)]
 pub struct Continuation<'a> {
-    /// All of it.
+    /// All tokens of the text.
     pub ids: &'a [u32],
-    /// How many are predicted.
+    /// Number of tokens that are predicted.
     pub count: usize,
 }
 
-/// Cross entropy in nats of the last tokens of several texts, given all before them: choices after a question. What all of them begin
-/// with is read once, where the method and the model's windows allow it. `observe` is told of every chunk how many tokens were
-/// read in all, and may end it with the losses until then.
+/// Cross entropy in nats of the last tokens of several texts, given all before them, such as choices after a question.
+/// The common beginning of the texts is read once, if the method and the model's windows allow it. `observe` is called
+/// after every chunk with the number of tokens read in total, and may stop the run; the result then has the losses so
+/// far.
 ///
 /// # Errors
 /// As [`token_losses`], and if a text has no token before those that are predicted.
@@ -68,7 +69,7 @@ pub async fn continuation_losses(
         }
         config.check_ids(text.ids)?;
     }
-    // The last token of what is shared is read again by each: from it the first one is predicted.
+    // The last token before the predicted ones is read for every text, since the first prediction comes from it.
     let known = texts.iter().map(|text| text.ids.len() - text.count - 1).min().unwrap_or(0);
     let ids: Vec<&[u32]> = texts.iter().map(|text| text.ids).collect();
     let shared = shared_beginning(config, positions, &ids).min(known);
@@ -99,7 +100,7 @@ pub async fn continuation_losses(
     Ok(all)
 }
 
-/// Reads a text's next tokens, and gives the losses of those behind them that are predicted.
+/// Reads the next tokens of a text, and returns the losses of the predicted ones that follow them.
 async fn chunk_losses(
     model: &Model,
     config: &Config,
@@ -123,7 +124,7 @@ async fn chunk_losses(
     Ok(data.iter::<f32>().map(|log_probability| -log_probability).collect())
 }
 
-/// A stretch of a text that is read at once.
+/// A part of a text that is read at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
     /// Tokens that are read.

@@ -4,10 +4,10 @@ use super::PerplexityCell;
 use crate::error::{Error, Result};
 use crate::results::ResultCell;
 
-/// Joins the shards of each cell; the numbers are those of a run that was not shared out.
+/// Joins the shards of each cell; the numbers equal those of a run without shards.
 ///
 /// # Errors
-/// If a text of a cell is missing or there twice.
+/// If a text of a cell is missing or occurs twice.
 pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
     let mut merged: Vec<PerplexityCell> = Vec::new();
     for cell in cells {
@@ -25,7 +25,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
         }
         let losses = cell.curve.iter().copied().chain([Some(cell.loss), cell.answer_perplexity]).flatten();
         if !losses.into_iter().all(f64::is_finite) {
-            return Err(Error::Results("a loss is too great to be one".into()));
+            return Err(Error::Results("a loss is too large to be real".into()));
         }
         Ok(cell)
     };
@@ -60,7 +60,8 @@ mod tests {
         // A gap, a text twice, the last one missing.
         assert!(merge(vec![cell(&[0, 2, 3, 4])]).is_err() && merge(vec![cell(&[0, 1, 2, 3, 4]), cell(&[1])]).is_err());
         assert!(merge(vec![cell(&[0, 1, 2, 3])]).is_err());
-        // Two texts so different that their interval has no end; and no loss at all.
+        // Two texts that differ so much that the end of their interval has to be limited; and a loss that cannot be
+        // real.
         let absurd = |loss: f64| {
             let texts = vec![text(0), TextLoss { loss, ..text(1) }];
             merge(vec![PerplexityCell { texts, of_texts: 2, ..PerplexityCell::example() }])

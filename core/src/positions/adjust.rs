@@ -1,4 +1,4 @@
-//! A method read with parameters that are not its own.
+//! Positions of a method with parameters that the user chose.
 
 use super::method::Method;
 use super::{Amount, Parameter, Parameters, Positions, dynamic_ntk, llama3, yarn};
@@ -9,9 +9,8 @@ impl Method {
     /// [`Method::positions`] with the parameters that were chosen; those that were not are the config's or the method's
     /// customary ones. A temperature replaces the model's own, its `head_scales` included.
     ///
-    /// # Errors
-    /// Those of [`Method::positions`]; and if the method has no such parameter, a value cannot be one, or the weights were
-    /// trained with the scaling of their config, which then is no reader's choice.
+    /// Those of [`Method::positions`]; and if the method has no such parameter, a value is impossible, or the weights
+    /// were trained with the scaling of their config, which then cannot be changed.
     pub fn positions_with(self, config: &Config, factor: f64, parameters: &Parameters) -> Result<Positions> {
         let own = self.positions(config, factor)?;
         if parameters.is_empty() {
@@ -125,7 +124,7 @@ impl Method {
     }
 }
 
-/// A scaling that the weights were trained with is no reader's choice.
+/// Whether a parameter may be chosen: parameters of a scaling that the weights were trained with may not.
 fn may_be_chosen(config: &Config, parameter: Parameter) -> bool {
     parameter == Parameter::TemperatureCoefficient || config.trained_factor() == 1.0
 }

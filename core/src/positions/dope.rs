@@ -32,7 +32,7 @@ pub(super) const DOPE_GAUSSIAN: MethodInfo = MethodInfo {
     ..DOPE_PARTS
 };
 
-/// What becomes of the chosen heads.
+/// How the chosen heads are treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Treatment {
     Parts,

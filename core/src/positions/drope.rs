@@ -16,7 +16,7 @@ pub(super) const DROPE: MethodInfo = MethodInfo {
     ..MethodInfo::SCALING
 };
 
-/// Read as DroPE is; distinguished because no positions were dropped.
+/// Computes the same as DroPE; it is a separate method because no positions were dropped.
 pub(super) const NOPE: MethodInfo = MethodInfo {
     name: "nope",
     title: "NoPE from scratch",

@@ -39,7 +39,7 @@ pub fn frequencies(rope_theta: f64, head_dim: usize, parameters: &Llama3Paramete
     scaled.collect()
 }
 
-/// Those of a config that asks for this scaling, else the customary ones.
+/// The parameters of a config that asks for this scaling, or else the usual ones.
 pub(super) fn parameters(config: &Config, factor: f64) -> Llama3Parameters {
     match &config.rope.scaling {
         RopeScaling::Llama3(parameters) => parameters.clone(),

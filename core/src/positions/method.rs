@@ -21,7 +21,7 @@ pub struct MethodInfo {
     pub crops: bool,
     /// Whether it treats the heads that `dope_heads` of the config lists.
     pub is_dope: bool,
-    /// The parameters that a reader may choose ([`Method::positions_with`]).
+    /// The parameters that a user may choose ([`Method::positions_with`]).
     pub parameters: &'static [Tunable],
     /// Whether a config asks for this method.
     pub(super) asked_by: fn(&Config) -> bool,
@@ -30,7 +30,7 @@ pub struct MethodInfo {
 }
 
 impl MethodInfo {
-    /// What most methods have in common: a scaling of RoPE that a reader chooses for a model as it was trained.
+    /// The fields that most methods share: a scaling of RoPE that a user chooses for a model as it was trained.
     pub(super) const SCALING: Self = Self {
         name: "",
         title: "",
@@ -45,11 +45,11 @@ impl MethodInfo {
     };
 }
 
-/// A parameter that a reader may choose.
+/// A parameter that a user may choose.
 pub struct Tunable {
-    /// Which.
+    /// The parameter.
     pub parameter: Parameter,
-    /// Values that `core tune` tries; empty: only those that it is told to.
+    /// Values that `core tune` tries; if empty, it tries only values from the command line.
     pub grid: &'static [Amount],
 }
 
@@ -76,11 +76,11 @@ pub(super) const fn numbers<const N: usize>(values: [f64; N]) -> [Amount; N] {
 /// What a method can do with a checkpoint whose frequencies were scaled in training already, as Llama 3.1's were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frequencies {
-    /// It has none, so it reads any checkpoint.
+    /// The method has no frequencies, so it can read any checkpoint.
     None,
-    /// It expects those of RoPE: such a checkpoint would be read wrongly.
+    /// The method expects those of RoPE, and would read such a checkpoint wrongly.
     Unscaled,
-    /// It scales its own kind further.
+    /// The method scales frequencies of its own kind further.
     Rescaled,
 }
 
@@ -96,7 +96,7 @@ macro_rules! methods {
             /// Every method, in the order of tables.
             pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
 
-            /// What is known of it.
+            /// Description of the method.
             pub fn info(self) -> &'static MethodInfo {
                 match self { $(Self::$variant => &const { $info },)* }
             }

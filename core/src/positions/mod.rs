@@ -37,7 +37,7 @@ use crate::config::{Config, LayerType};
 pub struct Positions {
     /// How layer i sees positions is `layers[i % layers.len()]`; never empty.
     pub layers: Vec<LayerPositions>,
-    /// Multiplies the logits beside 1/√head_dim (β).
+    /// Multiplies the logits in addition to 1/√head_dim (β).
     pub logit_scale: f64,
     /// Multiplies the logits of each query head of each layer; empty: 1.
     pub head_scales: Vec<Vec<f64>>,
@@ -139,8 +139,8 @@ impl Positions {
 
     /// The same positions with the temperature that the config asks for at `factor` times the context.
     ///
-    /// β = 1 + c·ln s for all heads (Wang et al. 2024, equation 6; DroPE, section 5), or with HeadScale
-    /// 1 + (λ − 1)·ln s/ln s₀ for each, s₀ being the factor that λ was fitted at: our way from one length to others.
+    /// β = 1 + c·ln s for all heads (Wang et al. 2024, equation 6; DroPE, section 5), or with HeadScale 1 + (λ − 1)·ln
+    /// s/ln s₀ for each, where λ was fitted at s₀. The second formula, from one length to others, is ours.
     fn tempered(self, config: &Config, factor: f64) -> Self {
         match &config.head_scales {
             None => self.with_logit_scale(1.0 + config.temperature_coefficient * factor.ln()),
@@ -153,7 +153,7 @@ impl Positions {
         }
     }
 
-    /// The same positions, but for the layers of the config that have none, or a window.
+    /// The same positions, with the layers of the config that have no positions, or a window.
     fn in_layers(mut self, types: &[LayerType]) -> Self {
         let layer = |(index, kind): (usize, &LayerType)| {
             let LayerPositions { encoding, window } = self.layer(index).clone();
@@ -168,7 +168,8 @@ impl Positions {
         self
     }
 
-    /// The ways in which layers see positions, each once, and which of them layer `i % n` has, n being the length of the list.
+    /// The different kinds of layers, each once, and for each layer `i % n` the index of its kind, where n is the
+    /// length of that list.
     pub fn kinds(&self) -> (Vec<&LayerPositions>, Vec<usize>) {
         let mut kinds: Vec<&LayerPositions> = Vec::new();
         let kind_of = |layer| {

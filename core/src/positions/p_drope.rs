@@ -1,8 +1,8 @@
 //! Partial drop: frequencies below a cut become the identity, the others stay as trained.
 //!
-//! A frequency below 2π/C does not rotate once in the training context, so at a longer one it meets
-//! angles that it was never trained on; those above it have seen the whole circle. Near kin are
-//! p-RoPE (Barbero et al. 2024, arXiv 2410.06205) and DoPE by parts (arXiv 2511.09146).
+//! A frequency below 2π/C does not rotate once in the training context, so at a longer one it has angles that the model
+//! was never trained on; with higher frequencies, training covered the whole circle. Related methods are p-RoPE
+//! (Barbero et al. 2024, arXiv 2410.06205) and DoPE by parts (arXiv 2511.09146).
 
 use std::f64::consts::TAU;
 

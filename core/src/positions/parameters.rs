@@ -1,4 +1,4 @@
-//! Parameters of methods that a reader may choose in place of the config's, or of the method's customary ones.
+//! Parameters of methods that a user may choose in place of the config's, or of the method's usual ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -117,10 +117,10 @@ impl From<Amount> for Written {
 pub struct Parameters(BTreeMap<Parameter, Amount>);
 
 impl Parameters {
-    /// Of settings, in any order.
+    /// Makes parameters of settings in any order.
     ///
     /// # Errors
-    /// If one is there twice.
+    /// If a parameter occurs twice.
     pub fn new(settings: impl IntoIterator<Item = (Parameter, Amount)>) -> Result<Self> {
         let mut chosen = BTreeMap::new();
         for (parameter, amount) in settings {
@@ -142,7 +142,7 @@ impl Parameters {
         }
     }
 
-    /// These, but for one parameter, which has another value now, or the method's own.
+    /// These parameters with one of them changed, or without it, so that the method's own value counts.
     #[must_use]
     pub fn with(mut self, parameter: Parameter, amount: Option<Amount>) -> Self {
         match amount {

@@ -62,7 +62,7 @@ fn as_printed(config: &Config, factor: f64) -> Positions {
     interpolated(config, factor, 1.0, ramp)
 }
 
-/// Those of a config that asks for YaRN, else the customary ones.
+/// The parameters of a config that asks for YaRN, or else the usual ones.
 pub(super) fn parameters(config: &Config, factor: f64) -> YarnParameters {
     match &config.rope.scaling {
         RopeScaling::Yarn(parameters) => parameters.clone(),

@@ -15,7 +15,7 @@ use crate::positions::Positions;
 /// Attention weights of one head: for each query, one a key.
 pub type HeadWeights = Vec<Vec<f32>>;
 
-/// What all heads do on a text.
+/// Statistics of the attention of all heads on a text.
 #[derive(Clone, Debug, Default)]
 pub struct AttentionStatistics {
     /// Weights of the last tokens, `[layer][head][query][key]`. In a layer with a sliding window the keys are the last ones of

@@ -1,4 +1,5 @@
-//! How far attention leans on relative positions, and how fast training could make it (Gelberg et al. 2025, figure 4).
+//! How far attention depends on relative positions, and how fast training could increase that (Gelberg et al. 2025,
+//! figure 4).
 
 use burn::tensor::{Device, Tensor, TensorData};
 

@@ -13,7 +13,7 @@ pub struct HeadCell {
     pub model: String,
     /// Position method.
     pub method: Method,
-    /// s.
+    /// Extension factor s.
     pub extension: usize,
     /// Tokens of the questions, where these were asked for in place of a multiple of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]

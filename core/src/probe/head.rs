@@ -16,18 +16,19 @@ pub struct HeadProbe {
     pub head: usize,
     /// Attention of the last query on the queried needle (Gelberg et al. 2025, figure 8).
     pub needle: f64,
-    /// The same of the token of the question that attends to it most: models may fetch the value where the key stands.
+    /// The largest attention of a token of the question on the queried needle: models may fetch the value at the key's
+    /// token.
     pub needle_of_question: f64,
-    /// Of that token, on each sentence of the haystack; empty in means over questions, whose haystacks differ.
+    /// Attention of that token on each sentence of the haystack; empty in means over questions, whose haystacks differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentences: Vec<f64>,
-    /// On all other needles.
+    /// Attention of the last query on all other needles.
     pub distractors: f64,
-    /// On the first token.
+    /// Attention of the last query on the first token.
     pub first: f64,
     /// Entropy of the last query's attention, nats.
     pub entropy: f64,
-    /// Its bound: ln of the number of visible keys.
+    /// Upper bound of `entropy`: ln of the number of visible keys.
     pub entropy_bound: f64,
     /// Mean entropy of the queries in each part of the text, nats (Wang et al. 2024, figure 3).
     pub entropies: Vec<f64>,
@@ -42,7 +43,7 @@ pub struct HeadProbe {
 }
 
 impl HeadProbe {
-    /// Every number of it, in one order.
+    /// Every number of a head, always in the same order.
     fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { layer: _, head: _, needle, needle_of_question, distractors, first, entropy, entropy_bound, .. } =
             self;

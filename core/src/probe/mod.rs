@@ -1,4 +1,4 @@
-//! What attention does inside: how much of it a needle gets, how spread it is, and how far it leans on positions.
+//! Measurements inside attention: how much of it a needle gets, how spread it is, and how far it depends on positions.
 
 #[cfg(feature = "model")]
 mod attention;

@@ -34,7 +34,7 @@ impl TokenizedSample {
             Some([before, behind]) => tokenizer.encode_with_spans(&[before, &prompt, behind].concat())?,
         };
         let before = around.map_or(0, |[before, _]| before.len());
-        // Added tokens stand for no bytes.
+        // Added tokens have empty spans.
         let start = spans.iter().take_while(|span| span.is_empty() || span.end <= before).count();
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
         for sentence in &sample.haystack {
@@ -47,8 +47,8 @@ impl TokenizedSample {
         Ok(Self { question: ids.len() - from, ids, sentences })
     }
 
-    /// What a method that is given no more than `crop_length` tokens, answer included, reads
-    /// ([`Method::crop_length`](crate::positions::Method::crop_length)): the first and the last ones.
+    /// The tokens that a method reads if it is given at most `crop_length` tokens, the answer included
+    /// ([`Method::crop_length`](crate::positions::Method::crop_length)): the first one and the last ones.
     #[must_use]
     pub fn cropped(mut self, crop_length: Option<usize>, max_new_tokens: usize) -> Self {
         let room = prompt_room(crop_length, max_new_tokens).max(self.question + 1);

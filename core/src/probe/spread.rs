@@ -1,4 +1,4 @@
-//! How far the tokens of a text drift apart (Gelberg et al. 2025, theorem 3.4).
+//! How far the tokens of a text differ from each other (Gelberg et al. 2025, theorem 3.4).
 
 use burn::tensor::{Tensor, TensorData};
 
@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, TensorData};
 pub fn prefix_spread(hidden: Tensor<3>) -> Tensor<1> {
     let [_, seq, width] = hidden.dims();
     let device = hidden.device();
-    // Distances do not change when all move together; moved to the middle, their squares lose no digits.
+    // Subtracting the mean from all tokens does not change distances, and keeps the squares small and thus precise.
     let hidden = hidden.clone() - hidden.mean_dim(1);
     let tokens = hidden.reshape([seq, width]);
     let counts: Vec<f32> = (1..=seq).map(|count| count as f32).collect();

@@ -2,15 +2,15 @@
 
 use super::ResultCell;
 
-/// Of several results for the same place of a table ([`ResultCell::same_place`]) the one that counts; the order of the
-/// places is that of their first results.
+/// Of several results for the same place of a table ([`ResultCell::same_place`]), the one that counts. The places are
+/// in the order of their first results.
 ///
 /// `fingerprint` gives the fingerprint that the cell's model has now, or `None` where the caller does not know it. The rule:
 /// 1. a result of the present model counts before one of an earlier state of it;
 /// 2. then the one with more questions;
 /// 3. then the later one.
 ///
-/// A result of an earlier state still stands where there is no other; compare fingerprints to leave it out.
+/// A result of an earlier state counts if there is no other; compare fingerprints to leave it out.
 pub fn current<T: ResultCell>(
     cells: impl IntoIterator<Item = T>,
     fingerprint: impl Fn(&T) -> Option<String>,

@@ -1,4 +1,5 @@
-//! What tells results of a model from those of another of the same name: a hash of all that its answers follow from.
+//! The fingerprint of a model: a hash of everything that its answers depend on. It distinguishes results of models of
+//! the same name.
 
 use serde_json::{Map, Value};
 
@@ -27,15 +28,15 @@ pub fn fingerprint(config: &Config, tokenizer: &Tokenizer, weights_hash: &str, m
         questions(tokenizer)?,
         revision(method).to_string(),
     ];
-    // With their lengths, so that nothing moves from one part to the next.
+    // As a JSON list, in which the borders between the parts count too.
     Ok(short_hash(&[Value::from(parts.to_vec()).to_string().as_bytes()]))
 }
 
-/// A number to increase when a method comes to compute other logits from the same config, so that its results are measured
-/// again.
+/// A number to increase when a method is changed to compute other logits from the same config, so that its results are
+/// measured again.
 fn revision(method: Method) -> u32 {
     match method {
-        // 1 was: every query with the frequencies of the text up to it.
+        // In revision 1, every query had the frequencies of the text up to it.
         Method::DynamicNtk => 2,
         _ => 1,
     }
@@ -54,8 +55,8 @@ fn config_fields(config: &Config) -> Result<String> {
     Ok(Value::from(fields).to_string())
 }
 
-/// What decides on the ids of a text and the text of ids; and the ids in front of every prompt, in place of the
-/// post-processor, of which nothing else is used.
+/// The fields that decide how text becomes ids and ids become text, and the ids before every prompt; these stand for
+/// the post-processor, of which nothing else is used.
 fn tokenizer_fields(tokenizer: &Tokenizer) -> Result<String> {
     let mut fields = object(&tokenizer.to_json()?)?;
     fields.retain(|name, value| {
@@ -69,7 +70,7 @@ fn tokenizer_fields(tokenizer: &Tokenizer) -> Result<String> {
 /// fingerprints.
 fn questions(tokenizer: &Tokenizer) -> Result<String> {
     let mut text = String::new();
-    // Tasks that came later are left out, so that results from before stay those of the same model.
+    // Newer tasks are left out, so that models keep the fingerprints of their older results.
     for task in [Task::Single, Task::MultiKey, Task::MultiQuery, Task::MultiValue, Task::Passkey] {
         for values in Values::ALL {
             let spec = Spec::new(task, values, 2048, 0);

@@ -137,7 +137,7 @@ pub fn append<T: Serialize>(text: &str, cells: &[T]) -> Result<String> {
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
 
-/// In steps of 1e-9: short enough that a file read and written again is the same file.
+/// Rounds to steps of 1e-9, so that a file that is read and written again does not change.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
 }

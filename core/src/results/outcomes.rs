@@ -31,7 +31,7 @@ impl Outcomes {
         self.iter().filter(|&is_exact| is_exact).count()
     }
 
-    /// Those of all questions, from those of all shards; `None` where a shard lacks some.
+    /// Joins the outcomes of all shards; `None` if outcomes are missing.
     pub(super) fn join(shards: &[(Shard, Option<Self>)]) -> Option<Self> {
         let trials = shards.iter().map(|(_, outcomes)| outcomes.as_ref().map_or(0, |outcomes| outcomes.0.len())).sum();
         let mut joined = vec![None; trials];

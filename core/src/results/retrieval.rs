@@ -19,7 +19,7 @@ pub struct Cell {
     pub task: Task,
     /// Kind of values.
     pub values: Values,
-    /// s.
+    /// Extension factor s.
     pub extension: usize,
     /// s·C tokens: prompt and answer.
     pub context: usize,
@@ -102,15 +102,15 @@ impl Cell {
     /// Share of right answers at the training context below which a task says nothing about a model at longer ones.
     pub const GATE: f64 = 0.8;
 
-    /// The chance of a reader who takes the needles' values at random ([`Spec::guess_floor`]).
+    /// The probability that values of needles drawn at random are the right answer ([`Spec::guess_floor`]).
     pub fn guess_floor(&self) -> f64 {
         let filler = self.filler.unwrap_or(self.task.filler());
         let spec = Spec { filler, difficulty: self.difficulty, ..Spec::new(self.task, self.values, self.context, 0) };
         spec.guess_floor()
     }
 
-    /// Whether the model, read alike, answers at least [`Cell::GATE`] of such questions at its training context: whether
-    /// the task counts for it. `None` where `cells` do not say.
+    /// Whether the model, read in the same way, answers at least [`Cell::GATE`] of such questions at its training
+    /// context, so that the task counts for the model. `None` if `cells` has no such result.
     pub fn passes_gate(&self, cells: &[Self]) -> Option<bool> {
         let at_training_context =
             |cell: &Self| Self { extension: 1, context: cell.context / cell.extension.max(1), ..cell.clone() };
@@ -128,7 +128,7 @@ impl Cell {
         Self {
             accuracy: self.correct as f64 / trials,
             ci95: wilson(self.correct, self.trials).map(rounded),
-            // In fixed steps, so that the order of summing leaves no trace.
+            // Rounded, so that the result does not depend on the order of the summands.
             string_match: (matched * 1e6).round() / 1e6 / trials,
             ..self
         }

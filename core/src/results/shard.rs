@@ -17,7 +17,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The only part of a cell that is not shared out.
+    /// The whole cell, as one shard.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
     /// The questions of this part, of `trials` in all.
@@ -39,14 +39,15 @@ impl FromStr for Shard {
     }
 }
 
-/// Joins the shards of each cell; the totals are those of a run that was not shared out.
+/// Joins the shards of each cell; the totals equal those of a run without shards.
 ///
 /// # Errors
-/// If a shard of a cell is missing, there twice, of another number of questions, or beside a result of the whole cell.
+/// If a shard of a cell is missing, occurs twice, has another number of questions, or is beside a result of the whole
+/// cell.
 pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
     let mut merged: Vec<Joined> = Vec::new();
     for mut cell in cells {
-        // A shard of more questions than this is no shard of anything that was asked.
+        // No run asks more questions than this, so the file is damaged.
         let is_possible = cell.correct <= cell.trials && cell.trials <= u32::MAX as usize;
         if !is_possible || !(0.0..=1.0).contains(&cell.string_match) {
             return Err(Error::Results("a cell has more right answers than questions".into()));
@@ -70,11 +71,11 @@ pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
 
 /// The shards of a cell so far.
 struct Joined {
-    /// With the counts of all of them.
+    /// The cell, with the summed counts of these shards.
     cell: Cell,
     /// Shards and their numbers of questions.
     parts: Vec<(Shard, usize)>,
-    /// What each shard says of its questions.
+    /// Outcomes of the questions of each shard.
     outcomes: Vec<(Shard, Option<Outcomes>)>,
     /// Sum of the string matches of all questions.
     matched: f64,
@@ -83,7 +84,8 @@ struct Joined {
 impl Joined {
     fn whole(mut self) -> Result<Cell> {
         self.parts.sort_unstable();
-        // Of a whole and its own shards, `of` is that of one of them, and the others do not fit.
+        // If a result of the whole cell and shards of it are mixed, `of` is wrong for some parts, and the comparison
+        // below fails.
         let of = self.parts[0].0.of;
         let shards = (0..of).map(|index| Shard { index, of });
         if self.parts.iter().copied().eq(shards.map(|shard| (shard, shard.trials(self.cell.trials).count()))) {

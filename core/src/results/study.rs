@@ -16,7 +16,7 @@ pub struct StudyFigure {
     pub lengths: Vec<usize>,
     /// Trunks whose runs are all measured, and those that are planned.
     pub trunks: [usize; 2],
-    /// What follows, that against DroPE first.
+    /// The findings; the one against DroPE is the first.
     pub findings: Vec<Finding>,
     /// The lines.
     pub methods: Vec<MethodLine>,
@@ -40,10 +40,10 @@ pub struct MethodLine {
     pub run: String,
     /// How its models are read.
     pub method: Method,
-    /// In place of the method's own.
+    /// Parameters that replace the method's own.
     #[serde(default, skip_serializing_if = "is_default")]
     pub parameters: Parameters,
-    /// Place in the list of what may be drawn, so that a method looks alike whatever else is there.
+    /// Index in the list of all lines that may be drawn, so that a line looks the same whichever others are drawn.
     pub style: usize,
     /// A point for each length.
     pub points: Vec<LinePoint>,
@@ -52,17 +52,17 @@ pub struct MethodLine {
 /// Accuracies at one length, from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinePoint {
-    /// s.
+    /// Extension factor s.
     pub extension: usize,
-    /// Over trunks.
+    /// Mean over trunks.
     pub mean: f64,
-    /// Of the lowest trunk.
+    /// Accuracy of the lowest trunk.
     pub low: f64,
-    /// Of the highest trunk.
+    /// Accuracy of the highest trunk.
     pub high: f64,
-    /// Trunks.
+    /// Number of trunks.
     pub trunks: usize,
-    /// Asked of each trunk; the fewest.
+    /// Smallest number of questions that a trunk was asked.
     pub questions: usize,
 }
 

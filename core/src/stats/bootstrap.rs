@@ -3,8 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What two methods made of the same questions, with models of one training seed: for each condition, such as a length, for
-/// each question the scores of both, from 0 to 1.
+/// The scores of two methods on the same questions, with models of one training seed: for each condition, such as a
+/// length, and each question the scores of both, from 0 to 1.
 pub type PairedOutcomes = Vec<Vec<[f64; 2]>>;
 
 /// Mean scores of two methods: for each condition the mean over training seeds of the mean over questions.
@@ -17,8 +17,9 @@ impl PairedMeans {
         self.0.iter().map(|[first, second]| first - second).sum::<f64>() / self.0.len() as f64
     }
 
-    /// First less second, each as the mean over the conditions after the first, relative to its own mean in the first: where
-    /// that is the training length (1×), what a method keeps of its accuracy at others. Not a number where it has none to keep.
+    /// First less second, each as the mean over the conditions after the first, divided by its own mean in the first.
+    /// If the first condition is the training length (1×), this compares the shares of their accuracy that the methods
+    /// keep at other lengths. Not a finite number if a mean in the first condition is 0.
     pub fn relative_difference(&self) -> f64 {
         let relative = |method: usize| {
             let others = &self.0[1..];
@@ -31,7 +32,7 @@ impl PairedMeans {
 /// A statistic with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BootstrapInterval {
-    /// Of what was measured.
+    /// The statistic of the measured outcomes.
     pub estimate: f64,
     /// 2.5 % and 97.5 % percentiles of the resamples.
     pub ci95: [f64; 2],
@@ -94,7 +95,7 @@ fn means(seeds: &[&PairedOutcomes], asked: &[Vec<usize>]) -> PairedMeans {
     PairedMeans(asked.iter().enumerate().map(of_condition).collect())
 }
 
-/// Of sorted values, with linear interpolation between them, as numpy's default.
+/// A percentile of sorted values, with linear interpolation between them, as numpy's default.
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);

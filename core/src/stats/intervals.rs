@@ -5,8 +5,8 @@ pub fn wilson(correct: usize, trials: usize) -> [f64; 2] {
     wilson_of_mean(correct as f64 / trials.max(1) as f64, trials as f64)
 }
 
-/// The same for the mean of scores from 0 to 1; rather too wide, as no such scores spread more than zeros and ones of the
-/// same mean.
+/// The same for the mean of scores from 0 to 1. The interval is somewhat too wide, since such scores vary at most as
+/// much as zeros and ones with the same mean.
 pub fn wilson_of_mean(mean: f64, trials: f64) -> [f64; 2] {
     if trials <= 0.0 {
         return [0.0, 1.0];
@@ -18,10 +18,12 @@ pub fn wilson_of_mean(mean: f64, trials: f64) -> [f64; 2] {
     [(centre - half).max(0.0), (centre + half).min(1.0)]
 }
 
-/// How many independent scores those of groups are worth, whose scores need not be independent: the questions about one haystack.
+/// Effective number of independent scores, for scores in groups whose members may depend on each other, such as the
+/// questions about one haystack.
 ///
-/// Their number by Kish's design effect (Kish 1965), with t in place of z for few groups (Korn and Graubard 1998). The effect is that of
-/// the groups and two more, one all right and one all wrong, so that scores that are all alike do not pass for independent.
+/// The number of scores is divided by Kish's design effect (Kish 1965), with t in place of z for few groups (Korn and
+/// Graubard 1998). For the effect, two groups are added, one all right and one all wrong, so that scores that are all
+/// equal do not count as independent.
 #[cfg(feature = "statistics")]
 pub fn effective_trials(groups: &[Vec<f64>]) -> f64 {
     let (n, count) = (groups.iter().map(Vec::len).sum::<usize>() as f64, groups.len() as f64);
@@ -39,13 +41,13 @@ pub fn effective_trials(groups: &[Vec<f64>]) -> f64 {
     let squares = |deviations: Vec<f64>| deviations.iter().map(|deviation| deviation * deviation).sum::<f64>();
     let apart = squares(all.concat().iter().map(|score| score - mean).collect());
     let of_groups = squares(all.iter().map(|group| group.iter().map(|score| score - mean).sum()).collect());
-    // Variances of the sum: by groups, and as if every score stood alone.
+    // Variances of the sum: with the groups, and as if every score were independent.
     let effect = (of_groups * groups / (groups - 1.0)) / (apart * scores / (scores - 1.0));
     let t = |freedom: f64| student_quantile(freedom).unwrap_or(f64::INFINITY);
     n / effect.clamp(1.0, n / count) * (t(n - 1.0) / t(count - 1.0)).powi(2)
 }
 
-/// Of Student's t, for two-sided intervals of 95 %.
+/// Quantile of Student's t, for two-sided intervals of 95 %.
 #[cfg(feature = "statistics")]
 fn student_quantile(freedom: f64) -> Option<f64> {
     use statrs::distribution::ContinuousCDF;

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// What two methods made of the same questions.
+/// Numbers of questions that only one of two methods answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct McNemar {
     /// Questions that only the first answered.

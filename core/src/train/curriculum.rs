@@ -16,10 +16,10 @@ pub struct Curriculum {
     pub min_length: usize,
     /// Share of the steps over which the longest grows to the context.
     pub grow: f64,
-    /// What the run begins with; left out, documents are the recipe's mix from the start.
+    /// The documents at the start of a run; without this field, they are the recipe's mix from the start.
     #[serde(default)]
     pub easy: Option<EasyStart>,
-    /// Once grown, share of batches at the whole context; the others are log-uniform.
+    /// Share of batches at the whole context after the growth; the lengths of the others are log-uniform.
     pub at_context: f64,
 }
 
@@ -33,7 +33,7 @@ pub struct EasyStart {
     pub facts: f64,
     /// Most needles in a document.
     pub max_needles: usize,
-    /// Share of documents of lists that are told again.
+    /// Share of documents of repeated lists.
     #[serde(default, skip_serializing_if = "is_default")]
     pub lists: f64,
     /// Whether keys share words from half of the time on only. A model that knows keys by one of their words learns the
@@ -45,9 +45,9 @@ pub struct EasyStart {
 impl Curriculum {
     /// What the documents of step `step` of `steps` are drawn from.
     ///
-    /// Runs that began with a few facts, the value next to the key, learned to find values by their keys within 4 M tokens,
-    /// and that carried over to longer forms and more needles; runs without had not when they were stopped
-    /// (models/README.md).
+    /// Runs that began with a few facts, with the value next to the key, learned within 4 M tokens to find values by
+    /// their keys, also in longer forms and among more needles. Runs that did not begin so had not learned it when they
+    /// were stopped (models/README.md).
     pub(super) fn mix(&self, step: usize, steps: usize, mix: &DocumentMix) -> DocumentMix {
         let Some(easy) = &self.easy else { return mix.clone() };
         let progress = step as f64 / (easy.until * steps as f64).max(1.0);

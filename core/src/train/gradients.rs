@@ -11,7 +11,7 @@ use crate::positions::Positions;
 
 /// What some rows of a batch add to an update.
 pub struct BatchGradients {
-    /// Of each parameter.
+    /// Gradient of each parameter.
     pub gradients: GradientsParams,
     /// Cross entropy of each predicted token in nats, `[rows · (length − 1)]`.
     pub token_losses: Tensor<1>,
@@ -20,7 +20,7 @@ pub struct BatchGradients {
 /// Gradients of Σ weight · cross entropy / `total_loss_weight`; for some rows of a batch, the weight is that of the whole
 /// batch. The model is on an autodiff device.
 pub fn batch_gradients(model: &Model, rows: &Batch, total_loss_weight: f32, positions: &Positions) -> BatchGradients {
-    // Leaves of its own for every call: Burn joins graphs that share a leaf, and threads would then consume each other's.
+    // Each call has its own leaves: Burn joins graphs that share a leaf, and threads would then consume each other's.
     let model = &model.clone().fork(&model.device());
     let loss = cross_entropy(model, rows, positions);
     let gradients = loss.weighted_sum.div_scalar(total_loss_weight).backward();

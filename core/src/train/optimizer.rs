@@ -49,7 +49,7 @@ impl Optimizer {
         self.0.step(learning_rate, model, gradients)
     }
 
-    /// State for a checkpoint. Blocks until the device is done, so not for a browser tab.
+    /// The state for a checkpoint. This call blocks until the device is done, so it must not be used in a browser tab.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -52,7 +52,7 @@ impl DocumentSource for SyntheticDocuments {
         let mut misses = 0;
         while batch.rows < rows {
             let document = training_document(&mut rng, length, &mix, self.bos, &encode);
-            // A rare document ends a sentence short of the length.
+            // A few documents are one sentence shorter than the length.
             if document.ids.len() == length {
                 batch.push(document);
                 misses = 0;

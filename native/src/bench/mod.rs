@@ -66,11 +66,11 @@ struct TokenizerSpeed {
     megabytes_per_second: f64,
 }
 
-/// What is measured.
+/// Settings of a measurement.
 pub struct Bench<'a> {
     pub folder: &'a Path,
     pub threads: usize,
-    /// Runs of each; the median counts.
+    /// Number of runs of each measurement; the median is reported.
     pub repeats: usize,
     pub device: DeviceChoice,
     pub types: NumberTypes,
@@ -115,7 +115,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
         let start = Instant::now();
         let gradients = train::gradients_in_threads(&trainer, &batch, threads);
         (trainer, _) = pollster::block_on(trainer.apply(gradients))?;
-        // The first step allocates.
+        // The first step also allocates memory, so its time is left out.
         if repeat > 0 {
             speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());
         }
@@ -148,7 +148,7 @@ fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> 
         pollster::block_on(generate(model, config, &positions, &ids, &options, observe))?;
         if repeat > 0 {
             prefill.push(prompt as f64 / (read - start).as_secs_f64());
-            // The first token comes out of the prompt.
+            // Reading the prompt already gives the first token, so it does not count as decoded.
             decode.push(new as f64 / read.elapsed().as_secs_f64());
         }
     }

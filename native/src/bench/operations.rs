@@ -1,4 +1,4 @@
-//! `core bench --operations`: what each kind of operation takes of a training step, in its plain and in its fused form.
+//! `core bench --operations`: the time of each kind of operation in a training step, in plain and in fused form.
 
 use std::time::Instant;
 
@@ -18,9 +18,9 @@ pub struct Operation {
     name: &'static str,
     /// Calls in a step, forward and backward counted as one.
     calls: usize,
-    /// In Burn's tensor operations.
+    /// Time with Burn's own tensor operations.
     plain: f64,
-    /// As the trainer computes it.
+    /// Time with the fused operation, which the trainer uses.
     fused: f64,
 }
 
@@ -44,7 +44,7 @@ pub fn operations(config: &Config, device: &Device, repeats: usize) -> Result<Ve
                 drop(work().backward());
                 times.push(1e3 * start.elapsed().as_secs_f64());
             }
-            // The first call allocates.
+            // The first call also allocates memory, so its time is left out.
             Ok(calls as f64 * median(times.split_off(1))?)
         };
         Ok(Operation { name, calls, fused: milliseconds()?, plain: kernels::with_plain_forms(milliseconds)? })

@@ -23,10 +23,10 @@ pub struct ChoiceArgs {
     /// A file of questions, one JSON object a line.
     #[arg(long)]
     pub data: PathBuf,
-    /// Its form: hellaswag, arc, openbookqa, piqa, winogrande, boolq, or plain (query, choices, gold).
+    /// Format of the file: hellaswag, arc, openbookqa, piqa, winogrande, boolq, or plain (query, choices, gold).
     #[arg(long)]
     pub form: Form,
-    /// Most questions, from the first; default: all.
+    /// Maximum number of questions, counted from the first; default: all.
     #[arg(long, value_parser = at_least_one)]
     pub trials: Option<usize>,
     /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
@@ -57,7 +57,7 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
     measure(&args.sweep, model.threads, &cells).map(|_| ())
 }
 
-/// What the model finds likeliest.
+/// The choice that the model finds most likely.
 fn chosen(model: &MeasuredModel, reading: &PlannedReading, index: usize, question: &Question) -> Result<Answer> {
     let asked = log_likelihoods(&model.loaded, &reading.positions, reading.context, question, interrupt::observe);
     let likelihoods = pollster::block_on(asked)?;

@@ -19,10 +19,11 @@ pub struct LongBenchArgs {
     pub sweep: Sweep,
     #[command(flatten)]
     pub asking: AskingArgs,
-    /// Files of LongBench, such as qasper.jsonl: one dataset each. Prompts that are longer than a length lose their middle.
+    /// Files of LongBench, such as qasper.jsonl, with one dataset each. The middle of a prompt that is too long for a
+    /// length is left out.
     #[arg(long, value_delimiter = ',', required = true)]
     pub data: Vec<PathBuf>,
-    /// Most questions of each dataset, from its first; default: all.
+    /// Maximum number of questions of each dataset, counted from the first; default: all.
     #[arg(long, value_parser = at_least_one)]
     pub trials: Option<usize>,
 }
@@ -65,7 +66,7 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
     measure(&args.sweep, model.threads, &cells).map(|_| ())
 }
 
-/// The rows of a file, which are of one dataset.
+/// Reads the rows of a file, which must all belong to one dataset.
 fn read(path: &Path) -> Result<(String, Vec<Row>)> {
     let (source, rows) = read_lines(path, Row::from_json)?;
     let is_one = rows.iter().all(|row| row.dataset == rows[0].dataset);

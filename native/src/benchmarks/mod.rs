@@ -20,10 +20,10 @@ use crate::measure::Measurement;
 use crate::sweep::{MeasuredModel, PlannedReading, Sweep};
 use crate::{files, interrupt, model_folder};
 
-/// How questions are put, for benchmarks whose answers are written.
+/// How questions are asked, for benchmarks whose answers the model generates.
 #[derive(Args)]
 pub struct AskingArgs {
-    /// Put each question as a message in the model's chat template.
+    /// Write each question as a message with the model's chat template.
     #[arg(long)]
     pub chat: bool,
     /// Ask only this part of the questions, such as 3/16; `core merge` joins the parts.
@@ -33,11 +33,11 @@ pub struct AskingArgs {
 
 /// A cell that is to be measured.
 struct BenchmarkQuestions<'a> {
-    /// Numbers of the haystacks, where questions share them; else of the questions.
+    /// Numbers of the haystacks if several questions share one, else numbers of the questions.
     wanted: Vec<usize>,
     /// The cell without its results.
     blank: BenchmarkCell,
-    /// Asks what is asked about one.
+    /// Asks all questions about one haystack and scores the answers.
     ask: Box<dyn Fn(usize) -> Result<Vec<Answer>> + Sync + 'a>,
 }
 
@@ -172,7 +172,7 @@ fn answers(
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     let ids = generate_each(&model.loaded.model, config, &reading.positions, &prompts, &options, interrupt::observe);
     let ids = pollster::block_on(ids)?;
-    // A stopped cell is thrown away, so that its last answers need not be whole; but none may be missing.
+    // After Ctrl-C the answers may be incomplete; the check discards them all.
     interrupt::check("stopped")?;
     Ok(ids.iter().map(|ids| tokenizer.decode(ids)).collect::<drope_core::Result<_>>()?)
 }

@@ -28,8 +28,8 @@ pub struct RulerArgs {
     /// Questions of each task and length.
     #[arg(long, default_value = "100", value_parser = at_least_one)]
     pub trials: usize,
-    /// Questions about each haystack, which is read once for all of them where the method allows it: for niah_multikey_1 to 3, of
-    /// which the first has up to 4; the other tasks have one.
+    /// Number of questions about each haystack, which is read once for all of them if the method allows it. Only
+    /// niah_multikey_1 (at most 4), niah_multikey_2 and niah_multikey_3 have several; the other tasks have one.
     #[arg(long, default_value = "1", value_parser = at_least_one)]
     pub questions_per_haystack: usize,
     /// A text to hide needles in where RULER has essays.
@@ -58,7 +58,7 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
         squad: read(&squad, Documents::from_squad)?,
         hotpotqa: read(&hotpotqa, Documents::from_hotpotqa)?,
     };
-    // The file of the user's that a task is made of, if it needs one.
+    // The user's file from which the questions of a task are made, if the task needs one.
     let file_of = |task: Task| match task {
         Task::Squad => Some(&squad),
         Task::HotpotQa => Some(&hotpotqa),
@@ -75,9 +75,10 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
         None => [&*sample.message, &sample.answer_prefix].concat(),
         Some([before, behind]) => [before, &*sample.message, behind, &sample.answer_prefix].concat(),
     };
-    // As RULER counts: without the tokens that begin a text. A prompt that cannot be encoded fits nowhere.
+    // Tokens are counted as in RULER, without the beginning-of-text token. A prompt that cannot be encoded counts as
+    // too long for every length.
     let count = |sample: &Sample| tokenizer.encode(&prompt(sample)).map_or(usize::MAX, |ids| ids.len());
-    // The same for every method.
+    // Every method is asked the same questions.
     let mut questions = HashMap::new();
     for (_, length) in args.sweep.contexts(&model.loaded.config) {
         for &task in &tasks {
@@ -103,7 +104,7 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
                     let samples = questions.samples(haystack, indices.len());
                     ensure!(
                         samples.len() == indices.len(),
-                        "{} has too few questions a haystack; ask fewer",
+                        "{} has too few questions about a haystack; lower --questions-per-haystack",
                         task.name()
                     );
                     let ids = |text: String| if is_chat { tokenizer.encode(&text) } else { tokenizer.prompt(&text) };

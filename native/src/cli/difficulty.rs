@@ -9,19 +9,21 @@ use super::at_least_one;
 /// The settings of [`Difficulty`].
 #[derive(Clone, Copy, Args)]
 pub struct DifficultyArgs {
-    /// Different keys with a value, of variable tracking chains; default: the task's, and as many as fit among needles alone.
+    /// Number of different keys with a value; for variable-tracking, number of chains. Default: the task's own number;
+    /// with --filler needles, as many as fit.
     #[arg(long, value_parser = at_least_one)]
     pub keys: Option<usize>,
     /// Digits of numbers; RULER has 7.
     #[arg(long, default_value_t = Values::DIGITS)]
     pub digits: usize,
-    /// Keys that are not asked for: unrelated, or sharing (half the adjective, half the noun of a key that is asked for).
+    /// Kind of the keys that are not asked for: unrelated, or sharing (half of them share the adjective of a key that
+    /// is asked for, half its noun).
     #[arg(long, default_value = "unrelated")]
     pub distractors: Distractors,
     /// For variable-tracking: links of a chain.
     #[arg(long, default_value_t = Difficulty::default().hops)]
     pub hops: usize,
-    /// Questions of the keys for evaluation, or of those for the selection of settings.
+    /// Keys that the questions use: those for evaluation, or those for the selection of settings.
     #[arg(long, default_value = "evaluation")]
     pub split: QuestionSplit,
 }
@@ -34,7 +36,7 @@ impl Default for DifficultyArgs {
 }
 
 impl DifficultyArgs {
-    /// The settings for a task; the task's own number of keys is the same as none.
+    /// The settings for a task. The task's own number of keys gives the same settings as no number.
     pub fn of(&self, task: Task, filler: Filler) -> Difficulty {
         let Self { keys, digits, distractors, hops, split } = *self;
         let keys = keys.filter(|&keys| filler == Filler::Needles || keys != task.standard_keys());

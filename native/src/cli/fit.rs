@@ -18,7 +18,7 @@ pub struct FitScaleArgs {
     /// One temperature for all heads, or one for each.
     #[arg(long, value_enum, default_value = "uniform")]
     kind: fit_scale::Kind,
-    /// Documents a length.
+    /// Number of documents for each length.
     #[arg(long, default_value = "16", value_parser = at_least_one)]
     documents: usize,
     /// Seed of the documents.
@@ -56,11 +56,11 @@ pub struct SearchArgs {
     /// Extension factor.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
     factor: u64,
-    /// Least factor of the frequencies that do not rotate once within the training context, as a multiple of --factor, up
-    /// to 1.
+    /// Smallest factor of the frequencies that do not rotate once within the training context, as a multiple of
+    /// --factor; at most 1.
     #[arg(long, default_value_t = Bounds::default().lowest, value_parser = above_zero)]
     lowest: f64,
-    /// Largest of those factors, likewise, from 1.
+    /// Largest factor of the same frequencies, also as a multiple of --factor; at least 1.
     #[arg(long, default_value_t = Bounds::default().highest, value_parser = above_zero)]
     highest: f64,
     /// Generations of 64 candidates.

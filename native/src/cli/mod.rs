@@ -37,7 +37,7 @@ pub struct Cli {
 enum Command {
     /// Train a model from random weights.
     Pretrain(train::PretrainArgs),
-    /// Drop the positions of a trained model and train it a little more, never beyond its context.
+    /// Drop the positions of a trained model and train it a little more, on texts no longer than its training context.
     Recalibrate(train::RecalibrateArgs),
     /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
     FitScale(fit::FitScaleArgs),
@@ -82,7 +82,7 @@ enum Command {
         /// Files that `eval` wrote with --shard.
         #[arg(required = true)]
         files: Vec<PathBuf>,
-        /// File for the whole.
+        /// File for the joined results.
         #[arg(long)]
         json: PathBuf,
     },
@@ -94,16 +94,16 @@ enum Eval {
     Niah(evaluate::NiahArgs),
     /// Perplexity over a sliding window, at multiples of the training context.
     Ppl(perplexity::PerplexityArgs),
-    /// RULER's thirteen tasks, in its own words.
+    /// RULER's thirteen tasks, with RULER's own prompts.
     Ruler(benchmarks::RulerArgs),
-    /// LongBench's English datasets, from files of yours.
+    /// LongBench's English datasets, from your own files.
     Longbench(benchmarks::LongBenchArgs),
-    /// Multiple choice, from a file of yours.
+    /// Multiple-choice questions, from your own file.
     Choice(benchmarks::ChoiceArgs),
 }
 
 impl Command {
-    /// Threads that share a kernel: one where `--threads` shares out samples or rows of a batch instead.
+    /// Number of threads that share a kernel: 1 if `--threads` distributes samples or rows of a batch instead.
     fn kernel_threads(&self) -> usize {
         match self {
             Self::FitScale(args) => args.threads,

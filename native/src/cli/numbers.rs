@@ -5,10 +5,10 @@ use drope_core::model::{NumberType, NumberTypes};
 
 #[derive(Args, Default)]
 pub struct NumberArgs {
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 not with CUDA.
+    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits). With CUDA only f32 is possible.
     #[arg(long, default_value_t)]
     weights: NumberType,
-    /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits); other than f32 on the CPU alone.
+    /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.
     #[arg(long, default_value_t)]
     cache: NumberType,
 }

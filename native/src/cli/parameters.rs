@@ -23,12 +23,12 @@ pub struct ParameterArgs {
 }
 
 impl ParameterArgs {
-    /// These parameters.
+    /// Arguments that set these parameters.
     pub fn these(parameters: &Parameters) -> Self {
         Self { set: parameters.iter().collect(), tuned: None }
     }
 
-    /// What is asked for of a method.
+    /// The parameters that the arguments set for a method.
     pub fn of(&self, method: Method) -> Result<Parameters> {
         match &self.tuned {
             Some(path) => tuned::parameters(path, method),

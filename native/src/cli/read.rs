@@ -41,19 +41,19 @@ pub struct GenerateArgs {
     /// Take the prompt as a message, and write it as the model's chat template says.
     #[arg(long)]
     chat: bool,
-    /// What the model is told before the message.
+    /// System message, which stands before the message.
     #[arg(long, requires = "chat")]
     system: Option<String>,
-    /// Most tokens to generate.
+    /// Maximum number of tokens to generate.
     #[arg(long, default_value_t = 64)]
     max_new_tokens: usize,
-    /// 0 takes the most likely token, above 0 samples.
+    /// Sampling temperature; 0 always takes the most likely token.
     #[arg(long, default_value_t = 0.0, value_parser = at_least_zero)]
     temperature: f64,
     /// Seed of the sampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Tokens of prompt and answer that there is room for; default: the training context times --factor.
+    /// Maximum number of tokens of prompt and answer together; default: the training context times --factor.
     #[arg(long)]
     context: Option<usize>,
 }
@@ -99,10 +99,10 @@ pub struct BenchArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// CPU threads that compute: in training they share the rows of a batch, in reading the kernels.
+    /// CPU threads that compute: in training they share the rows of a batch, in prefill and decoding the kernels.
     #[arg(long, default_value = "1", value_parser = at_least_one)]
     threads: usize,
-    /// Runs of each; the median counts.
+    /// Number of runs of each measurement; the median is printed.
     #[arg(long, default_value = "7", value_parser = at_least_one)]
     repeats: usize,
     /// Where to compute.
@@ -113,10 +113,10 @@ pub struct BenchArgs {
     /// Tokens of the prompt.
     #[arg(long, default_value = "1024", value_parser = at_least_one)]
     prompt: usize,
-    /// Time reading alone, and not training.
+    /// Measure only prefill and decoding, and not training.
     #[arg(long)]
     reading: bool,
-    /// Milliseconds that each kind of operation takes of a training step, plain and fused, instead of speeds.
+    /// Print the milliseconds of each kind of operation in a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
     /// Megabytes of this text that the tokenizer encodes a second, on one thread, instead of speeds.

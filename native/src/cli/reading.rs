@@ -51,7 +51,7 @@ impl ReadingArgs {
         Ok(model_folder::config(&self.model)?.with_cut(self.cut))
     }
 
-    /// A config's scaling is part of the model as long as its own method reads it.
+    /// The extension factor: --factor, else the config's own factor if the config's own method reads the model, else 1.
     pub fn factor(&self, config: &Config) -> f64 {
         let own = if self.method(config) == Method::of(config) { config.extension_factor() } else { 1.0 };
         self.factor.unwrap_or(own)

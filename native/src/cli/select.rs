@@ -20,19 +20,20 @@ pub struct SelectArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// How many heads, of all layers together.
+    /// Number of heads to choose, over all layers together.
     #[arg(long, default_value_t = 3)]
     heads: usize,
-    /// What is judged: query, key.
+    /// Vectors whose entropy is measured: query, key.
     #[arg(long, default_value = "query")]
     from: Projection,
-    /// Where: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies), post_rope (by those of training).
+    /// Stage at which they are measured: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies),
+    /// post_rope (by those of training).
     #[arg(long, default_value = "post_ntk")]
     stage: Stage,
-    /// r: eigenvalues that count; 0: all.
+    /// Number r of eigenvalues that the entropy uses; 0: all.
     #[arg(long, default_value_t = 16)]
     rank: usize,
-    /// Which end of the ranking: ascending (lowest scores), descending.
+    /// Heads to choose: ascending (those of the lowest scores), descending (those of the highest scores).
     #[arg(long, default_value = "ascending")]
     order: Order,
     /// Extension factor of the texts and of the NTK scaling.
@@ -56,7 +57,7 @@ pub struct SelectArgs {
     /// File for the choice, for `eval niah --heads`.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// Write the choice into the model's config, where every reader finds it.
+    /// Write the choice into the model's config, from which every command reads it.
     #[arg(long)]
     save: bool,
     /// Where to compute.

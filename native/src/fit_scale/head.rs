@@ -30,7 +30,7 @@ pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<V
     let mut optimizer = HeadScaleFit::optimizer();
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let bar = ProgressBar::new(STEPS as u64).with_style(style);
-    // The first documents are those of the uniform fit.
+    // The first documents are left out, because the uniform fit has used them.
     let documents = context.documents(FACTOR, context.texts + STEPS).into_iter().skip(context.texts);
     for (step, document) in documents.enumerate() {
         interrupt::check("stopped; the config is unchanged")?;

@@ -63,7 +63,7 @@ fn with(field: &str, value: &str) -> String {
     toml::to_string(&recipe).unwrap()
 }
 
-/// A field, values that no run can have, and values that one can.
+/// A field, values for it that are refused, and values that are accepted.
 type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const ROWS: &[Row] = &[
@@ -109,7 +109,7 @@ const ROWS: &[Row] = &[
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
     ("model.intermediate_size", &["0", "4_000_000_000"], &["1"]),
     ("model.num_hidden_layers", &["0", "5000"], &["1"]),
-    // The last gives heads of one component.
+    // The last of the refused values gives heads with one component.
     ("model.num_attention_heads", &["0", "3", "32", "16"], &["1", "8"]),
     ("model.num_key_value_heads", &["0", "3"], &["2"]),
     ("model.rope_theta", &["1.0", "0.0", "-1.0", "nan", "inf"], &["2.0", "5e5"]),
@@ -131,7 +131,7 @@ fn every_field_is_checked_and_its_sentence_names_it() {
         for value in *wrong {
             let sentence = from_toml(&with(field, value)).expect_err(&format!("{field} = {value}"));
             let name = field.rsplit('.').next().unwrap();
-            // A wrong context shows in the lengths within it, and wrong positions in what belongs to others.
+            // Wrong positions may be refused because drop.cut does not fit them, so that the sentence names drop.cut.
             let names = match *field {
                 "context" => vec!["context"],
                 "drop.positions" => vec!["positions", "drop.cut"],

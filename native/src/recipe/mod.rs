@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> Result<Recipe> {
 
 fn from_toml(text: &str) -> Result<Recipe, String> {
     let recipe: Recipe = toml::from_str(text).map_err(|error| {
-        // The parser's own report draws a picture of several lines.
+        // The parser's own report has several lines, which show the place in the file.
         let start = error.span().map_or(0, |span| span.start);
         let number = text[..start].lines().count().max(1);
         let line = text.lines().nth(number - 1).unwrap_or_default();

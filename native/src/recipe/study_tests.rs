@@ -1,4 +1,4 @@
-//! The recipes of the study: what is compared differs in nothing but what it is compared by.
+//! The recipes of the study: runs that are compared differ only in what the study varies.
 
 use std::path::{Path, PathBuf};
 

@@ -26,8 +26,8 @@ impl RunningChild {
         let written_before = file.metadata()?.len();
         let mut command = Command::new(program()?);
         command.args(arguments).stdin(Stdio::from(claim)).stdout(file.try_clone()?).stderr(file);
-        // Ctrl-C in the terminal goes to the study alone, which tells its children once: a second one would not let them
-        // save.
+        // In a process group of its own the child gets no Ctrl-C from the terminal. The study interrupts its children
+        // once, because a second interrupt would end them before they have saved.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let child = command.spawn().context("cannot start another process of this program")?;
@@ -50,7 +50,8 @@ impl RunningChild {
         #[cfg(unix)]
         {
             use nix::sys::signal::{Signal, kill};
-            // It is not yet waited for, so that its number cannot be another's; one that has just ended needs nothing.
+            // The child has not been waited for, so no other process can have its id. If it has just ended, the signal
+            // does nothing.
             let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
             let _ = kill(pid, Signal::SIGINT);
         }
@@ -72,7 +73,8 @@ fn open_log(log: &Path) -> std::io::Result<File> {
     File::options().create(true).append(true).open(log)
 }
 
-/// This program; on Linux also if its file was replaced since it was started, so that all jobs are run by the same one.
+/// The path of this program. On Linux it leads to the running program even if its file was replaced, so that the same
+/// program runs all jobs.
 fn program() -> Result<PathBuf> {
     if cfg!(target_os = "linux") {
         return Ok(PathBuf::from("/proc/self/exe"));

@@ -15,7 +15,7 @@ use crate::{files, train, weights_files};
 pub struct JobCommand {
     /// Its arguments, as the plan has them.
     pub words: Vec<String>,
-    /// The same wherever the study's folder is.
+    /// The arguments without the path of the study's folder, so that they stay the same if the folder is moved.
     words_anywhere: Vec<String>,
     /// Whether it takes `--threads` and the plan does not give it.
     takes_threads: bool,
@@ -31,7 +31,7 @@ pub struct JobCommand {
 /// Reads a command; `words_anywhere` are its words without the path of the study's folder.
 ///
 /// # Errors
-/// If the command line would refuse it, or its recipe is not one.
+/// If the command line would refuse the command, or its recipe is not a recipe.
 pub fn parse(words: Vec<String>, words_anywhere: Vec<String>) -> Result<JobCommand> {
     let cli = Cli::command();
     let matches = cli.clone().try_get_matches_from(["core"].into_iter().chain(words.iter().map(String::as_str)));
@@ -91,7 +91,7 @@ impl JobCommand {
     }
 
     /// Hash of the command, its recipe, the models and tuned parameters that it reads and the keys of the jobs before it.
-    /// What is in `out` is made by jobs before it, whose keys stand for it.
+    /// Files in `out` are made by earlier jobs, whose keys are hashed instead of the files.
     pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {
@@ -113,7 +113,7 @@ impl JobCommand {
         Ok(short_hash(&parts))
     }
 
-    /// Whether the model that the command trains is there as a whole.
+    /// Whether the model that the command trains is complete.
     pub fn is_trained(&self) -> Result<bool> {
         Ok(match &self.trains {
             Some(folder) => folder.join(WEIGHTS_FILE).exists() && train::unfinished(folder)?.is_none(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// What stands for `--out`.
+/// Name of the variable whose value is `--out`.
 const OUT: &str = "out";
 
 /// Names and values, in the order of the file.
@@ -49,7 +49,7 @@ impl Variables {
 }
 
 impl Assignment {
-    /// Which value the first variable has, by its place in the list; behind all where it is not used.
+    /// Index of the first variable's value in its list; the length of the list if the variable is not used.
     pub fn first(&self, variables: &Variables) -> usize {
         let value_of = |name: &String| self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value);
         let Some((name, values)) = variables.0.first() else { return 0 };

@@ -5,7 +5,7 @@ use drope_core::results::Shard;
 
 use super::plan::PlannedJob;
 
-/// Indices of all jobs, each behind those that it comes after.
+/// Indices of all jobs, in an order in which each job follows the jobs of its `after`.
 ///
 /// # Errors
 /// If jobs wait for each other in a circle.

@@ -11,7 +11,7 @@ use super::expand::{self, Variables};
 use super::{command, graph};
 use crate::files;
 
-/// The file.
+/// Contents of the plan's file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PlanFile {
@@ -32,7 +32,7 @@ struct JobTemplate {
     after: Vec<String>,
     /// Arguments of this program, separated by spaces.
     command: String,
-    /// What the job takes in proportion to others, such as million tokens; for the time left alone.
+    /// The job's cost relative to other jobs, such as millions of tokens. Only the estimate of the time left uses it.
     #[serde(default = "default_cost")]
     cost: f64,
     /// Values of variables to which the job is restricted.
@@ -53,14 +53,14 @@ pub struct PlannedJob {
     pub cost: f64,
     /// Hash of all that decides on its results, and of the keys of the jobs before it.
     pub key: String,
-    /// Which value of the plan's first variable it has; the last of all if it has none.
+    /// Index of the job's value of the plan's first variable; larger than all others if the job does not use it.
     group: usize,
 }
 
 /// Reads a plan; all of its jobs in the order of their priority: by the value of the first variable, then as in the file.
 ///
 /// # Errors
-/// If it is no plan, a name is used that is not there or is there twice, jobs wait for each other in a circle, or a command
+/// If the file is not a plan, a name does not exist or exists twice, jobs wait for each other in a circle, or a command
 /// is not one of this program's.
 pub fn read(path: &Path, out: &Path) -> Result<Vec<PlannedJob>> {
     let text = files::read_text(path)?;
@@ -126,13 +126,13 @@ fn expanded(template: &JobTemplate, variables: &Variables, out: &Path) -> Result
     Ok(jobs)
 }
 
-/// What belongs to the first value of the first variable comes first, so that a study that is stopped has whole parts.
+/// Sorts the jobs by the value of the first variable, so that a stopped study has finished the first values.
 fn by_first_variable(mut jobs: Vec<(PlannedJob, Vec<String>)>) -> (Vec<PlannedJob>, Vec<Vec<String>>) {
     jobs.sort_by_key(|(job, _)| job.group);
     jobs.into_iter().unzip()
 }
 
-/// Names are names of files.
+/// Checks the name of a job, which is also the name of its files.
 fn check_name(name: &str) -> Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     ensure!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 
-/// Shows the whole and every running job.
+/// Shows the progress of the study and of every running job.
 pub struct StudyProgress {
     bars: MultiProgress,
     whole: ProgressBar,
@@ -17,7 +17,7 @@ pub struct StudyProgress {
     threads: usize,
     /// Costs of all jobs.
     cost: f64,
-    /// Of the jobs that are done.
+    /// Costs of the jobs that are done.
     cost_done: f64,
     seconds_done: f64,
     last_tick: Instant,
@@ -29,7 +29,7 @@ struct RunningBar {
 }
 
 impl StudyProgress {
-    /// For so many jobs, `threads` at once.
+    /// The progress of this many jobs, of which `threads` run at once.
     pub fn new(jobs: usize, cost: f64, threads: usize) -> Result<Self> {
         let bars = MultiProgress::new();
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} jobs done, {msg}")?;
@@ -109,7 +109,7 @@ impl StudyProgress {
         }
     }
 
-    /// Where bars are not shown.
+    /// Prints a line, if no bars are shown.
     fn line(&self, line: &str) {
         if !self.is_terminal {
             eprintln!("{line}");
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn the_time_left_follows_the_cost_and_the_measured_speed() {
         assert_eq!(seconds_left(100.0, 0.0, 0.0, 30.0), None, "nothing is measured yet");
-        // 10 s a unit; 75 units are left, of which 100 s are past.
+        // A unit of cost takes 10 s. 75 units are left, and the running jobs have already taken 100 s.
         assert_eq!(seconds_left(100.0, 25.0, 250.0, 100.0), Some(650.0));
         assert_eq!(seconds_left(100.0, 100.0, 250.0, 0.0), Some(0.0));
         assert_eq!(seconds_left(100.0, 90.0, 900.0, 500.0), Some(0.0), "jobs that take longer than expected");

@@ -21,13 +21,13 @@ enum Phase {
         seconds_before: f64,
     },
     Done,
-    /// Or stopped by Ctrl-C: it is not done when this run of the study ends.
+    /// The job failed or was stopped by Ctrl-C: it is not done when this run of the study ends.
     Failed,
 }
 
 struct Queue<'a> {
     jobs: &'a [PlannedJob],
-    /// One for each job; jobs of other shards wait for ever.
+    /// The phase of each job; jobs of other shards stay `Waiting`.
     phases: Vec<Phase>,
     records: &'a Records,
     progress: StudyProgress,
@@ -50,7 +50,7 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
     }
     let outcome = queue.work(mine, threads);
     queue.progress.finish();
-    // After an error of the study itself, such as a full disk.
+    // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
     outcome.inspect_err(|_| queue.interrupt())?;
     queue.report(mine)
 }
@@ -98,14 +98,14 @@ impl Queue<'_> {
         match self.records.state(name, key)? {
             State::Started { seconds } => {
                 seconds_before = seconds;
-                // Ended after the model was saved and before that was recorded.
+                // The job saved its model, and the study was stopped before it recorded the job as done.
                 if command.is_trained()? {
                     return self.record_done(index, seconds);
                 }
             }
             State::Changed => {
                 let kept = command.model_folder().map(|folder| files::put_aside(folder)).transpose()?.flatten();
-                let kept = kept.map_or(String::new(), |kept| format!("; what it had made is in {}", kept.display()));
+                let kept = kept.map_or(String::new(), |kept| format!("; its previous model is in {}", kept.display()));
                 self.progress.say(&format!("{name} has changed since it was run and is run again{kept}"));
             }
             // Another study of the same folder has run it meanwhile.

@@ -24,7 +24,7 @@ struct Record {
 /// How far a job is.
 pub enum State {
     New,
-    /// It was run with another command, another recipe, or after jobs that were others.
+    /// It was run with another command or recipe, or after earlier jobs that have changed since.
     Changed,
     Started {
         seconds: f64,
@@ -49,12 +49,12 @@ impl Records {
         })
     }
 
-    /// A job begins, or has run for so long and is not done.
+    /// Records that a job begins, or for how many seconds an unfinished job has run.
     pub fn write_started(&self, name: &str, key: &str, command: &str, seconds: f64) -> Result<()> {
         self.write("started", name, &Record { command: command.to_owned(), key: key.to_owned(), seconds })
     }
 
-    /// A job has ended with success.
+    /// Records that a job is done.
     pub fn write_done(&self, name: &str, key: &str, command: &str, seconds: f64) -> Result<()> {
         self.write("done", name, &Record { command: command.to_owned(), key: key.to_owned(), seconds })?;
         let started = self.path("started", name);
@@ -66,12 +66,12 @@ impl Records {
         }
     }
 
-    /// What a job prints, of all times that it was run.
+    /// The log of a job: what it has printed in all its runs.
     pub fn log(&self, name: &str) -> PathBuf {
         self.0.join("logs").join(format!("{name}.log"))
     }
 
-    /// The right to run a job, as long as the file or a copy of its handle is open; `None` while another process has it.
+    /// Locks a job, as long as the file or a copy of its handle is open; `None` while another process has locked it.
     pub fn claim(&self, name: &str) -> Result<Option<File>> {
         files::try_lock(&self.path("started", name))
     }

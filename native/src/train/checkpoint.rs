@@ -92,7 +92,7 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
     })
 }
 
-/// A finished run needs none.
+/// Removes the checkpoint of a finished run.
 pub fn remove(out: &Path) -> Result<()> {
     files::remove_replaced_folder(&folder(out))
 }

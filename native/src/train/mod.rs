@@ -33,7 +33,7 @@ pub struct TrainOptions<'a> {
     pub save_every: usize,
     /// Updates after which to pause: the checkpoint is the folder of the model so far.
     pub until: Option<usize>,
-    /// What the message of a stopped run says about going on.
+    /// How the user can continue a stopped run, as the end of its message.
     pub how_to_go_on: &'a str,
 }
 

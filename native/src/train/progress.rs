@@ -29,7 +29,7 @@ pub struct CurveLine {
     pub learning_rate: f64,
     pub gradient_norm: f64,
     pub tokens_per_second: f64,
-    /// Since the start, over all resumed parts.
+    /// Seconds since the start, over all resumed parts.
     pub seconds: f64,
 }
 

@@ -24,7 +24,7 @@ pub struct Browser {
     driver: Child,
     port: u16,
     pub client: Client,
-    /// Deleted behind the browser.
+    /// The folder is deleted after the browser has ended.
     _profile: TempDir,
 }
 
@@ -36,7 +36,7 @@ impl Drop for Browser {
             let _ = stream.write_all(b"GET /shutdown HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
             let _ = stream.read_to_end(&mut Vec::new());
         }
-        // What did not end then ends now, helpers included.
+        // Processes that have not ended by then are killed, helpers included.
         let _ =
             Command::new("kill").args(["-9", "--", &format!("-{}", self.driver.id())]).stderr(Stdio::null()).status();
         let _ = self.driver.wait();
@@ -118,7 +118,7 @@ impl Browser {
         self.before_each_page(&wrapped).await
     }
 
-    /// Lets the browser keep no more than so many bytes for a page.
+    /// Limits how many bytes the browser keeps for a page.
     pub async fn limit_storage(&self, origin: &str, bytes: u64) -> Result<()> {
         self.devtools("Storage.overrideQuotaForOrigin", &json!({ "origin": origin, "quotaSize": bytes })).await
     }
@@ -191,11 +191,11 @@ impl Browser {
             }; look();";
         let found = self.client.execute_async(script, vec![]).await?;
         let text = |place: usize| found[place].as_str().map(str::to_owned).context("a saved file");
-        // A letter a byte.
+        // The script returns one character for each byte.
         Ok((text(0)?, text(1)?.chars().map(|letter| letter as u8).collect()))
     }
 
-    /// Everything on the console that is worse than a note.
+    /// All errors on the console.
     pub async fn complaints(&self) -> Result<Vec<String>> {
         let log = self.client.issue_cmd(DriverCommand { path: "se/log", body: json!({ "type": "browser" }) }).await?;
         let lines = log.as_array().cloned().unwrap_or_default();

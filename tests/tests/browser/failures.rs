@@ -1,4 +1,4 @@
-//! What the page says when something fails, and that the next try succeeds once it is mended.
+//! What the page says when something fails, and that the next attempt succeeds once the fault is removed.
 
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ async fn a_file_that_is_not_what_its_name_says_is_refused_and_not_kept() -> Resu
         server.spoil(path, fault);
         browser.click("run").await?;
         let start = format!("{path} could not be loaded: {reason}");
-        // The sentence before may still stand there.
+        // The page may still show the previous sentence.
         let said = browser.wait("#error", 30, |text| text.starts_with(&start)).await?;
         ensure!(said.ends_with("Check the connection and reload the page."), "{said}");
         server.mend();
@@ -123,7 +123,7 @@ async fn a_worker_that_could_not_start_is_started_anew() -> Result<()> {
     runs(&browser).await
 }
 
-/// Lets the page lose the device of WebGPU, as a driver that is started anew does.
+/// Makes the page lose its WebGPU device, as happens when the driver restarts.
 const LOSING: &str = "
     const request = GPUAdapter.prototype.requestDevice;
     GPUAdapter.prototype.requestDevice = async function (...given) {
@@ -142,7 +142,7 @@ async fn a_lost_device_is_replaced_by_the_cpu() -> Result<()> {
     browser.client.execute("new BroadcastChannel('lose').postMessage(1)", vec![]).await?;
     tokio::time::sleep(Duration::from_millis(500)).await;
     browser.click("run").await?;
-    // What was asked is asked of the CPU.
+    // The CPU then gets the same questions.
     browser.wait("#backend", 60, |text| text == "Computing on CPU: WebGPU lost its device.").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     Ok(())

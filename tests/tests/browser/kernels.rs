@@ -1,4 +1,4 @@
-//! How many kernels a decoded token takes on WebGPU: launches bound small models on every card.
+//! The number of kernel launches for a decoded token on WebGPU, which limits the speed of small models on every GPU.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -11,7 +11,7 @@ use super::server::Server;
 const LAYERS: u64 = 4;
 /// Most launches of a layer.
 const A_LAYER: u64 = 6;
-/// Embedding, logits and choice.
+/// Launches outside the layers: embedding, logits and the choice of the token.
 const BESIDE: u64 = 3;
 
 /// Counts launches and readbacks in a worker, and tells the counts so far with each token that was generated.
@@ -31,7 +31,7 @@ const COUNTING: &str = "
       post(...given);
     };";
 
-/// Takes in what [`COUNTING`] tells.
+/// Collects the counts that [`COUNTING`] sends.
 const GATHERING: &str = "window.kernels = [];
     new BroadcastChannel('kernels').onmessage = (event) => window.kernels.push(event.data);";
 

@@ -1,4 +1,4 @@
-//! What a visitor takes for granted: the page without a connection, for all readers, inside other pages, and for hours.
+//! The page without a connection, its accessibility, the page inside other pages, and its memory over many runs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

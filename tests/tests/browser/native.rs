@@ -1,4 +1,4 @@
-//! What the native code makes of the page's questions.
+//! The native code's answers to the page's questions.
 
 use anyhow::{Context, Result};
 use burn::tensor::Device;

@@ -111,7 +111,7 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
     browser.fill("model-address", &format!("{}models/nowhere", server.address)).await?;
     browser.client.find(Locator::Css(".drop button[type=submit]")).await?.click().await?;
     browser.wait("#error", 60, |text| text.contains("404")).await?;
-    // Nothing of them has stayed.
+    // The browser has kept nothing of the refused models.
     assert!(browser.client.find(Locator::Css(".stored")).await.is_err());
     browser.choose("model-zip", &[&zip("my-drope.zip", "", 0)?]).await?;
     browser.wait(".stored", 60, |text| text.contains("my-drope") && text.contains("DroPE")).await?;
@@ -248,7 +248,7 @@ fn write_large(folder: &Path) -> Result<()> {
     Ok(safetensors::serialize_to_file(views, None, &folder.join("model.safetensors"))?)
 }
 
-/// What the page answers about a text, natively.
+/// The native answer about a text, computed as the page does.
 fn greedy(
     config: Config,
     tokenizer: Tokenizer,

@@ -1,4 +1,5 @@
-//! Recalibration in the tab: the native updates, paused and gone on with after a reload, and a result that `core` opens.
+//! Recalibration in the tab: its updates equal the native ones, a paused run can be continued after a reload, and
+//! `core` opens the result.
 
 use std::io::{Cursor, Read};
 

@@ -63,12 +63,12 @@ impl Server {
         Ok(here)
     }
 
-    /// From now on something is wrong with a file.
+    /// Serves a file with this fault from now on.
     pub fn spoil(&self, path: &str, fault: Fault) {
         self.faults.lock().expect("no test panics here").insert(path.to_owned(), fault);
     }
 
-    /// From now on all is well.
+    /// Serves every file without a fault from now on.
     pub fn mend(&self) {
         self.faults.lock().expect("no test panics here").clear();
     }

@@ -8,7 +8,7 @@ use fantoccini::Locator;
 use super::driver::Browser;
 use super::server::{Fault, Server};
 
-/// Until here a restarted worker would have been noticed.
+/// After this time the page would have replaced a worker that does not stop.
 const LONGER_THAN_THE_GRACE: Duration = Duration::from_secs(4);
 
 async fn answers(browser: &Browser) -> Result<()> {
@@ -77,7 +77,7 @@ async fn a_download_stops_and_is_not_shown_any_more() -> Result<()> {
     Ok(())
 }
 
-/// The first worker gets no message from its first question on, as one that waits for a GPU for ever.
+/// From its first question on the first worker receives no message, like a worker that waits for a GPU for ever.
 const HUNG_WORKER: &str = "
     const Real = Worker;
     let workers = 0;

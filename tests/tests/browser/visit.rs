@@ -24,7 +24,7 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     let first = browser.milliseconds_to_answer().await?;
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
     let mut heads = Vec::new();
-    // A third column, with a setting of its own; while answers arrive, what is to be clicked moves.
+    // A third column with its own setting is added after the answers, because elements move while answers arrive.
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     browser.click("add").await?;
     // The page renders after the click has returned.
@@ -56,7 +56,7 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     for (column, best) in (1..).zip(&heads) {
         browser.wait(&format!(".inside .answers > div:nth-child({column}) p"), 120, |text| text.contains(best)).await?;
     }
-    // Of the text, DroPE's best head looks at the needle most.
+    // DroPE's best head gives the needle more attention than every other sentence of the text.
     let darkest = "return [...document.querySelectorAll('.inside .answers > div:nth-child(1) .seen')]
         .find((sentence) => sentence.style.getPropertyValue('--share') == '1.00').textContent";
     let darkest = browser.client.execute(darkest, vec![]).await?;
@@ -214,7 +214,7 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
     browser.wait(".harder summary", 5, |text| text == "Harder questions: filler=decoys digits=7").await?;
     browser.client.find(Locator::Css(".harder summary")).await?.click().await?;
     browser.select("distractors", "share a word with it").await?;
-    // Nothing is committed of them.
+    // There are no committed results for these questions.
     browser.wait(".grid .hint", 5, |text| text.starts_with("No committed results")).await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
@@ -232,7 +232,7 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
         assert_eq!(answer.trim(), expected.trim(), "column {column}");
     }
     browser.screenshot("harder.png", ".controls").await?;
-    // What no question can be is said, and mended.
+    // The page reports settings that no question can have, and they can be corrected.
     browser.client.find(Locator::Id("task")).await?.select_by_value("single").await?;
     browser.click("run").await?;
     browser.wait("#error", 30, |text| text.contains("use multi-key")).await?;

@@ -105,14 +105,15 @@ impl State {
     }
 }
 
-/// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. Models of the reader's are in no other browser.
+/// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. The user's own models are left
+/// out, because no other browser has them.
 fn written(Reading { model, method, parameters }: &Reading) -> String {
     let model = model.as_deref().and_then(StudyModel::named).map(|model| format!("@{}", model.name));
     let parameters = if parameters.is_empty() { String::new() } else { format!(":{parameters}") };
     format!("{}{}{parameters}", method.name(), model.unwrap_or_default())
 }
 
-/// What the address says of the columns, if it says it of as many as there can be.
+/// The readings of the columns in the address, if it has an allowed number of columns.
 fn readings(text: &str) -> Option<Vec<Reading>> {
     let reading = |text: &str| {
         let (read, parameters) = text.split_once(':').unwrap_or((text, ""));

@@ -39,7 +39,7 @@ pub fn Answers(state: State) -> impl IntoView {
     }
 }
 
-/// What is being answered is no longer what the columns ask.
+/// Stops a running answer, probe or prediction, because the columns have changed and no longer ask for it.
 fn stop_answers(state: State) {
     if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe | Running::Predict)) {
         stop(state);
@@ -58,7 +58,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     let methods = Method::ALL.map(|method| (method.name(), method.title())).to_vec();
     let share = move || {
         let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.ends.len()));
-        // Cropping reads less than there is.
+        // Cropping reads only a part of the prompt, so that the progress would end below 100 %.
         answer.with(|answer| if answer.finished.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
     };
     let verdict = move || {
@@ -68,7 +68,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             _ => "",
         })
     };
-    // Of a model of the study what was done to it, and of what scales its positions how.
+    // A model of the study is explained by what was done to it, and a scaling method by how it scales positions.
     let explanation = move || {
         let of_method = method.get().info().explanation;
         match column.model.get().as_deref().and_then(StudyModel::named) {
@@ -89,7 +89,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                 <Choice id=Signal::derive(id("method")) label="Method"
                     value=Signal::derive(move || method.get().name()) options=methods
                     on_choose=move |name: String| if let Ok(chosen) = name.parse() {
-                        // What another method answers or answered is not this one's.
+                        // The answer of the previous method does not belong to the new one.
                         stop_answers(state);
                         column.clear();
                         column.parameters.set(Parameters::default());
@@ -224,12 +224,12 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
     let mut views = Vec::new();
     while let Some(run) = runs.next() {
         let text: String = run.iter().collect();
-        // What joins values is never wrong.
+        // Words and characters that join values are never marked as wrong.
         if !run[0].is_alphanumeric() || text == "and" {
             views.push(view! { <span>{text}</span> }.into_any());
             continue;
         }
-        // In a list without order a value is compared with the one that it begins like, if there is one.
+        // If the order does not count, a value is compared with the first reference that begins with it, if any does.
         let like = |reference: &&str| !ordered && reference.starts_with(&text);
         let at = references.iter().position(like).unwrap_or(0);
         let wanted: Vec<char> =
@@ -248,7 +248,7 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
     views
 }
 
-/// The outcome and the speed in words: colours alone do not reach every reader.
+/// The outcome and the speed in words, because not every user can distinguish the colours.
 fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
     let finished = answer.finished?;
     let outcome = match asked {

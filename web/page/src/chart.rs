@@ -11,12 +11,12 @@ const LEFT: f64 = 44.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
 
-/// The chart, and its twin in words.
+/// The chart, and a list with the same numbers.
 #[component]
 pub fn Chart(figure: StoredValue<StudyFigure>) -> impl IntoView {
     let StudyFigure { task, floor, lengths, trunks: [complete, planned], methods, .. } = figure.get_value();
     let longest = lengths.iter().copied().max().unwrap_or(1);
-    let floor_text = format!("Dotted: {}, which a random guess among the text's numbers is right in. ", percent(floor));
+    let floor_text = format!("Dotted: {}, the score of random guesses among the text's numbers. ", percent(floor));
     let questions = methods.iter().flat_map(|line| &line.points).map(|point| point.questions).min().unwrap_or(0);
     view! {
         <figure class="chart">

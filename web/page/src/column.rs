@@ -10,7 +10,7 @@ use leptos::prelude::*;
 /// A method that reads the text, and what came of it.
 #[derive(Clone, Copy)]
 pub struct Column {
-    /// Its name for as long as it is there.
+    /// Identifies the column as long as it exists.
     pub key: usize,
     /// A model of the study or of the reader's, in place of the one that the page shows the method with.
     pub model: RwSignal<Option<String>>,
@@ -65,7 +65,7 @@ pub struct Predicted {
 /// How an answer ended.
 #[derive(Clone, Copy, PartialEq)]
 pub struct Finished {
-    /// Whether the answer is right; none: nothing says what would be.
+    /// Whether the answer is right; `None` if no expected answer is given.
     pub is_right: Option<bool>,
     /// Tokens of the prompt a second.
     pub prefill: f64,
@@ -79,14 +79,14 @@ pub fn plain(method: Method) -> Reading {
 }
 
 impl Column {
-    /// Forgets what came of another reading.
+    /// Deletes the results of the previous reading.
     pub fn clear(self) {
         self.answer.set(Answer::default());
         self.probe.set(None);
         self.predicted.set(None);
     }
 
-    /// Nothing has come of it yet.
+    /// A column without results.
     pub fn new(key: usize, Reading { model, method, parameters }: Reading) -> Self {
         Self {
             key,

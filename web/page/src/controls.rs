@@ -105,7 +105,8 @@ pub fn Controls(state: State) -> impl IntoView {
     }
 }
 
-/// Comparisons that show something whatever the seed: the second is close, and the third is not won by DroPE.
+/// Comparisons that show a difference with every seed: in the second the methods are close, and in the third DroPE is
+/// not the best.
 const EXAMPLES: [(&str, Task, usize, [Method; 2]); 3] = [
     ("RoPE as trained breaks", Task::MultiKey, 4, [Method::Drope, Method::Rope]),
     ("YaRN keeps up", Task::MultiKey, 8, [Method::Drope, Method::Yarn]),

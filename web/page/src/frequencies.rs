@@ -11,10 +11,11 @@ use super::column::Column;
 use super::heatmap_text::title;
 use super::state::{EXTENSIONS, State};
 
-/// Of the model whose frequencies are drawn; all of the page's models have them, or have had them.
+/// Config of the model whose frequencies are drawn. All models of the page have these frequencies or had them before
+/// they were dropped.
 const CONFIG: &str = include_str!("../../../models/nano-rope/config.json");
 
-/// LongRoPE's own model: what it makes of the frequencies stands in its config.
+/// Config of LongRoPE's own model, which contains LongRoPE's factors.
 const LONGROPE_CONFIG: &str = include_str!("../../../models/nano-longrope2/config.json");
 
 /// Size of a chart, and the fewest and most turns that it shows, as powers of ten.

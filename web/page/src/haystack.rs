@@ -20,7 +20,7 @@ pub fn Haystack(state: State) -> impl IntoView {
     }
 }
 
-/// Beyond this many tokens the text is not cut into them, which browsers draw slowly.
+/// A text with more tokens than this is not split into tokens, because browsers would draw it slowly.
 const MOST_TOKENS: usize = 6000;
 
 /// A strip with the places of the needles, and the sentences as tokens.
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn a_text_is_cut_where_tokens_end() {
         let piece = |text, end| Piece { text, end };
-        // The beginning of text stands for no bytes.
+        // The beginning-of-text token covers no bytes.
         let ends = [0, 3, 7, 8, 11, 12, 20];
         assert_eq!(pieces("One two.", 0, &ends), [piece("One", 3), piece(" two", 7), piece(".", 8)]);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Depth against length, the table by which retrieval is known: a heatmap for each column, from the committed results and from
-//! what is counted in this tab.
+//! Exact answers by depth and length, the usual table for retrieval: a heatmap for each column, from the committed
+//! results and from what is counted in this tab.
 
 use drope_core::results::Cell;
 use drope_protocol::{QuestionKind, Reading};
@@ -80,7 +80,7 @@ fn counts(state: State, results: StoredValue<Vec<Cell>>, key: &CellKey) -> Optio
     here.or_else(|| results.with_value(|results| find(results, key).map(committed)))
 }
 
-/// What there is of all cells, for files.
+/// All cells that have counts, for saving to a file.
 fn all_cells(state: State, results: StoredValue<Vec<Cell>>) -> Vec<HeatmapCell> {
     let cell = |key: CellKey| {
         let counts = counts(state, results, &key)?;
@@ -114,7 +114,7 @@ fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<Cell>>) 
     }
 }
 
-/// A cell: its colour is its share, its number too; pressing it asks here.
+/// A cell: its colour and its number show the share of right answers, and pressing it asks the questions here.
 #[component]
 fn DepthCell(
     state: State,

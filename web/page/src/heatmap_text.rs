@@ -38,7 +38,7 @@ impl DepthCounts {
 
 /// A cell of the heatmap with its counts.
 pub struct HeatmapCell {
-    /// Which.
+    /// Identifies the cell.
     pub key: CellKey,
     /// What is known of it.
     pub counts: DepthCounts,
@@ -52,7 +52,7 @@ pub fn title(Reading { model, method, parameters }: &Reading) -> String {
     format!("{model}{}{parameters}", method.title())
 }
 
-/// A line a cell.
+/// The cells as CSV, with one line for each.
 pub fn csv_text(cells: &[HeatmapCell]) -> String {
     let mut text =
         "model,method,parameters,task,values,settings,extension,depth,correct,trials,accuracy,low,high,source\n"

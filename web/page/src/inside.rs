@@ -46,7 +46,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let best = probed.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
     let best = best.unwrap_or_default();
     let own = [best.layer, best.head];
-    // The sign stays on the number's line.
+    // The no-break space keeps the percent sign on the same line as the number.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
     let caption = format!(
         "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
@@ -100,7 +100,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     }
 }
 
-/// The text, each sentence the darker the more of a head's attention it gets.
+/// The text, in which a sentence is darker if it gets more of a head's attention.
 #[component]
 fn Attention(state: State, probe: HeadProbe) -> impl IntoView {
     let most = probe.sentences.iter().copied().fold(0.0, f64::max).max(1e-9);
@@ -122,7 +122,7 @@ fn Attention(state: State, probe: HeadProbe) -> impl IntoView {
         })
     };
     let shown = NodeRef::<leptos::html::Div>::new();
-    // A long text shows what matters first.
+    // A long text is scrolled to the sentence that gets most attention.
     Effect::new(move |_| {
         let Some(window) = shown.get() else { return };
         let darkest = window.query_selector(".most").ok().flatten();

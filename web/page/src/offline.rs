@@ -14,7 +14,7 @@ use super::worker_script::{Program, base, program_addresses};
 /// Milliseconds between two looks for a new version.
 const LOOK_EVERY: f64 = 600_000.0;
 
-/// Keeps the page once its program computes, and looks for a new version when the tab is looked at again.
+/// Caches the page once its program computes, and checks for a new version when the user returns to the tab.
 pub fn keep(state: State) {
     Effect::new(move |kept: Option<Option<Program>>| {
         let program = match state.engine.get() {
@@ -57,7 +57,7 @@ async fn keep_files(program: Program) -> Result<(), JsValue> {
     for entry in performance.get_entries_by_type("resource").iter() {
         let name = entry.unchecked_into::<PerformanceResourceTiming>().name();
         let is_ours = Url::new(&name).is_ok_and(|url| Ok(url.origin()) == window().location().origin());
-        // Models keep themselves; a service worker is not part of what it serves.
+        // The worker caches the models itself, and a service worker must not serve its own script.
         if is_ours && !name.contains("/models/") && !name.contains("/sw.js") {
             files.push(&name.into());
         }

@@ -10,10 +10,11 @@ use super::chart::Chart;
 use super::runs::ask;
 use super::state::State;
 
-/// Where DroPE as in the paper fails at nearly every question, and both models that trained with copies at few.
+/// Extension factor at which DroPE as in the paper fails at nearly every question, and both models that trained with
+/// copies fail at few.
 const TELLING: usize = 8;
 
-/// Seed and depth in percent of a question that these models answer as they answer most.
+/// Seed and depth (in percent) of a question that each of these models answers as it answers most questions.
 const TYPICAL: u64 = 2;
 const DEPTH: u32 = 30;
 
@@ -56,7 +57,7 @@ pub fn Overview(state: State) -> impl IntoView {
     }
 }
 
-/// A test reads the file.
+/// The study's figure. A test reads the file, so that parsing it here cannot fail.
 fn study() -> StudyFigure {
     serde_json::from_str(STUDY).expect("docs/study.json is in the form that the tables are written in")
 }

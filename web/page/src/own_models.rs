@@ -27,7 +27,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
         event.prevent_default();
         is_over.set(false);
         if let Some(data) = event.data_transfer() {
-            // What was dropped is only there until this handler returns; entries outlive it.
+            // The dropped data is only available until this handler returns; the entries taken from it remain valid.
             let found = dropped(&data);
             leptos::task::spawn_local(async move { take_dropped(state, found).await });
         }
@@ -54,9 +54,9 @@ pub fn OwnModels(state: State) -> impl IntoView {
             <h2>"Your own model"</h2>
             <p class="hint">
                 "A Llama, Qwen 2 or SmolLM3, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
-                 safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It is kept in this browser and goes nowhere else; then choose it in any \
-                 column above, with any method. For models with long contexts, set the length in tokens. On the CPU, models of more than \
-                 64 million numbers are computed with weights of 8 bits and, on the CPU, keys and values of 16."
+                 safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then choose it in any \
+                 column above, with any method. For models with long contexts, set the length in tokens. Models of more than \
+                 64 million parameters are computed with weights of 8 bits and, on the CPU, keys and values of 16 bits."
             </p>
             <div class="drop" class:over=move || is_over.get() on:drop=drop_files
                 on:dragover=move |event: leptos::ev::DragEvent| { event.prevent_default(); is_over.set(true) } on:dragleave=move |_| is_over.set(false)>
@@ -138,14 +138,14 @@ fn take(state: State, name: &str, files: &[File]) {
     import(state, clean(name), Origin::Files, &files.iter().collect());
 }
 
-/// A name that is one in every file system and in the address.
+/// A name that is valid in every file system and in the address.
 fn clean(name: &str) -> String {
     let name = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")).unwrap_or(name);
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = name.trim_start_matches('.').chars().map(letter).take(LONGEST_NAME).collect();
     match name.as_str() {
         "" => "model".to_owned(),
-        // The page has one of that name.
+        // The page itself has a model of that name.
         name if StudyModel::named(name).is_some() => format!("own-{name}"),
         name => name.to_owned(),
     }
@@ -194,7 +194,7 @@ async fn files_in(folder: &FileSystemDirectoryEntry) -> Result<Vec<File>, JsValu
     let reader = folder.create_reader();
     let mut files = Vec::new();
     loop {
-        // A folder is told in parts, the last of which is empty.
+        // The browser lists a folder in parts; an empty part is the last one.
         let part = Array::from(&called_back(|done, failed| entries(&reader, &done, &failed)).await?);
         if part.length() == 0 {
             return Ok(files);
@@ -220,13 +220,13 @@ fn entries(
     reader.read_entries_with_callback_and_callback(done, failed)
 }
 
-/// Waits for what a function of the old kind calls back with.
+/// Waits for a function that returns its value or its error through callbacks.
 async fn called_back(
     mut call: impl FnMut(js_sys::Function, js_sys::Function) -> Result<(), JsValue>,
 ) -> Result<JsValue, JsValue> {
     let promise = Promise::new(&mut |done, failed| {
         if let Err(error) = call(done, failed.clone()) {
-            // A function that takes one argument.
+            // This cannot fail, because `failed` takes one argument.
             let _ = failed.call1(&JsValue::NULL, &error);
         }
     });

@@ -56,10 +56,10 @@ pub fn OwnTextFields(state: State) -> impl IntoView {
                 <input type="file" accept=".txt,.md,text/plain" on:change=choose_file />
             </label>
             {line("own-needle", "Hidden in it (the needle; may be empty)", |own| &mut own.needle)}
-            {line("own-question", "Asked behind it; the model goes on from here", |own| &mut own.question)}
+            {line("own-question", "Question after the text; the model continues from here", |own| &mut own.question)}
             {line("own-answer", "Right if the answer holds (may be empty)", |own| &mut own.answer)}
             <p class="hint">
-                "The page's own models know a small synthetic language alone; other words are all one to them. A model of yours, below, \
+                "The page's own models know only a small synthetic language and cannot tell other words apart. Your own model, below, \
                  reads any text. The text stays in this tab, and is not in the address."
             </p>
         </div>

@@ -67,7 +67,7 @@ pub fn take(state: State, reply: Reply) {
                 fail(state, message);
             }
         }
-        // Of a run that was stopped.
+        // The message belongs to a run that was stopped.
         _ => {}
     }
 }
@@ -100,7 +100,7 @@ pub fn fail(state: State, message: String) {
     state.loading.set(None);
 }
 
-/// What was seen with another question does not stay beside this one.
+/// Shows a question, and deletes the results of a different one.
 fn set_question(state: State, asked: Asked) {
     if state.asked.get_untracked().as_ref() != Some(&asked) {
         for column in state.columns.get_untracked() {

@@ -16,7 +16,7 @@ const FILES: [&str; 4] = [
 /// Questions at fixed depths.
 const DEPTHS: &str = include_str!("../../../docs/results/depths.json");
 
-/// DroPE as in the paper from the same model as the others here, which was not kept.
+/// Results of DroPE as in the paper. Its model, which was not kept, came from the same model as the others here.
 const ABLATION: &str = include_str!("../../../docs/results/ablation.json");
 
 /// Where the comparison is uneven; a test compares the numbers with the models' `loss.jsonl`.
@@ -24,7 +24,7 @@ pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike 
      and RoPE's, which the scalings read, on 16.1 million; only DroPE's models have copies and SSMax (logits that grow with the \
      length); and there is one training seed of each.";
 
-/// A best score below this is nobody's success.
+/// If the best accuracy at a length is below this, no method is named as the best.
 const MEANINGFUL: f64 = 0.05;
 
 /// Cells of the page's models on the standard questions, one for each place of the grid.
@@ -62,7 +62,7 @@ fn kind_of(&Cell { task, values, filler, difficulty, .. }: &Cell) -> QuestionKin
     QuestionKind { task, values, filler, difficulty }
 }
 
-/// A share in percent. Near the ceiling, where whole percents would say 100 for 99.65, with one decimal.
+/// A share in percent, with one decimal from 95 % on, where whole percents would show 99.65 as 100.
 pub fn percent(share: f64) -> String {
     format!("{:.*} %", decimals(share), 100.0 * share)
 }
@@ -79,7 +79,7 @@ fn decimals(share: f64) -> usize {
     usize::from((0.95..1.0).contains(&share))
 }
 
-/// What DroPE would be without our additions, beside the row that has them.
+/// A sentence with DroPE's scores without our additions, because the table has those with them.
 pub fn papers_drope() -> String {
     let cells = cells(ABLATION);
     let plain = cells.iter().filter(|cell| cell.is_standard() && cell.model == "drope-plain" && cell.extension > 1);

@@ -11,13 +11,13 @@ use super::worker_link::{connect, send, send_with_files, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
 pub const TRIALS: usize = 50;
-/// Of a cell of the heatmap, of which there are many.
+/// Trials of a cell of the heatmap: fewer, because it has many cells.
 pub const TRIALS_AT_DEPTH: usize = 10;
 
 /// Asks all columns.
 pub fn ask(state: State) {
     let run = begin_alone(state, Running::Answer);
-    // On a phone they lie below the form.
+    // On a phone the answers are below the form.
     if let Ok(Some(answers)) = document().query_selector(".answers") {
         let options = web_sys::ScrollIntoViewOptions::new();
         options.set_block(web_sys::ScrollLogicalPosition::Nearest);
@@ -65,7 +65,7 @@ pub fn remove_model(state: State, name: String) {
 /// Chooses whether a model gets its prompts as messages.
 pub fn choose_chat(state: State, name: String, is_used: bool) {
     let run = begin_alone(state, Running::Model);
-    // What was answered to another prompt does not stay.
+    // Answers to the previous form of the prompt are deleted.
     let columns = state.columns.get_untracked();
     columns
         .iter()
@@ -129,7 +129,7 @@ pub fn stop(state: State) {
     }
 }
 
-/// Begins what no waiting cell is to follow.
+/// Begins a run after which no waiting cell is measured.
 fn begin_alone(state: State, what: Running) -> u32 {
     state.error.set(None);
     state.queue.update(VecDeque::clear);

@@ -19,20 +19,20 @@ use super::state::State;
 use super::threads::allowed;
 use super::worker_script::{Program, end, has_adapter, post, post_with_files, start_request, start_worker};
 
-/// How long a worker may take to stop a run. Then it hangs in a computation and is started anew.
+/// How long a worker may take to stop a run. A worker that takes longer hangs in a computation and is replaced.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// The workers and what was sent to the one that computes.
 #[derive(Default)]
 struct Link {
     active: Option<(Backend, Worker)>,
-    /// WebGPU's, while it is tried beside the CPU's, with why it is a good choice once it is found fit.
+    /// WebGPU's worker, while it is tried beside the CPU's; with the reason for using it, once it was found fit.
     candidate: Option<(Worker, Option<String>)>,
     /// Why the CPU computes, as the end of a sentence.
     why_cpu: Option<String>,
     /// Whether the one that computes runs its program.
     is_awake: bool,
-    /// Whether the program with several threads could not be started, as where there is no memory that can be shared.
+    /// Whether the program with several threads could not be started, for example because memory cannot be shared.
     is_alone: bool,
     /// The last request that began a run.
     last: Option<Request>,
@@ -44,7 +44,7 @@ thread_local! {
     static LINK: RefCell<Link> = RefCell::default();
 }
 
-/// Starts what the reader wants.
+/// Starts the worker of the backend that the user chose.
 pub fn connect(state: State) {
     let choice = state.backend_choice.get_untracked();
     let backend = if choice == BackendChoice::Webgpu { Backend::Webgpu } else { Backend::Cpu };
@@ -54,7 +54,7 @@ pub fn connect(state: State) {
     }
 }
 
-/// The same unless a worker computes already, as for who presses Run before the page is complete.
+/// Like [`connect`], unless a worker computes already. The user may press Run before the page is complete.
 pub fn connect_once(state: State) {
     if LINK.with_borrow(|link| link.active.is_none()) {
         connect(state);
@@ -91,7 +91,7 @@ async fn try_webgpu(state: State) {
         note_on_cpu(state, "WebGPU has no adapter in this browser");
         return;
     }
-    // Much may have happened meanwhile.
+    // The user's choice and the workers may have changed meanwhile.
     let is_auto = state.backend_choice.get_untracked() == BackendChoice::Auto;
     let is_alone = is_auto && computes(Backend::Cpu) && LINK.with_borrow(|link| link.candidate.is_none());
     if let Some(worker) = is_alone.then(|| spawn(state, Backend::Webgpu).ok()).flatten() {
@@ -138,7 +138,7 @@ fn take_over(state: State) {
     let candidate = LINK.with_borrow_mut(|link| link.candidate.take_if(|(_, fit)| fit.is_some()));
     let Some((worker, Some(note))) = candidate else { return };
     let cpu = LINK.with_borrow_mut(|link| {
-        // What the CPU's worker was to stop ends with it.
+        // The run that the CPU's worker was to stop ends with that worker.
         link.stopping = None;
         link.active.replace((Backend::Webgpu, worker))
     });
@@ -231,7 +231,7 @@ fn spawn(state: State, backend: Backend) -> Result<Worker, JsValue> {
             connect(state);
             send_again(state);
         } else if computes(backend) {
-            // What is left of it answers nothing more; the next run starts another.
+            // The failed worker answers no more requests; the next run starts another worker.
             terminate();
             state.engine.set(Engine::Stopped);
             let on_the_cpu = if backend == Backend::Webgpu { ", on the CPU" } else { "" };
@@ -252,7 +252,7 @@ fn computes(backend: Backend) -> bool {
     LINK.with_borrow(|link| link.active.as_ref().is_some_and(|(active, _)| *active == backend))
 }
 
-/// Takes in what the worker says that computes.
+/// Handles a message from the worker that computes.
 fn hear(state: State, backend: Backend, reply: Reply) {
     match (reply, backend) {
         (Reply::Ready { note, threads }, Backend::Webgpu) => {
@@ -279,7 +279,7 @@ fn hear(state: State, backend: Backend, reply: Reply) {
     }
 }
 
-/// Takes in what WebGPU's worker says while it is tried.
+/// Handles a message from WebGPU's worker while it is tried.
 fn hear_candidate(state: State, reply: Reply) {
     match reply {
         Reply::Ready { note, .. } => {
@@ -293,7 +293,7 @@ fn hear_candidate(state: State, reply: Reply) {
             }
         }
         Reply::Unfit { note } => dismiss(state, &note),
-        // Its downloads are nobody's concern.
+        // The page does not show what this worker downloads.
         _ => {}
     }
 }

@@ -22,7 +22,7 @@ pub enum Program {
     Trains,
 }
 
-/// Starts a worker, whose replies, with what came with them, and whose end by a failure are told.
+/// Starts a worker. `on_reply` gets each reply with the blob that came with it, and `on_error` a failure's message.
 pub fn start_worker(
     program: Program,
     on_reply: impl Fn(Reply, Option<Blob>) + 'static,
@@ -54,7 +54,7 @@ pub fn start_request(must_be_fast: bool, threads: usize) -> Request {
 /// Sends a request.
 pub fn post(worker: &Worker, request: &Request) {
     if let Ok(text) = serde_json::to_string(request) {
-        // Fails only for values that cannot be copied, which text can.
+        // Fails only for values that cannot be copied; text can be copied.
         let _ = worker.post_message(&text.into());
     }
 }

@@ -44,7 +44,7 @@ pub struct RecalibrationState {
     pub settings: RecalibrationSettings,
     /// Updates so far.
     pub step: usize,
-    /// Of every update.
+    /// The loss of every update.
     pub losses: Vec<f32>,
     /// What was measured on the way.
     pub scores: Vec<RecalibrationScore>,

@@ -76,7 +76,7 @@ pub enum Reply {
         run: u32,
         /// Number of the column.
         column: usize,
-        /// Whether the answer is right; none: nothing says what would be.
+        /// Whether the answer is right; `None` if no expected answer is given.
         is_right: Option<bool>,
         /// Tokens of the prompt a second.
         prefill: f64,

@@ -23,7 +23,8 @@ pub enum Request {
     Answer(Comparison),
     /// Measure what attention does in every head of every column's model while it reads the question.
     Probe(Comparison),
-    /// Measure how well every column predicts the text, and its model when it only ever sees a training context of it.
+    /// Measure how well every column predicts the text, and how well its model predicts it in windows of the training
+    /// context.
     Predict(Comparison),
     /// Measure one cell of a table.
     Measure {
@@ -164,13 +165,13 @@ pub struct QuestionKind {
 }
 
 impl QuestionKind {
-    /// Of the standard difficulty.
+    /// Questions of the standard difficulty.
     pub fn standard(task: Task, values: Values) -> Self {
         Self { task, values, filler: None, difficulty: Difficulty::default() }
     }
 }
 
-/// A question but for the depth of its needle.
+/// A question, without the depth of its needle.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its kind.

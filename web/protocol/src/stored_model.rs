@@ -18,7 +18,7 @@ pub struct StoredModel {
     pub context: usize,
     /// Numbers in the weights.
     pub parameters: f64,
-    /// How its config has it read.
+    /// The method that its config names.
     pub method: Method,
     /// How it wants messages written.
     #[serde(default, skip_serializing_if = "ChatFormat::is_none")]
@@ -31,7 +31,7 @@ pub struct StoredModel {
 /// How a model that was trained on conversations wants a message written.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum ChatFormat {
-    /// It was not, or nothing says how.
+    /// The model was not trained on conversations, or its files have no chat template.
     #[default]
     None,
     /// There is a template, which was not rendered yet.

@@ -13,7 +13,7 @@ pub struct StudyModel {
     pub title: &'static str,
     /// What was done to it.
     pub explanation: &'static str,
-    /// The method that it was trained for; of RoPE the one that reads it best in the study.
+    /// The method that it was trained for; for a model with RoPE the method that reads it best in the study.
     pub method: Method,
 }
 

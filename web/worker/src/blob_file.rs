@@ -57,12 +57,12 @@ thread_local! {
     static NOBODY: Option<MessageChannel> = MessageChannel::new().inspect(|channel| channel.port2().close()).ok();
 }
 
-/// Frees a buffer at once, of which the browser's collector lets hundreds of megabytes wait: it is moved into a message that nobody
-/// takes.
+/// Frees a buffer at once, by moving it into a message that nobody receives. The browser's garbage collector would let
+/// hundreds of megabytes wait.
 fn give_back(buffer: &JsValue) {
     NOBODY.with(|channel| {
         let Some(channel) = channel else { return };
-        // Where that fails it is collected later.
+        // If that fails, the garbage collector frees the buffer later.
         let _ = channel.port1().post_message_with_transferable(&JsValue::NULL, &Array::of1(buffer));
     });
 }

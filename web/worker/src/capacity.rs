@@ -17,7 +17,7 @@ pub struct Capacity {
 
 /// Number of weights above which a page keeps them in 8 bits, and on the CPU keys and values in 16.
 const MOST_WIDE: u64 = 64_000_000;
-/// Of a number in 8 bits with a scale of 32 bits for each 32 of them.
+/// Bytes of a number that is kept in 8 bits, where 32 numbers share a scale of 32 bits.
 const BYTES_IN_8_BITS: f64 = 1.125;
 
 fn is_large(config: &Config) -> bool {
@@ -25,7 +25,7 @@ fn is_large(config: &Config) -> bool {
 }
 
 impl Capacity {
-    /// How the numbers of a model are kept: those of a large one smaller.
+    /// How the numbers of a model are kept: those of a large model in fewer bits.
     pub fn number_types(&self, config: &Config) -> NumberTypes {
         if !is_large(config) {
             return NumberTypes::default();

@@ -1,5 +1,5 @@
-//! Chat templates of models that are kept here. They are rendered once, around a message, by the program that is not loaded before
-//! a first answer.
+//! Chat templates of models that are kept here. They are rendered once, around a message, by the program for
+//! recalibration, which is not loaded before the first answer.
 
 #[cfg(feature = "train")]
 use drope_core::chat::{ChatTemplate, TOKENIZER_CONFIG_FILE};

@@ -41,7 +41,7 @@ pub async fn file(path: &str, progress: Progress<'_>) -> Result<Vec<u8>, Interru
     }
 }
 
-/// What is done with a piece of a file, of which so many bytes have come, of so many in all (0 if unknown).
+/// Called with a piece of a file, the bytes so far and the bytes in all (0 if unknown).
 pub type Take<'a> = &'a mut dyn FnMut(&[u8], f64, f64) -> Result<(), Interruption>;
 
 /// Reads a file of any server piece by piece, without keeping it.
@@ -61,7 +61,7 @@ async fn fetch(address: &str) -> Result<Response, JsValue> {
     if response.ok() { Ok(response) } else { Err(JsValue::from(format!("the server answered {}", response.status()))) }
 }
 
-/// `None` if it was stopped.
+/// The bytes of a file, from the cache or the server; `None` if the download was stopped.
 async fn cached_or_fetched(path: &str, progress: Progress<'_>) -> Result<Option<Vec<u8>>, JsValue> {
     let address = address(path)?;
     // Without a secure context there is no cache; the page works all the same.
@@ -80,7 +80,7 @@ async fn cached_or_fetched(path: &str, progress: Progress<'_>) -> Result<Option<
     let Some(bytes) = read(&response, progress).await? else { return Ok(None) };
     content::check(path, &bytes)?;
     if let Some(cache) = &cache {
-        // A full disk costs only the next visit's time.
+        // If the disk is full, the next visit only has to load the file again.
         let _ = JsFuture::from(cache.put_with_str(&address, &copy)).await;
     }
     Ok(Some(bytes))

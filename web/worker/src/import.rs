@@ -37,7 +37,7 @@ pub async fn import(
     };
     if taken.is_err() {
         drop(folder);
-        // What is not whole does not stay; that it cannot be removed changes nothing about why.
+        // An incomplete model is removed. If that fails too, the first error is still the one to report.
         let _ = store::remove(name).await;
     }
     store::tell().await;
@@ -95,7 +95,7 @@ async fn take_in(
     let index = match source.has(WEIGHTS_FILE) {
         Some(true) => None,
         Some(false) => Some(source.text(INDEX_FILE, run).await?),
-        // An address says what it has when it is asked.
+        // Whether an address has an index is only known once the file is requested.
         None => source.text(INDEX_FILE, run).await.ok(),
     };
     let index_text = index;
@@ -145,11 +145,11 @@ async fn take_in(
     folder.write_note(&model).await
 }
 
-/// The chat template, where one of the two files that may hold it does.
+/// The chat template, if one of the two files that may contain it does.
 async fn template(source: &mut Source, run: &Run) -> Result<Option<ChatTemplate>, Interruption> {
     let mut texts = Vec::new();
     for file in [TOKENIZER_CONFIG_FILE, CHAT_TEMPLATE_FILE] {
-        // Neither has to be there.
+        // Both files are optional.
         let bytes = if source.has(file) == Some(false) { None } else { source.text(file, run).await.ok() };
         texts.push(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
         run.check()?;

@@ -16,7 +16,7 @@ use super::{download, reply};
 
 /// Bytes that are copied at once.
 const PIECE: usize = 4 << 20;
-/// A config or tokenizer beyond this is none.
+/// Largest size of a config or tokenizer in bytes; a larger file is refused.
 const LONGEST_TEXT: u64 = 1 << 28;
 
 /// Where the files are.
@@ -36,15 +36,14 @@ impl Source {
         match &files[..] {
             [file] if file.name().ends_with(".zip") => {
                 let archive = ZipArchive::new(file.clone());
-                let archive =
-                    archive.map_err(|error| format!("{} is no zip that can be read ({error}).", file.name()))?;
+                let archive = archive.map_err(|error| format!("{} cannot be read as a zip ({error}).", file.name()))?;
                 Ok(Self::Zip(Box::new(archive)))
             }
             _ => Ok(Self::Files(files)),
         }
     }
 
-    /// Whether there is a file of that name; none where only asking would tell.
+    /// Whether there is a file of that name; `None` for an address, where only a request would show it.
     pub fn has(&self, name: &str) -> Option<bool> {
         match self {
             Self::Files(files) => Some(files.iter().any(|file| file.name() == name)),
@@ -72,7 +71,7 @@ impl Source {
             Self::Files(files) => {
                 let file = files.iter().find(|file| file.name() == name).ok_or_else(|| missing(name))?;
                 if file.size() > LONGEST_TEXT {
-                    return Err(Interruption::Failed(format!("{name} is too long to be one.")));
+                    return Err(Interruption::Failed(format!("{name} is too large; choose the right file.")));
                 }
                 file.bytes().map_err(|error| Interruption::Failed(format!("{name}: {error}.")))
             }

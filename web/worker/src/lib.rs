@@ -42,7 +42,7 @@ use self::run::{Interruption, Run};
 /// Requests that wait, and the run that may go on.
 #[derive(Default)]
 struct Queue {
-    /// With the files that came with them.
+    /// Each request with the files that came with it.
     waiting: RefCell<VecDeque<(Request, Vec<File>)>>,
     is_busy: Cell<bool>,
     current: Rc<Cell<Option<u32>>>,
@@ -78,7 +78,8 @@ pub fn serve() {
     reply(&Reply::Awake);
 }
 
-/// Ends the runs that wait while another request comes: only one that is being carried out can take its time to stop.
+/// Ends the waiting runs when another request arrives. They end at once; only the run that is being carried out needs
+/// time to stop.
 fn confirm_superseded(waiting: &mut VecDeque<(Request, Vec<File>)>) {
     waiting.retain(|(request, _)| match request.run() {
         Some(run) => {
@@ -98,7 +99,7 @@ async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>
         let mut held = models.take();
         let outcome = carry_out(&queue, &mut held, request, files).await;
         models.replace(held);
-        // What is no run, the opening of the device and Stop, does not fail.
+        // The requests `Start` and `Stop` begin no run, and they do not fail.
         let Some(run) = run else { continue };
         match outcome {
             Err(Interruption::Failed(message)) => reply(&Reply::Failed { run, message }),
@@ -170,7 +171,7 @@ fn reply(message: &Reply) {
     }
 }
 
-/// Sends a message with what no text can hold.
+/// Sends a message together with a blob, which JSON cannot contain.
 #[cfg(feature = "train")]
 fn reply_with(message: &Reply, blob: &Blob) {
     if let Ok(text) = serde_json::to_string(message) {
@@ -188,7 +189,8 @@ fn now() -> f64 {
     scope().performance().map_or(0.0, |clock| clock.now())
 }
 
-/// Where the models compute, and why that is a good choice, in a sentence; else why it is not.
+/// The device on which the models compute and the reason for it; else the reason why there is none. Both reasons are
+/// ends of sentences.
 #[cfg(feature = "webgpu")]
 async fn open_device(must_be_fast: bool) -> Result<(Device, String), String> {
     webgpu::open(must_be_fast).await

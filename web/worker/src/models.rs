@@ -22,9 +22,9 @@ pub struct ModelCache {
     device: Device,
     /// What the device holds.
     pub capacity: Capacity,
-    /// The page's own, which are small.
+    /// The page's own models, which are small and stay loaded.
     own: HashMap<&'static str, Rc<LoadedModel>>,
-    /// The reader's, with their notes: one that was recalibrated further or replaced has another.
+    /// The user's models, with their notes. A model that was recalibrated further or replaced has a different note.
     kept: HashMap<String, (StoredModel, Rc<LoadedModel>)>,
 }
 

@@ -186,7 +186,7 @@ impl Read {
             Prompt::Drawn(question) => question.length.extension(context),
             Prompt::Own(_) => {
                 options.context = ids.len() + options.max_new_tokens;
-                // As a reader of a text would set it: whole multiples.
+                // The smallest whole extension factor that holds the text and the answer, as a user would set it.
                 Length::Contexts(options.context.div_ceil(context)).extension(context)
             }
         };
@@ -216,7 +216,8 @@ fn drawn(
     Ok((sample(&spec, &model.tokenizer)?, options))
 }
 
-/// An answer about a text of the reader's ends where the model ends it; one that never does, at the end of a sentence.
+/// An answer about the user's own text ends at the model's end-of-text token, or at the end of a sentence if the model
+/// has none.
 fn own_options(model: &LoadedModel, reading: &Reading) -> Options {
     let ends = &model.config.eos_token_ids;
     Options {

@@ -154,9 +154,9 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
     Ok(())
 }
 
-/// Asks the model so far.
+/// Asks the model in its present state the questions of all lengths.
 async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<RecalibrationScore>, Interruption> {
-    // Without a graph of gradients, from a copy of the weights.
+    // A copy of the weights is asked, so that no graph for gradients is recorded.
     let bytes = model.to_safetensors().await?;
     let weights = SafetensorsFiles::from_bytes(&bytes)?;
     let model = LoadedModel::new(
@@ -183,7 +183,8 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     Ok(scores)
 }
 
-/// A run in the store. Its weights are written in turns under two names, so that the last whole ones stay until others are.
+/// A run in the store. Its weights are written in turns under two names, so that the last complete ones stay until new
+/// ones are.
 struct Checkpoint {
     folder: StoredFolder,
     name: String,

@@ -11,7 +11,8 @@ use web_sys::MessageChannel;
 
 use super::now;
 
-/// Milliseconds that a message may have to wait: unnoticed by readers, and long beside what letting it arrive costs.
+/// Milliseconds that a message may have to wait: too short for users to notice, and long compared with the time that it
+/// takes to let messages arrive.
 const PATIENCE: f64 = 30.0;
 
 /// A request that is carried out.
@@ -54,7 +55,7 @@ impl Run {
         Self { number, current, yielded_at: Cell::new(now()) }
     }
 
-    /// Whether to go on, as far as messages have arrived.
+    /// Whether to go on, according to the messages that have arrived.
     pub fn flow(&self) -> Flow {
         if self.current.get() == Some(self.number) { Flow::Continue } else { Flow::Stop }
     }
@@ -77,7 +78,7 @@ impl Run {
     }
 }
 
-/// The browser's next task. Through a channel: browsers let timers wait 4 ms, more than a token takes.
+/// Waits for the browser's next task. It uses a channel, because timers take 4 ms, more than a token.
 async fn next_task() {
     thread_local! {
         static CHANNEL: Option<MessageChannel> = MessageChannel::new().ok();

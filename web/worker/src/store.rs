@@ -60,7 +60,7 @@ pub async fn tell() {
     reply(&Reply::Stored { models: list().await.ok() });
 }
 
-/// All models, by name. What an import or a recalibration that broke off has left is removed.
+/// All models, sorted by name. The remains of an interrupted import or recalibration are removed.
 async fn list() -> Result<Vec<StoredModel>, JsValue> {
     let root = root().await?;
     let mut models = Vec::new();
@@ -106,7 +106,7 @@ pub async fn room() -> Option<f64> {
 }
 
 impl StoredFolder {
-    /// An empty folder in place of what has its name.
+    /// Creates an empty folder, which replaces one of the same name.
     pub async fn create(name: &str) -> Result<Self, Interruption> {
         let created = async {
             let root = root().await?;
@@ -135,7 +135,7 @@ impl StoredFolder {
         serde_json::from_slice(&self.read(NOTE).await.ok()?).ok()
     }
 
-    /// Writes what is known of the model: from now on it counts.
+    /// Writes the model's note. Without a note the model counts as incomplete and is removed.
     pub async fn write_note(&self, model: &StoredModel) -> Result<(), Interruption> {
         let text = serde_json::to_vec(model).map_err(|error| Interruption::Failed(format!("{error}.")))?;
         self.write(NOTE, &text).await
@@ -212,7 +212,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes sure that all of it is there.
+    /// Writes everything to the disk, and reports a failure.
     pub fn finish(self) -> Result<(), Interruption> {
         self.access.flush().map_err(|error| not_written(&self.name, &error))
     }

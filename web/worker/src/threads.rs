@@ -11,10 +11,10 @@ use web_sys::{Blob, BlobPropertyBag, Url, Worker, WorkerOptions};
 use super::download::address;
 use super::scope;
 
-/// What a worker that is a thread is called.
+/// Name of a worker that is a thread of the pool.
 const NAME: &str = "thread";
 
-/// Threads of the pool that wait for a worker, which waits for them.
+/// Threads of the pool that no worker has taken yet; free workers wait for them.
 static WAITING: Mutex<Vec<ThreadBuilder>> = Mutex::new(Vec::new());
 static CAME: Condvar = Condvar::new();
 
@@ -39,9 +39,10 @@ pub fn serve() {
 pub async fn start(count: usize) -> Result<(), JsValue> {
     let script = script()?;
     let started: Array = (1..count).map(|_| start_worker(&script)).collect::<Result<_, _>>()?;
-    // A thread that is waited for without giving way to the browser might never be started.
+    // A browser may start a worker only while this one gives it time, so all of them must have started before the pool
+    // waits for them.
     JsFuture::from(Promise::all(&started)).await?;
-    // What this worker begins it need not wait for: it takes the parts that the others do not.
+    // This worker is a thread of the pool too. It computes the parts that no other thread has taken.
     let pool = ThreadPoolBuilder::new().num_threads(count).use_current_thread().spawn_handler(|thread| {
         WAITING.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         CAME.notify_one();
@@ -50,8 +51,8 @@ pub async fn start(count: usize) -> Result<(), JsValue> {
     pool.build_global().map_err(|error| error.to_string().into())
 }
 
-/// The address of the script of a thread: this worker's program, on the memory that comes with the first message. Only on a
-/// memory of its own does a program begin by itself.
+/// The address of the script of a thread: this worker's program, on the memory that comes with the first message. A
+/// program starts by itself only on its own memory, so the script calls `main`.
 fn script() -> Result<String, JsValue> {
     let program = address("worker-threads.js")?;
     let text = format!(

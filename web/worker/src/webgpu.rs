@@ -83,7 +83,7 @@ fn prompt(model: &LoadedModel) -> drope_core::Result<Vec<u32>> {
     Ok(ids.into_iter().take(PROMPT).collect())
 }
 
-/// Of the whole prompt, and of one more token, which other kernels compute.
+/// Logits of the whole prompt, and of one more token, which other kernels compute.
 async fn logits(model: &LoadedModel, ids: &[u32], device: &Device) -> Result<Vec<f32>, String> {
     let LoadedModel { config, model, .. } = model;
     let positions = Method::Rope.positions(config, 1.0).map_err(|error| error.to_string())?;

@@ -1,4 +1,5 @@
-//! The published forms of questions, read into what lm-evaluation-harness makes of them.
+//! Reads questions in their published formats into the contexts and continuations that lm-evaluation-harness makes of
+//! them.
 
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ named! {
         WinoGrande = "winogrande",
         /// BoolQ.
         BoolQ = "boolq",
-        /// Any other: `query`, `choices` and `gold`, the number of the right one from 0.
+        /// Any other question: `query`, `choices`, and `gold`, the index of the right choice from 0.
         Plain = "plain",
     }
 }
@@ -33,7 +34,7 @@ impl Question {
     /// If it is not JSON, a field is missing, or none of its choices is right.
     pub fn from_json(form: Form, line: &str) -> Result<Self> {
         let fail =
-            |reason: &str| Error::Benchmark(format!("this is no question of the form {} ({reason})", form.name()));
+            |reason: &str| Error::Benchmark(format!("this is not a question of the form {} ({reason})", form.name()));
         let row: Value = serde_json::from_str(line).map_err(|error| fail(&error.to_string()))?;
         let question = read(form, &Fields { row: &row, fail: &fail })?;
         if question.choices.len() < 2 || question.gold >= question.choices.len() {
@@ -55,22 +56,22 @@ impl<'a> Fields<'a> {
     }
 
     fn text(&self, name: &str) -> Result<&'a str> {
-        self.at(name)?.as_str().ok_or_else(|| (self.fail)(&format!("{name} is no text")))
+        self.at(name)?.as_str().ok_or_else(|| (self.fail)(&format!("{name} is not a text")))
     }
 
     fn texts(&self, name: &str) -> Result<Vec<&'a str>> {
         let list = self.at(name)?.as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
-        list.ok_or_else(|| (self.fail)(&format!("{name} is no list of texts")))
+        list.ok_or_else(|| (self.fail)(&format!("{name} is not a list of texts")))
     }
 
-    /// A number, or the text of one; true is 1.
+    /// A number, which may be written as a string or as a boolean (`true` is 1).
     fn number(&self, name: &str) -> Result<usize> {
         let number = match self.at(name)? {
             Value::Bool(is_true) => Some(usize::from(*is_true)),
             Value::String(text) => text.trim().parse().ok(),
             other => other.as_u64().map(|number| number as usize),
         };
-        number.ok_or_else(|| (self.fail)(&format!("{name} is no number")))
+        number.ok_or_else(|| (self.fail)(&format!("{name} is not a number")))
     }
 
     fn has(&self, name: &str) -> bool {
@@ -124,7 +125,7 @@ fn read(form: Form, row: &Fields) -> Result<Question> {
     }
 }
 
-/// Texts and labels of choices: a list of both, or both as lists.
+/// Texts and labels of the choices: the file has either a list of objects with both, or a list of each.
 fn labelled<'a>(row: &Fields<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
     let choices = row.at("choices")?;
     if let Some(list) = choices.as_array() {
@@ -137,7 +138,7 @@ fn labelled<'a>(row: &Fields<'a>) -> Result<(Vec<String>, Vec<&'a str>)> {
     Ok((inner.texts("text")?.into_iter().map(str::to_owned).collect(), inner.texts("label")?))
 }
 
-/// Choices that follow a query and a space.
+/// A question whose choices follow the query and a space.
 fn after(query: &str, choices: &[String], gold: usize) -> Question {
     Question {
         choices: choices.iter().map(|choice| [query.to_owned(), format!(" {choice}")]).collect(),
@@ -153,7 +154,7 @@ fn capitalized(text: &str) -> String {
     first + &letters.as_str().to_lowercase()
 }
 
-/// HellaSwag's texts without the marks of WikiHow.
+/// A text of HellaSwag without WikiHow's markup, such as `[title]`.
 fn cleaned(text: &str) -> String {
     let mut text = text.trim().replace(" [title]", ". ");
     let mut from = 0;

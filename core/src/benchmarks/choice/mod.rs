@@ -1,5 +1,6 @@
-//! Multiple choice, in the published forms of seven benchmarks, asked and scored as lm-evaluation-harness 0.4 does: of the choices the
-//! one that is most likely after the question, in all (`acc`) or for each of its letters (`acc_norm`).
+//! Multiple choice, in the published forms of seven benchmarks, asked and scored as lm-evaluation-harness 0.4 does: the
+//! answer is the choice with the highest log-likelihood after the question, in total (`acc`) or per letter
+//! (`acc_norm`).
 
 mod forms;
 
@@ -11,24 +12,25 @@ use crate::perplexity::{Continuation, continuation_losses};
 use crate::positions::Positions;
 use crate::tokenizer::Tokenizer;
 
-/// A question, as what may go on after what.
+/// A question: a context and a continuation for each choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// A context and a continuation for each choice.
     pub choices: Vec<[String; 2]>,
-    /// Letters of each choice, by which likelihoods are divided; none where choices differ in their contexts.
+    /// Number of letters of each choice, by which its log-likelihood is divided; `None` if the choices differ in their
+    /// contexts.
     pub letters: Option<Vec<usize>>,
-    /// Which is right.
+    /// Index of the right choice.
     pub gold: usize,
 }
 
 impl Question {
-    /// Which choice is chosen by log-likelihoods; of equal ones the first.
+    /// Index of the choice with the highest log-likelihood; of equal ones, the first.
     pub fn chosen(&self, likelihoods: &[f64]) -> usize {
         first_highest(likelihoods)
     }
 
-    /// The same by log-likelihood for each letter.
+    /// As [`Question::chosen`], by log-likelihood per letter; `None` if the question has no `letters`.
     pub fn chosen_normed(&self, likelihoods: &[f64]) -> Option<usize> {
         let letters = self.letters.as_ref()?;
         let normed: Vec<f64> =
@@ -42,11 +44,12 @@ fn first_highest(numbers: &[f64]) -> usize {
     numbers.iter().enumerate().fold(0, higher)
 }
 
-/// Log-likelihood of each choice after what is before it, in nats. Of a text that is longer than `context` and a token the beginning
-/// goes. Stopped by `observe`, it gives those until then.
+/// Log-likelihood of each choice after its context, in nats. If a text has more than `context` + 1 tokens, its first
+/// ones are left out. If `observe` stops the run, the result has what was computed until then.
 ///
 /// # Errors
-/// If the tokenizer cannot encode a text, nothing is there to be predicted from, or the device fails.
+/// If the tokenizer cannot encode a text, a choice has no tokens, there is nothing before it to predict it from, or the
+/// device fails.
 pub async fn log_likelihoods(
     loaded: &LoadedModel,
     positions: &Positions,
@@ -67,11 +70,11 @@ pub async fn log_likelihoods(
     Ok(losses.iter().map(|losses| -losses.iter().map(|&loss| f64::from(loss)).sum::<f64>()).collect())
 }
 
-/// Ids of a context and its continuation, and how many of them are the continuation's. Spaces at the end of the context belong
-/// to the continuation. An empty context is the token that begins or ends texts.
+/// Ids of a context and its continuation, and the number of ids that belong to the continuation. Spaces at the end of
+/// the context belong to the continuation. An empty context is replaced by the token that begins or ends texts.
 ///
 /// # Errors
-/// If the tokenizer cannot encode them, or nothing is there to be predicted from.
+/// If the tokenizer cannot encode them, the continuation adds no token, or an empty context cannot be replaced.
 fn encoded(
     tokenizer: &Tokenizer,
     [context, continuation]: &[String; 2],
@@ -90,7 +93,7 @@ fn encoded(
     let (whole, before) = (tokenizer.prompt(&format!("{kept}{continuation}"))?, tokenizer.prompt(kept)?);
     let after = whole.get(before.len()..).unwrap_or_default();
     if after.is_empty() {
-        return Err(Error::Benchmark(format!("the choice {continuation:?} has no token of its own")));
+        return Err(Error::Benchmark(format!("the choice {continuation:?} adds no token to its context")));
     }
     Ok(([&before, after].concat(), after.len()))
 }

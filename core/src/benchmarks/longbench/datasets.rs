@@ -11,7 +11,8 @@ pub struct Dataset {
     /// Tokens that an answer may have.
     pub max_answer_tokens: usize,
     pub(super) metric: Metric,
-    /// Whether the prompt may be a message in a chat template: those with examples and of code go on with what they show.
+    /// Whether the prompt may be a message in a chat template. It may not if it has examples or code, which the answer
+    /// continues.
     pub takes_chat: bool,
     /// Whether only the first line of an answer counts.
     pub(super) takes_first_line: bool,
@@ -30,7 +31,8 @@ impl Dataset {
     const CODE: Self = Self { takes_chat: false, max_answer_tokens: 64, metric: Metric::CodeSimilarity, ..Self::USUAL };
 }
 
-/// In the order of the paper's table. Two of the original prompts have "asconcisely", which is mended here.
+/// The datasets, in the order of the paper's table. Two of the original prompts have "asconcisely", which is corrected
+/// here.
 pub const DATASETS: [Dataset; 16] = [
     Dataset {
         name: "narrativeqa",

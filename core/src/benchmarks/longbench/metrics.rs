@@ -1,4 +1,4 @@
-//! LongBench's metrics, each of an answer and one right answer, from 0 to 1.
+//! LongBench's metrics: each compares an answer with one right answer and gives a score from 0 to 1.
 
 use rapidfuzz::fuzz;
 
@@ -11,13 +11,13 @@ pub(super) enum Metric {
     QaF1,
     /// ROUGE-L of sentences.
     RougeL,
-    /// Whether the right class is named, shared among all that are.
+    /// 1 divided by the number of classes that the answer names, if the right one is among them; else 0.
     Classification,
     /// Share of the numbers in the answer that are the right one.
     Count,
-    /// The same of a paragraph's number.
+    /// Share of the numbers in the answer that are the right paragraph's number.
     Retrieval,
-    /// Likeness of the first line of code.
+    /// Similarity of the first line of code to the right one.
     CodeSimilarity,
 }
 
@@ -68,7 +68,8 @@ fn qa_f1(answer: &str, right: &str) -> f64 {
     2.0 * precision * recall / (precision + recall)
 }
 
-/// As in LongBench: while classes whose names are parts of the right one are taken out, the one behind each is passed over.
+/// As in LongBench: classes whose names are parts of the right class's name do not count. Its loop skips the class that
+/// follows a removed one, and so does this one.
 fn classification(answer: &str, right: &str, classes: &[String]) -> f64 {
     let mut named: Vec<&str> = classes.iter().map(String::as_str).filter(|class| answer.contains(class)).collect();
     let mut at = 0;

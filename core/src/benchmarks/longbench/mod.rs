@@ -1,4 +1,5 @@
-//! LongBench (Bai et al. 2023, arXiv 2308.14508), version 1, English: prompts, cutting and scores of its own scripts, on rows of the user's.
+//! LongBench (Bai et al. 2023, arXiv 2308.14508), version 1, English: prompts, truncation and scores as in its own
+//! scripts. The user provides the rows.
 
 mod datasets;
 mod metrics;
@@ -10,18 +11,18 @@ pub use self::datasets::{DATASETS, Dataset};
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
 
-/// One line of a file of LongBench's.
+/// One line of a LongBench file.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Row {
-    /// What is asked, where the prompt has a place for it.
+    /// The question, if the dataset's prompt has a place for one.
     pub input: String,
     /// The long text.
     pub context: String,
-    /// Any of them is right.
+    /// The right answers; one of them is enough.
     pub answers: Vec<String>,
     /// Name of the dataset, `_e` behind it in LongBench-E.
     pub dataset: String,
-    /// What may be answered, in classification.
+    /// The possible answers of a classification task.
     #[serde(default)]
     pub all_classes: Option<Vec<String>>,
 }
@@ -33,12 +34,12 @@ impl Row {
     /// If a field is missing, or the dataset is not one of the English ones.
     pub fn from_json(line: &str) -> Result<Self> {
         let row: Self = serde_json::from_str(line)
-            .map_err(|error| Error::Benchmark(format!("this is no row of LongBench's form ({error})")))?;
+            .map_err(|error| Error::Benchmark(format!("this is not a row in LongBench's form ({error})")))?;
         row.dataset()?;
         Ok(row)
     }
 
-    /// What is known of its dataset.
+    /// The description of the row's dataset.
     ///
     /// # Errors
     /// If it is not one of the English ones.
@@ -50,7 +51,8 @@ impl Row {
         })
     }
 
-    /// The prompt, its middle left out where it has more than `room` tokens: the first and the last half of these stay.
+    /// The prompt. If it has more than `room` tokens, its middle is left out, and the first and the last `room` / 2
+    /// tokens stay.
     ///
     /// # Errors
     /// If the tokenizer cannot encode it.
@@ -69,7 +71,7 @@ impl Row {
         let mut text = String::new();
         let mut rest = self.dataset()?.prompt;
         while let Some((before, after)) = rest.split_once('{') {
-            // What a field holds is not looked through for fields.
+            // Placeholders inside the value of a field are not replaced.
             let (field, after) = after.split_once('}').unwrap_or((after, ""));
             text.push_str(before);
             text.push_str(if field == "context" { &self.context } else { &self.input });

@@ -23,14 +23,14 @@ pub(super) fn rouge_l(answer: &str, right: &str) -> f64 {
     2.0 * precision * recall / (precision + recall + 1e-8)
 }
 
-/// Words of each sentence, which ends at a full stop. One of spaces alone has an empty word.
+/// Words of each sentence; a sentence ends at a full stop. A sentence that consists of spaces has one empty word.
 fn sentences(text: &str) -> Vec<Vec<&str>> {
     let or_empty = |words: Vec<_>| if words.is_empty() { vec![""] } else { words };
     let sentences = text.split('.').filter(|sentence| !sentence.is_empty());
     sentences.map(|sentence| or_empty(sentence.split_whitespace().collect())).collect()
 }
 
-/// The words of a longest common subsequence, of several the one that the package takes.
+/// The words of a longest common subsequence; if there are several, of the one that the package chooses.
 fn longest_common<'a>(expected: &[&'a str], said: &[&str]) -> Vec<&'a str> {
     let width = said.len() + 1;
     let mut lengths = vec![0u32; (expected.len() + 1) * width];

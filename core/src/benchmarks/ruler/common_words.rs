@@ -1,4 +1,4 @@
-//! Common words extraction: which ten words of a list come more often than the others.
+//! Common words extraction: which ten words of a list occur more often than the others.
 
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
@@ -8,7 +8,7 @@ use super::{Sample, words};
 /// Common words in a list.
 const COMMON: usize = 10;
 
-/// How long the lists are, and how often their words come.
+/// The lengths of the lists, and how often their words occur.
 pub(super) struct CommonWords {
     example: Repeats,
     asked: [usize; 2],
@@ -16,7 +16,7 @@ pub(super) struct CommonWords {
 
 struct Repeats {
     words: usize,
-    /// Of common and other words.
+    /// How often a common word occurs, and how often any other word.
     times: [usize; 2],
 }
 
@@ -31,7 +31,7 @@ impl CommonWords {
 
     pub(super) fn sample(&self, size: usize, rng: &mut ChaCha8Rng) -> Sample {
         let example = list(self.example.words, self.example.times, rng);
-        // Ten words are always there, so that a list has at least these.
+        // The question asks for ten words, so the list has at least ten.
         let asked = list(size.max(COMMON), self.asked, rng);
         let answer = numbered(example.outputs.iter().map(String::as_str));
         let answered = [&example.message, &example.answer_prefix, " ", &answer, "\n"].concat();
@@ -39,7 +39,7 @@ impl CommonWords {
     }
 }
 
-/// A list of so many different words. Where there are not as many, they come again with a number.
+/// A list of `size` different words. If the vocabulary has fewer, its words are used again with a number appended.
 fn list(size: usize, [common, other]: [usize; 2], rng: &mut ChaCha8Rng) -> Sample {
     let known = words::ALL.len();
     let word = |at: usize| match at / known {

@@ -1,10 +1,11 @@
 //! RULER (Hsieh et al. 2024, arXiv 2404.06654): its thirteen synthetic tasks, in its own templates, at lengths counted by the model's
 //! tokenizer.
 //!
-//! As in its scripts of 2025 (github.com/NVIDIA/RULER): the size of a haystack is the largest that fits with the tokens to
-//! generate; the prompt ends with the beginning of the answer. Different here: the numbers that questions are drawn with are
-//! ours, so that single questions differ; sentences end where Unicode's rules say and not nltk's; essays and the documents of
-//! question answering are the user's; and below 4096 tokens, where RULER does not go, haystacks grow in smaller steps.
+//! As in its scripts of 2025 (github.com/NVIDIA/RULER), a haystack has the largest size that fits together with the
+//! tokens to generate, and the prompt ends with the beginning of the answer. There are four differences: the random
+//! numbers are ours, so that single questions differ; sentences are split by Unicode's rules and not by nltk's; the
+//! user provides the essays and the documents of question answering; and below 4096 tokens, which RULER does not use,
+//! haystacks grow in smaller steps.
 
 mod common_words;
 mod frequent_words;
@@ -32,9 +33,9 @@ named! {
         Single3 = "niah_single_3",
         /// One of four numbers in essays.
         Multikey1 = "niah_multikey_1",
-        /// A number among nothing but needles.
+        /// A number, in a haystack that consists of needles.
         Multikey2 = "niah_multikey_2",
-        /// A UUID of a UUID among nothing but needles.
+        /// A UUID whose key is a UUID, in a haystack that consists of needles.
         Multikey3 = "niah_multikey_3",
         /// Four numbers of one key.
         Multivalue = "niah_multivalue",
@@ -65,13 +66,14 @@ impl Task {
         }
     }
 
-    /// Whether its needles are in essays, which are the user's to give.
+    /// Whether its needles are hidden in essays, which the user has to provide.
     pub fn needs_essays(self) -> bool {
         use Task::{Multikey1, Multiquery, Multivalue, Single2, Single3};
         matches!(self, Single2 | Single3 | Multikey1 | Multivalue | Multiquery)
     }
 
-    /// Whether any of the expected answers is enough; else each counts as a part.
+    /// Whether one of the expected answers is enough; otherwise the score is the share of them that the answer
+    /// contains.
     fn takes_any(self) -> bool {
         matches!(self, Self::Squad | Self::HotpotQa)
     }
@@ -88,10 +90,10 @@ pub struct Sample {
     pub outputs: Vec<String>,
 }
 
-/// Texts that questions are made of and that are not RULER's to give.
+/// Texts that questions are made of and that the user has to provide, since they are not part of RULER.
 #[derive(Clone, Debug, Default)]
 pub struct Texts {
-    /// In place of Paul Graham's essays.
+    /// A text that replaces Paul Graham's essays.
     pub essays: Option<String>,
     /// Paragraphs of SQuAD.
     pub squad: Option<Documents>,
@@ -107,7 +109,7 @@ pub struct Questions<'a> {
     length: usize,
     seed: u64,
     count: &'a (dyn Fn(&Sample) -> usize + Sync),
-    /// Units of haystack that fit.
+    /// Size of the largest haystack that fits, in units of the task: lines, words or documents.
     size: usize,
 }
 
@@ -149,7 +151,7 @@ impl<'a> Questions<'a> {
         };
         let mut questions = Self { kind, task, length, seed, count, size: 0 };
         let step = questions.step();
-        // A generator of its own, so that no question of the task is the one that the size was found with.
+        // A separate random generator, so that the questions that the size is found with are not questions of the task.
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ u64::MAX);
         let fits = |size: usize| questions.draw(size, 0, 1, &mut rng).iter().all(|sample| questions.fits(sample));
         questions.size = size::largest(step, fits).ok_or_else(|| {
@@ -158,13 +160,13 @@ impl<'a> Questions<'a> {
         Ok(questions)
     }
 
-    /// Question `index`: the same for every model whose tokens count alike.
+    /// Question `index`: the same for all models whose tokenizers give the same counts.
     pub fn sample(&self, index: usize) -> Sample {
         self.samples(index, 1).swap_remove(0)
     }
 
-    /// So many questions about haystack `index`, up to [`Questions::most_about_one`]; the first is [`Questions::sample`], unless the
-    /// haystack had to be drawn again because one of them was too long.
+    /// `questions` questions about haystack `index`, at most [`Questions::most_about_one`]. The first is
+    /// [`Questions::sample`], unless the haystack had to be drawn again because one of them was too long.
     pub fn samples(&self, index: usize, questions: usize) -> Vec<Sample> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(index as u64 + 1);
@@ -182,13 +184,13 @@ impl<'a> Questions<'a> {
     /// How many questions can be asked about one haystack.
     pub fn most_about_one(&self) -> usize {
         match &self.kind {
-            // A haystack may turn out smaller, and keys may be there twice.
+            // The haystack may be drawn smaller, and keys may occur twice.
             Kind::Needles(needles) => needles.questions().min((self.size / 2).max(1)),
             _ => 1,
         }
     }
 
-    /// How many there are, where they are not drawn.
+    /// Number of questions, if they come from a file; `None` if they are drawn.
     pub fn limit(&self) -> Option<usize> {
         match self.kind {
             Kind::Documents(documents) => Some(documents.questions()),
@@ -206,7 +208,7 @@ impl<'a> Questions<'a> {
         }]
     }
 
-    /// RULER leaves no room for the answer in frequent words extraction.
+    /// Whether a question and its answer fit. RULER leaves no room for the answer in frequent words extraction.
     fn fits(&self, sample: &Sample) -> bool {
         let answer = if self.task == Task::FrequentWords { 0 } else { self.task.max_answer_tokens() };
         (self.count)(sample).saturating_add(answer) <= self.length
@@ -237,8 +239,8 @@ impl<'a> Questions<'a> {
     }
 }
 
-/// RULER's score of an answer, from 0 to 1: the share of the expected strings that it holds, in any case; of question answering
-/// whether it holds any.
+/// RULER's score of an answer, from 0 to 1: the share of the expected strings that it contains, in upper or lower case.
+/// In question answering the score is 1 if the answer contains any of them.
 pub fn score(task: Task, outputs: &[String], answer: &str) -> f64 {
     let answer: String = answer.trim().chars().map(|letter| if letter < ' ' { '\n' } else { letter }).collect();
     let answer = answer.trim().to_lowercase();

@@ -10,11 +10,11 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::{Sample, Task, words};
 use crate::error::{Error, Result};
 
-/// What RULER repeats.
+/// The sentences that RULER repeats as a haystack.
 pub(super) const NOISE: &str =
     "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again.";
 
-/// Depths in essays: 0, 1/39, … 1, in percent and rounded, of which each needle of a text has another.
+/// Number of depths in essays: 0, 1/39, … 1, rounded to whole percent. The needles of one text have different depths.
 const DEPTHS: usize = 40;
 
 /// A task of needles.
@@ -78,7 +78,7 @@ impl<'a> Needles<'a> {
         }
     }
 
-    /// Questions about one haystack; the first is RULER's, the others ask about other needles of it.
+    /// Questions about one haystack: the first is the one that RULER asks, the others ask for other needles in it.
     pub(super) fn samples(&self, size: usize, questions: usize, rng: &mut ChaCha8Rng) -> Vec<Sample> {
         let keys: Vec<String> = (0..self.keys).map(|_| self.key(rng)).collect();
         let values: Vec<Vec<String>> =
@@ -103,7 +103,7 @@ impl<'a> Needles<'a> {
         if questions == 1 {
             return vec![first];
         }
-        // Of a key that is there twice nobody knows which value is meant.
+        // A key that occurs twice has two values, so a question about it has no single right answer.
         let mut times: HashMap<&str, usize> = HashMap::new();
         for key in keys.iter().chain(distractors.iter().map(|(key, _)| key)) {
             *times.entry(key).or_default() += 1;
@@ -150,12 +150,12 @@ impl<'a> Needles<'a> {
         if self.has_uuid_values { uuid(rng) } else { rng.random_range(1_000_000..10_000_000u32).to_string() }
     }
 
-    /// In the plural also where the question is in the singular.
+    /// The sentence of a needle: it says `numbers` even where the question says `number`.
     fn needle(&self, key: &str, value: &str) -> String {
         format!("One of the special magic {} for {key} is: {value}.", self.kind())
     }
 
-    /// The haystack with its needles; keys and values of those that it is made of.
+    /// The haystack with its needles, and the keys and values of the needles that the haystack itself consists of.
     fn context(&self, size: usize, needles: &[String], rng: &mut ChaCha8Rng) -> (String, Vec<(String, String)>) {
         let mut distractors = Vec::new();
         let mut lines: Vec<String> = match &self.haystack {
@@ -173,7 +173,7 @@ impl<'a> Needles<'a> {
     }
 }
 
-/// Distinct places, in order; a short haystack has places behind it.
+/// Distinct places, in order. If there are more needles than lines, the surplus needles stand at the end.
 pub(super) fn places(size: usize, count: usize, rng: &mut ChaCha8Rng) -> Vec<usize> {
     let mut places = index::sample(rng, size.max(count), count).into_vec();
     places.sort_unstable();

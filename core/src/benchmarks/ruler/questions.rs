@@ -102,14 +102,14 @@ impl Documents {
         all.checked("HotpotQA")
     }
 
-    /// Questions that there are.
+    /// Number of questions.
     pub fn questions(&self) -> usize {
         self.questions.len()
     }
 
     /// The number of a document, which is added if it is new.
     fn number(&mut self, document: String) -> usize {
-        // Paragraphs of one article follow one another, so that a repeated one is near.
+        // Paragraphs of one article follow one another, so a repeated paragraph is among the most recent ones.
         let recent = self.documents.len().saturating_sub(200);
         match self.documents[recent..].iter().position(|known| *known == document) {
             Some(place) => recent + place,
@@ -140,7 +140,7 @@ impl Documents {
         } else {
             chosen.extend(index::sample(rng, near.len(), room).into_iter().map(|at| near[at]));
         }
-        // More than there are: all of them again.
+        // If more documents are wanted than there are, they are repeated.
         let mut listed: Vec<usize> = chosen.iter().copied().cycle().take(size.max(chosen.len())).collect();
         listed.shuffle(rng);
         let document = |(at, &number): (usize, &usize)| format!("Document {}:\n{}", at + 1, self.documents[number]);
@@ -155,5 +155,5 @@ impl Documents {
 }
 
 fn wrong(form: &str, reason: &str) -> Error {
-    Error::Benchmark(format!("this is no file of {form}'s form ({reason})"))
+    Error::Benchmark(format!("this is not a file in {form}'s form ({reason})"))
 }

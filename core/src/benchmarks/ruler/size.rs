@@ -1,7 +1,7 @@
 //! How much haystack fits.
 
-/// The largest multiple of `step` for which `fits` holds, by doubling and halving; `None` if not even `step` does. A question of
-/// each size is drawn anew, so that the border is not sharp.
+/// The largest multiple of `step` for which `fits` holds, found by doubling and halving; `None` if not even `step`
+/// fits. Each check draws a new question, so the result is only approximately the largest.
 pub(super) fn largest(step: usize, mut fits: impl FnMut(usize) -> bool) -> Option<usize> {
     if !fits(step) {
         return None;

@@ -2,7 +2,7 @@
 
 use super::{Documents, Questions, Sample, Task, Texts, score};
 
-/// A word a token.
+/// Counts each word as one token.
 fn words(sample: &Sample) -> usize {
     sample.message.split_whitespace().count() + sample.answer_prefix.split_whitespace().count()
 }
@@ -43,7 +43,7 @@ fn questions_of_every_task_fit_and_hold_their_answers() {
             let room = if task == Task::FrequentWords { 0 } else { task.max_answer_tokens() };
             let used = words(&sample) + room;
             assert!(used <= length, "{name}: {used} of {length}");
-            // A little less than all of it: one step, but for documents that come to an end.
+            // Questions use all but about one step of the length, except where there are too few documents.
             assert!(used * 10 >= length * 7 || name.starts_with("qa"), "{name}: {used} of {length}");
             if !name.starts_with("qa") {
                 assert_ne!(sample, questions.sample(4));
@@ -170,7 +170,7 @@ fn answers_score_as_in_rulers_string_match() {
     assert_eq!(score(Task::CommonWords, &outputs(&["Lemon"]), "1. LEMON"), 1.0);
     assert_eq!(score(Task::Squad, &outputs(&["Ada", "Ada Lovelace"]), " it was ada"), 1.0);
     assert_eq!(score(Task::Squad, &outputs(&["Ada"]), ""), 0.0);
-    // A control character inside a number parts it.
+    // A control character inside a number splits it.
     assert_eq!(score(Task::Single1, &outputs(&["12"]), "1\u{1}2"), 0.0);
 }
 

@@ -14,9 +14,9 @@ pub(super) struct Backward<'a> {
     pub(super) q: Heads,
     pub(super) k: Heads,
     pub(super) v: Heads,
-    /// Of the forward pass, `[batch, heads, seq, head_dim]`.
+    /// The output of the forward pass, `[batch, heads, seq, head_dim]`.
     pub(super) output: Heads,
-    /// Of the output, `[batch, heads, seq, head_dim]`.
+    /// The gradient of the output, `[batch, heads, seq, head_dim]`.
     pub(super) gradient: Heads,
     /// `[batch, heads, seq]`
     pub(super) log_sums: &'a [f32],
@@ -83,7 +83,7 @@ struct Queries<'a> {
     means: &'a [f32],
 }
 
-/// Room for a tile.
+/// Buffers for a tile.
 struct Scratch {
     /// `[ROWS, KEYS]`
     weights: Vec<f32>,

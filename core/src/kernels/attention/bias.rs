@@ -24,7 +24,7 @@ pub struct AttentionBias {
 }
 
 impl AttentionBias {
-    /// For queries that are the tokens `queries` of the text.
+    /// The bias for the queries at the indices `queries` of the text.
     pub fn new(positions: &LayerPositions, queries: Range<usize>, log_multiplicity: Option<&Tensor<4>>) -> Self {
         let past = positions.window.map_or(queries.start, |window| queries.start.min(window - 1));
         let slopes = match &positions.encoding {

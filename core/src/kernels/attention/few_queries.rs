@@ -16,7 +16,7 @@ use crate::kernels::widening_dot::widening_dot;
 /// Keys of a part: many enough that merging costs little beside them.
 const KEYS_OF_PART: usize = 8 * KEYS;
 
-/// All queries.
+/// Computes the attention of all queries.
 pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
@@ -38,7 +38,7 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     queries.iter().zip(sums.chunks(parts_of_queries)).flat_map(|(queries, sums)| queries.merged(sums, width)).collect()
 }
 
-/// GroupQueries that read the same keys.
+/// Queries that read the same keys.
 struct GroupQueries {
     batch: usize,
     kv_head: usize,
@@ -50,12 +50,12 @@ struct GroupQueries {
 }
 
 impl GroupQueries {
-    /// Head and index of each.
+    /// Head and index of each query.
     fn each(&self) -> impl Iterator<Item = (usize, usize)> {
         self.rows.clone().map(|row| (self.kv_head * self.group + row / self.seq, row % self.seq))
     }
 
-    /// What all parts of the keys give them.
+    /// Merges the attention over all parts of the keys.
     fn merged(&self, parts: &[RunningSoftmax], width: usize) -> Vec<Attended> {
         let mut sums = RunningSoftmax::new(self.rows.len(), width);
         parts.iter().for_each(|part| sums.merge(part));

@@ -9,7 +9,7 @@ use super::tiles::{Columns, KEYS, ROWS, Tile, padded};
 use crate::kernels::parts::in_parts;
 use crate::kernels::views::Heads;
 
-/// What a forward pass reads.
+/// The inputs of a forward pass.
 pub(super) struct Inputs<'a> {
     pub(super) kernel: &'a FusedAttention,
     pub(super) q: Heads,
@@ -17,7 +17,7 @@ pub(super) struct Inputs<'a> {
     pub(super) v: Rows<'a>,
 }
 
-/// What it gives for some queries of a head.
+/// The result for some queries of a head.
 pub(super) struct Attended {
     pub(super) batch: usize,
     pub(super) head: usize,
@@ -30,7 +30,7 @@ pub(super) struct Attended {
     pub(super) log_sums: Vec<f32>,
 }
 
-/// All queries, tile by tile.
+/// Computes the attention of all queries, tile by tile.
 pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
@@ -67,7 +67,7 @@ impl HeadInputs {
 /// The queries of a tile and all keys that they attend to.
 struct RowOfTiles<'a> {
     inputs: &'a Inputs<'a>,
-    /// The first.
+    /// The first tile.
     tile: Tile,
     key_values: &'a HeadInputs,
     width: usize,

@@ -11,9 +11,9 @@ use crate::kernels::{constant, is_on_cpu};
 /// Keys or values, `[batch, kv_heads, keys, head_dim]`.
 #[allow(clippy::large_enum_variant, reason = "one of a layer at a time lives on the stack")]
 pub enum KeysOrValues<'a> {
-    /// Themselves.
+    /// A tensor.
     Tensor(Tensor<4>),
-    /// Of one sequence, in a cache on the CPU.
+    /// Matrices of a cache on the CPU, of one sequence.
     Packed(PackedRows<'a>),
 }
 
@@ -24,7 +24,7 @@ pub struct PackedRows<'a> {
 }
 
 impl<'a> PackedRows<'a> {
-    /// All heads have as many tokens.
+    /// All matrices have the same number of rows.
     pub fn new(heads: &'a [PackedMatrix], tokens: Range<usize>) -> Self {
         Self { heads, tokens }
     }
@@ -58,7 +58,7 @@ impl<'a> KeysOrValues<'a> {
         }
     }
 
-    /// For reading without gradients.
+    /// The rows as the fused form reads them, without gradients.
     pub(super) fn rows(self) -> Rows<'a> {
         match self {
             Self::Tensor(tensor) => Rows::Tensor(Heads::new(&constant(&tensor))),

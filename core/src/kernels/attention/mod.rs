@@ -31,7 +31,7 @@ use self::tiles::{Columns, KEYS, Tile, scatter};
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu};
 
-/// Up to so many queries are read without turning the keys into columns: tiles would be nearly empty.
+/// Up to this many queries, keys are not transposed: tiles would be nearly empty.
 const FEW_QUERIES: usize = 8;
 
 /// softmax(q·kᵀ + bias)·v, `[batch, heads, seq, head_dim]`.
@@ -46,7 +46,7 @@ pub fn attend(
     bias: &AttentionBias,
     captured: Option<&mut Vec<Tensor<4>>>,
 ) -> Tensor<4> {
-    // The fused form has no weights to show.
+    // The fused form does not compute the whole matrix of weights, which is needed to capture it.
     if captured.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
         let kernel = FusedAttention::new(bias);
         return match (k, v) {

@@ -24,7 +24,7 @@ impl RunningSoftmax {
         Self { rows, width, largest: [f32::NEG_INFINITY; ROWS], sums: [0.0; ROWS], output }
     }
 
-    /// Takes in the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their stride.
+    /// Adds the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their stride.
     #[inline(always)]
     pub(super) fn add<S: Simd>(&mut self, simd: S, logits: &mut [f32], (values, stride): (&[f32], usize), keys: usize) {
         let rows = logits.chunks_exact_mut(KEYS).zip(self.output.chunks_exact_mut(self.width));
@@ -33,7 +33,7 @@ impl RunningSoftmax {
             let here = max(logits);
             *largest = if here > before { here } else { before };
             if *largest == f32::NEG_INFINITY {
-                // Nothing that this query attends to yet; NaN goes on.
+                // This query has seen no key yet, so the weights are 0. NaN is kept.
                 logits.iter_mut().for_each(|logit| *logit = if logit.is_nan() { *logit } else { 0.0 });
                 continue;
             }
@@ -49,14 +49,14 @@ impl RunningSoftmax {
         multiply::<S, true>(simd, sizes, weights, values, stride, &mut self.output);
     }
 
-    /// Takes in what other keys gave the same queries.
+    /// Merges the softmax of the same queries over other keys.
     #[inline(always)]
     pub(super) fn merge(&mut self, other: &Self) {
         let rows = self.output.chunks_exact_mut(self.width).zip(other.output.chunks_exact(self.width));
         for (row, (output, others)) in rows.enumerate() {
             let (largest, of_other) = (self.largest[row], other.largest[row]);
             let both = if of_other > largest { of_other } else { largest };
-            // Nothing that the query attends to has no weight; NaN goes on.
+            // Without any key so far the sums are 0, so the factor does not matter but must be finite. NaN is kept.
             let weight = |largest: f32| if largest == f32::NEG_INFINITY { 1.0 } else { exp(largest - both) };
             let (kept, added) = (weight(largest), weight(of_other));
             self.largest[row] = both;

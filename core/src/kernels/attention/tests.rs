@@ -1,4 +1,4 @@
-//! The fused form against the plain one, and of packed keys and values against that of their tensors.
+//! Compares the fused form with the plain one, and packed keys and values with tensors.
 
 use burn::tensor::Tensor;
 

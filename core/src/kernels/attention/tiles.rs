@@ -8,10 +8,10 @@ use crate::kernels::product::{Left, Sizes, multiply};
 pub(super) const ROWS: usize = 48;
 /// Keys of a tile.
 pub(super) const KEYS: usize = 64;
-/// Rows that become columns at once.
+/// Number of rows that are transposed at once.
 const TURNED: usize = 16;
 
-/// Where a tile stands.
+/// The place of a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     pub(super) batch: usize,
@@ -33,7 +33,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Of rows that are `row_stride` apart: `[len, head_dim]`. `width` is that of the rows that they are multiplied with.
+    /// Transposes rows `[len, head_dim]` that are `row_stride` apart. `width` is the width of the rows that they will
+    /// be multiplied with.
     pub(super) fn new((rows, row_stride): (&[f32], usize), [len, head_dim]: [usize; 2], width: usize) -> Self {
         let stride = len.next_multiple_of(KEYS);
         let mut values = vec![0.0; head_dim * stride];

@@ -6,11 +6,11 @@ use super::{cubecl, output_like, rows, tensor};
 use cubecl::prelude::*;
 
 const UNITS: usize = 256;
-/// Bits of an exponent that infinities and NaN alone have.
+/// The exponent bits, all of which are set in infinities and NaN alone.
 const NOT_FINITE: u32 = 0x7f80_0000;
 
-/// Of logits `[1, 1, vocab]` the place of the largest, of equal ones the last, and how many are not finite: `[2]`, which f32 holds
-/// exactly up to 2²⁴.
+/// Index of the largest of the logits `[1, 1, vocab]` (of equal ones the last), and the number of logits that are not
+/// finite: `[2]`. f32 holds such numbers exactly up to 2²⁴.
 pub fn largest_logit(logits: Tensor<3>) -> Tensor<1> {
     let vocab = logits.dims()[2];
     let logits = rows(logits);

@@ -14,7 +14,7 @@ use crate::kernels::packed::{NumberType, PackedMatrix};
 use crate::kernels::widening_dot::BLOCK;
 use cubecl::prelude::*;
 
-/// Words of a block of 8 bits: its scale, and four numbers each.
+/// Words of a block of 8-bit numbers: one for the scale, and one for each four numbers.
 pub const BLOCK_WORDS: usize = 1 + BLOCK / 4;
 /// Most bytes that are widened at once for a product with many rows.
 const WIDENED: usize = 1 << 26;
@@ -127,7 +127,8 @@ pub fn number(words: &[u32], row: usize, column: usize, columns: usize, #[compti
         NumberType::F16 => {
             let bits = half_word(words, row, column, columns);
             let exponent = (bits >> 10u32) & 0x1f;
-            // Numbers below 2⁻¹⁴ have no exponent; as bits they would be lost where shaders take the smallest numbers for 0.
+            // Numbers below 2⁻¹⁴ are subnormal and are converted separately, since shaders may treat subnormal numbers
+            // as 0.
             let mut magnitude = f32::reinterpret(((bits & 0x7fff) << 13u32) + EXPONENTS);
             if exponent == 0 {
                 magnitude = (bits & 0x3ff) as f32 * 5.960_464_5e-8;
@@ -139,7 +140,7 @@ pub fn number(words: &[u32], row: usize, column: usize, columns: usize, #[compti
             let block = (row * columns.div_ceil(BLOCK) + column / BLOCK) * BLOCK_WORDS;
             let place = column % BLOCK;
             let word = words[block + 1 + place / 4];
-            // Shifted up and down again, for the sign.
+            // The shifts to the left and to the right extend the sign.
             let value = i32::reinterpret(word << (24 - 8 * (place % 4) as u32)) >> 24i32;
             f32::reinterpret(words[block]) * value as f32
         }

@@ -1,7 +1,9 @@
-//! Kernels of GPUs for few tokens at a time, as decoding has them: there launches take longer than what they compute.
+//! Kernels of GPUs for few tokens at a time, as in decoding, where a launch takes longer than its computation.
 //!
-//! A block takes six: norm and projections, rotation and cache, attention, output projection and residual, norm and gate,
-//! last projection and residual. Burn's own operations, which longer prompts take and tests compare with, are about fifty. Written in CubeCL, for WebGPU, Vulkan, Metal and CUDA alike.
+//! A block takes six launches: norm and projections; rotation and cache; attention; output projection and residual;
+//! norm and gate; last projection and residual. Burn's own operations need about fifty; they are used for longer
+//! prompts, and tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan, Metal and
+//! CUDA.
 
 mod attention;
 mod choice;

@@ -35,7 +35,8 @@ impl fmt::Display for NumberType {
     }
 }
 
-/// A matrix `[rows, columns]`: weights, each row a column of what Burn has, or the keys or values of a head, a row a token.
+/// A matrix `[rows, columns]`: weights, where each row is a column of Burn's matrix, or the keys or values of a head,
+/// with one row for each token.
 pub struct PackedMatrix {
     rows: usize,
     columns: usize,
@@ -106,7 +107,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Forgets what is behind the first `rows` rows.
+    /// Drops all rows after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
         let (numbers, blocks) = (rows * self.columns, rows * self.columns.div_ceil(BLOCK));
@@ -120,7 +121,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Forgets the first `unseen` rows, and takes room for `rows` in all.
+    /// Drops the first `unseen` rows, and reserves memory for `rows` rows in total.
     pub fn make_room(&mut self, unseen: usize, rows: usize) {
         fn move_up<T>(numbers: &mut Vec<T>, unseen: usize, all: usize) {
             numbers.drain(..unseen);
@@ -138,7 +139,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Some rows, each filled up with zeros to `width`: where they lie, or widened into `room`.
+    /// Some rows, each filled up with zeros to `width`: a view where they need no change, or else a copy in `room`.
     #[inline(always)]
     pub(super) fn some_rows<'a>(&'a self, rows: Range<usize>, width: usize, room: &'a mut Vec<f32>) -> &'a [f32] {
         if let Numbers::F32(values) = &self.numbers
@@ -150,7 +151,7 @@ impl PackedMatrix {
         room
     }
 
-    /// The same in room of their own.
+    /// As [`Self::some_rows`], in a new vector.
     pub(super) fn widened(&self, rows: Range<usize>, width: usize) -> Vec<f32> {
         let mut widened = Vec::new();
         self.widen_into(rows, width, &mut widened);
@@ -159,7 +160,7 @@ impl PackedMatrix {
 
     #[inline(always)]
     fn widen_into(&self, rows: Range<usize>, width: usize, room: &mut Vec<f32>) {
-        // What is filled up has to be zero; the rest is overwritten.
+        // The padding has to be zero; the rest is overwritten.
         if width > self.columns {
             room.clear();
         }
@@ -173,7 +174,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Bytes that it takes.
+    /// Size in bytes.
     pub fn bytes(&self) -> usize {
         match &self.numbers {
             Numbers::F32(values) => 4 * values.len(),
@@ -271,7 +272,7 @@ impl PackedMatrix {
     }
 }
 
-/// Two halves of a word, or the last one.
+/// A word of two numbers of 16 bits, or of the last one alone.
 #[cfg(feature = "gpu")]
 fn pair(two: &[u16]) -> u32 {
     u32::from(two[0]) | two.get(1).map_or(0, |&upper| u32::from(upper) << 16)
@@ -325,7 +326,7 @@ mod tests {
         assert!(!packed(NumberType::F16, &[1e6, 0.0], 2).is_finite());
     }
 
-    /// A cache must not make a number of what is none: generation ends with a sentence instead.
+    /// A cache has to keep NaN and infinity, so that generation ends with an error message.
     #[test]
     fn what_is_not_finite_stays_so() {
         for kind in NumberType::ALL {

@@ -16,7 +16,7 @@ pub(super) fn fact_pieces(
     mix: &DocumentMix,
     count: &impl Fn(&str) -> usize,
 ) -> Vec<Piece> {
-    // So few that most come twice: the first time teaches nothing.
+    // Few enough that most facts occur twice: the first occurrence of a value cannot be predicted and teaches nothing.
     let n = rng.random_range(2..=(budget / 16).min(mix.max_needles).max(2));
     let facts: Vec<Needle> = mix
         .keys(rng, n)
@@ -38,7 +38,7 @@ pub(super) fn fact_pieces(
             Piece::question(ask(rng, fact, mix))
         };
         let value = format!("{}.", fact.value);
-        // A tokenizer that drops what it does not know must not make this endless.
+        // A tokenizer that drops unknown words gives 0 tokens; the loop must still end.
         used += (count(&opening.text) + count(&value)).max(1);
         let was_known = std::mem::replace(&mut is_known[index], true);
         pieces.push(opening);

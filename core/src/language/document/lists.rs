@@ -1,4 +1,4 @@
-//! A list of random keys, words and digits, told again and again.
+//! A list of random keys, words and digits that is repeated.
 
 use rand::{Rng, RngExt};
 

@@ -39,8 +39,8 @@ pub struct DocumentMix {
     /// of PoSE (Zhu et al. 2023, arXiv 2309.10400), which skips position ids, for a model that has none. A model that
     /// has positions skips those that the copies would take, as in PoSE; ln m is added beside that.
     pub max_copies: f64,
-    /// Whether the multiplicities come from random numbers of their own: recipes that differ in `max_copies` alone then draw
-    /// the same text. Recipes without this field keep the text that they always drew.
+    /// Whether a separate random generator draws the multiplicities: recipes that differ only in `max_copies` then draw
+    /// the same text. Recipes without this field keep the text that they have always drawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub separate_copies: bool,
     /// Documents that hide a pass key and ask for it; above 0 the tokenizer knows their words.
@@ -48,22 +48,24 @@ pub struct DocumentMix {
     /// Whether keys of the selection split are kept from training; recipes from before there was one leave it out.
     #[serde(skip_serializing_if = "is_default")]
     pub hold_out_selection: bool,
-    /// Among numbers those of seven digits, as in RULER.
+    /// Share of numbers that have seven digits, as in RULER.
     #[serde(skip_serializing_if = "is_default")]
     pub seven_digits: f64,
-    /// Among documents with needles in a haystack those whose keys share an adjective or a noun with one another.
+    /// Share of the documents with needles in a haystack whose keys share an adjective or a noun with one another.
     #[serde(skip_serializing_if = "is_default")]
     pub sharing: f64,
-    /// Among them those in whose prose words of keys and values occur.
+    /// Share of the documents with needles in a haystack in whose prose words of keys, and values, occur.
     #[serde(skip_serializing_if = "is_default")]
     pub decoys: f64,
-    /// Among them those without prose: needles in their short form, and as many questions as fit.
+    /// Share of the documents with needles in a haystack that have no prose: needles in their short form, and as many
+    /// questions as fit.
     #[serde(skip_serializing_if = "is_default")]
     pub needles_only: f64,
-    /// Among them those of chains of assignments (RULER's variable tracking).
+    /// Share of the documents with needles in a haystack that have chains of assignments (RULER's variable tracking).
     #[serde(skip_serializing_if = "is_default")]
     pub tracking: f64,
-    /// Among them those whose keys have several values and that ask for the latest; above 0 the tokenizer knows that word.
+    /// Share of the documents with needles in a haystack whose keys have several values and that ask for the latest. If
+    /// this is above 0, the tokenizer knows the word `latest`.
     #[serde(skip_serializing_if = "is_default")]
     pub latest: f64,
     /// Documents of a list of random keys, words and digits that is told again: every token of the second time is known by
@@ -106,13 +108,13 @@ impl Default for DocumentMix {
 }
 
 impl DocumentMix {
-    /// Whether something of this share is drawn. A share of 0 takes no random number, so that recipes from before the share
-    /// draw the documents that they always did.
+    /// Draws `true` with probability `share`. A share of 0 uses no random number, so that recipes older than the share
+    /// still draw the same documents.
     pub(super) fn draws(rng: &mut impl Rng, share: f64) -> bool {
         share > 0.0 && rng.random_bool(share)
     }
 
-    /// Where the keys are from.
+    /// The split that the keys are from.
     pub(super) fn split(&self) -> Split {
         if self.hold_out_selection { Split::Training } else { Split::NotEvaluation }
     }

@@ -148,7 +148,7 @@ pub fn training_document(
 ) -> Document {
     let mut document = Document::starting_with(bos);
     let budget = tokens.saturating_sub(document.ids.len());
-    // Most texts are counted first, and encoding is what drawing a document takes its time for.
+    // Most texts are counted before they are encoded, and encoding takes most of the time: the ids are kept.
     let encoded: RefCell<HashMap<String, Vec<u32>>> = RefCell::default();
     let encode_inside = |text: &str| {
         let mut encoded = encoded.borrow_mut();

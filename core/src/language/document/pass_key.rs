@@ -12,7 +12,7 @@ pub(super) fn pass_key_pieces(rng: &mut impl Rng, budget: usize, count: &impl Fn
     let needle = passkey::sentence(&pass_key);
     let answer = format!("{pass_key}.");
     let fixed = count(&needle) + count(passkey::QUESTION) + count(&answer);
-    // A rest that is too small for a sentence could not be filled.
+    // If the tokens left are too few for a sentence, they cannot be filled.
     let smallest = fixed + MIN_WORDS + 1;
     if budget < smallest {
         return repeated_pieces(rng, budget, count);

@@ -15,7 +15,8 @@ enum HaystackSlot {
     NeedleOf(usize),
 }
 
-/// Pieces of at most `budget` tokens; of needles alone of at least so many, and the caller truncates.
+/// Pieces of at most `budget` tokens. A document of needles alone has at least `budget` tokens, and the caller
+/// truncates it.
 pub(super) fn retrieval_pieces(
     rng: &mut impl Rng,
     budget: usize,
@@ -43,7 +44,7 @@ pub(super) fn retrieval_pieces(
         // The first question is always asked; a needle that is not queried costs fewer tokens.
         let is_asked = asked.is_empty() || asks_all || rng.random_bool(0.3);
         let cost = tokens_of_needles + if is_asked { tokens_of_question } else { 0 };
-        // A rest that is too small for a sentence could not be filled.
+        // If the tokens left are too few for a sentence, they cannot be filled.
         if cost > left || (1..=MIN_WORDS).contains(&(left - cost)) {
             break;
         }

@@ -1,4 +1,4 @@
-//! The key-value cache: room is taken once, in whole blocks, and filled in place.
+//! The key-value cache: memory is reserved in whole blocks and filled in place.
 
 mod packed;
 mod tensors;
@@ -41,7 +41,7 @@ impl Cache {
         device: &Device,
     ) -> Self {
         let layer = |index| {
-            // Twice the window, so that what has left it is cleared out once a window, not at every token.
+            // Twice the window, so that keys outside the window are removed once per window and not at every token.
             let tokens = positions.layer(index).window.map_or(tokens, |window| tokens.min(2 * window));
             let capacity = tokens.max(1).next_multiple_of(BLOCK);
             let (heads, head_dim) = (config.num_key_value_heads, config.head_dim);
@@ -54,8 +54,8 @@ impl Cache {
         Self { layers: (0..config.num_hidden_layers).map(layer).collect(), len: 0, prompt_len: 0 }
     }
 
-    /// Forgets what came after the first `tokens` tokens. Where a layer has a window, whose first tokens are gone, only 0 is
-    /// possible.
+    /// Drops the tokens after the first `tokens`. If a layer has a window, its first tokens are gone, so `tokens` must
+    /// be 0.
     pub(crate) fn rewind(&mut self, tokens: usize) {
         for layer in &mut self.layers {
             match layer {
@@ -66,18 +66,18 @@ impl Cache {
         self.len = tokens;
     }
 
-    /// Announces a prompt of `tokens` tokens, of which the next passes read a part each: where frequencies depend on the length
-    /// of the text, every part gets those of the whole prompt.
+    /// Sets the length of a prompt that is read in several passes. If frequencies depend on the length of the text,
+    /// every pass uses those of the whole prompt.
     pub fn expect_prompt(&mut self, tokens: usize) {
         self.prompt_len = tokens;
     }
 
-    /// Length of the text whose frequencies the next `seq` tokens have.
+    /// Length of the text that decides on the frequencies of the next `seq` tokens.
     pub(super) fn text_len(&self, seq: usize) -> usize {
         (self.len + seq).max(self.prompt_len)
     }
 
-    /// Tokens that went into the cache.
+    /// Number of tokens that went into the cache.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -87,7 +87,7 @@ impl Cache {
         self.len == 0
     }
 
-    /// Tokens that there is room for now, summed over layers.
+    /// Number of tokens that there is room for now, summed over layers.
     pub fn capacity(&self) -> usize {
         let of_layer = |layer: &LayerCache| match layer {
             LayerCache::Tensors(layer) => layer.capacity(),
@@ -106,14 +106,15 @@ impl Cache {
     }
 }
 
-/// Room for `seq` tokens behind the last `past`, which are still seen: as much again as there is left, so that moving them up costs a
-/// constant per token. After a sliding window it stays bounded, elsewhere it doubles.
+/// New capacity for `seq` tokens after the last `past`, which queries still attend to. It is at least twice `past`, so
+/// that moving them has a constant cost per token. With a sliding window the capacity stays bounded; without one it
+/// doubles.
 fn grown(capacity: usize, past: usize, seq: usize) -> usize {
     capacity.max(2 * past).max(past + seq).next_multiple_of(BLOCK)
 }
 
 impl LayerCache {
-    /// Writes `[1, kv_heads, seq, head_dim]` after what is there, of which the last `past` are still seen.
+    /// Writes `[1, kv_heads, seq, head_dim]` after the tokens so far, of which queries still attend to the last `past`.
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
         match self {
             Self::Tensors(layer) => layer.append(k, v, past),

@@ -44,7 +44,7 @@ impl PackedLayer {
         [&self.keys, &self.values].map(|heads| PackedRows::new(heads, self.len - tokens..self.len))
     }
 
-    /// Drops what is no longer seen, and makes room for `seq` more.
+    /// Drops the tokens that no query attends to any more, and makes room for `seq` more.
     fn make_room(&mut self, past: usize, seq: usize) {
         let capacity = grown(self.capacity, past, seq);
         let unseen = self.len - past;

@@ -33,8 +33,8 @@ impl TensorLayer {
         self.values.inplace(|values| values.slice_assign(s![.., .., at, ..], v));
     }
 
-    /// Takes `seq` more places after what is there, of which the last `past` are still seen; the first of them, which is for the
-    /// caller to fill.
+    /// Reserves `seq` places after the tokens so far, of which queries still attend to the last `past`. Returns the
+    /// index of the first reserved place; the caller fills them.
     pub fn reserve(&mut self, seq: usize, past: usize) -> usize {
         if self.len + seq > self.capacity() {
             self.make_room(past, seq);
@@ -43,7 +43,7 @@ impl TensorLayer {
         self.len - seq
     }
 
-    /// Both buffers. Kernels fill reserved places in place: no other handle is alive between two steps.
+    /// Both buffers. Kernels write into reserved places; no other handle exists between two steps.
     #[cfg(feature = "gpu")]
     pub fn whole(&self) -> (&Tensor<4>, &Tensor<4>) {
         (&self.keys, &self.values)
@@ -54,7 +54,7 @@ impl TensorLayer {
         [&self.keys, &self.values].map(|buffer| buffer.clone().slice(s![.., .., self.len - tokens..self.len, ..]))
     }
 
-    /// Drops what is no longer seen, and makes room for `seq` more.
+    /// Drops the tokens that no query attends to any more, and makes room for `seq` more.
     fn make_room(&mut self, past: usize, seq: usize) {
         let [batch, heads, capacity, head_dim] = self.keys.dims();
         let shape = [batch, heads, grown(capacity, past, seq), head_dim];

@@ -118,7 +118,7 @@ pub enum Dropped {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScalingSettings {
-    /// Which.
+    /// The method.
     pub method: ScalingMethod,
     /// Extension factor s: the frequencies are those for texts of s·C tokens.
     pub factor: f64,
@@ -140,7 +140,7 @@ impl Recipe {
     /// Checks every field.
     ///
     /// # Errors
-    /// If a field has a value that no run can have; the sentence names the field.
+    /// If a field has a value that no run can have; the message names the field.
     pub fn check(&self) -> Result<()> {
         check::recipe(self).map_err(Error::Recipe)
     }
@@ -149,7 +149,7 @@ impl Recipe {
     /// for.
     ///
     /// # Errors
-    /// If there is nothing to drop, or the model has not what the recipe needs.
+    /// If there is nothing to drop, or the model lacks what the recipe needs.
     pub fn recalibrated(&self, config: &Config) -> Result<Config> {
         let Some(drop) = &self.drop else {
             return Err(Error::Recipe(
@@ -168,7 +168,8 @@ impl Recipe {
         Ok(config)
     }
 
-    /// A token that counts m times stands at one position, which a bias by distance or a window would count as one.
+    /// Checks that the model allows copies. A token that counts m times has one position, so a bias by distance or a
+    /// window would count it once.
     ///
     /// # Errors
     /// If the recipe has copies and the model one of these.
@@ -182,10 +183,10 @@ impl Recipe {
         Ok(())
     }
 
-    /// Whether a tokenizer knows the words of the documents.
+    /// Checks that a tokenizer knows the words of the documents.
     ///
     /// # Errors
-    /// If it does not; the sentence names the word.
+    /// If it does not; the message names the word.
     pub fn check_words(&self, tokenizer: &Tokenizer) -> Result<()> {
         // A word of its own, where the recipe asks for the latest value.
         let words = if self.documents.latest > 0.0 { "latest special magic number" } else { "special magic number" };

@@ -1,5 +1,5 @@
-//! The config of a model that is trained on with a scaling of RoPE: position interpolation and its kin as their papers use
-//! them, fine-tuned and not only read (Chen et al. 2023, arXiv 2306.15595; Peng et al. 2023, arXiv 2309.00071).
+//! The config of a model that is trained on with a scaling of RoPE: position interpolation and similar methods as their
+//! papers use them, with fine-tuning (Chen et al. 2023, arXiv 2306.15595; Peng et al. 2023, arXiv 2309.00071).
 
 use crate::config::{Config, Llama3Parameters, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ mod tests {
             let trained = Config::from_json(&trained.to_json()).unwrap();
             let method = Method::of(&trained);
             assert_eq!(method.name(), name);
-            // What a reader without training uses at 4 times the context.
+            // The positions for a model that was not trained with the scaling, at 4 times the context.
             let expected = method.positions(&rope(), 4.0).unwrap();
             for factor in [1.0, 2.0, 4.0, 8.0] {
                 assert_eq!(method.positions(&trained, factor).unwrap(), expected, "{name} at {factor}");
