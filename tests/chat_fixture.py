@@ -1,21 +1,24 @@
-"""Writes tests/fixtures/chat.json: what transformers makes of chat templates.
+"""Writes tests/fixtures/chat.json and chat-templates.json: what transformers makes of chat templates.
 
     pip install transformers gguf
-    python tests/chat_fixture.py [SMOLLM2.gguf]
+    python tests/chat_fixture.py --gguf "$(cargo xtask fetch smollm2)" --templates "$(cargo xtask fetch templates)"
 
 The templates are written here in the manner of well-known families, so that each construct that they use is tried: loops with
 `loop.first` and slices, namespaces, macros, filters, methods of Python's strings, whitespace control, exceptions. Given a GGUF, its
-own template is there too.
+own template is there too. Of the templates that packages of registries carry, which are their makers', hashes are kept.
 """
 
+import argparse
+import datetime
+import hashlib
 import json
 import pathlib
-import sys
 
 import jinja2
+from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
-OUT = pathlib.Path(__file__).parent / "fixtures" / "chat.json"
+FIXTURES = pathlib.Path(__file__).parent / "fixtures"
 
 TEMPLATES = {
     "chatml": """{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}""",
@@ -97,6 +100,24 @@ TEMPLATES = {
 {{ messages | length }} {{ messages | map(attribute='role') | join('+') }} {{ {'a': 1} | tojson }}
 {%- if add_generation_prompt %}<ANSWER>{% endif %}
 """,
+    "dates, marked answers and loops that end early": """{%- set ns = namespace(system="none") -%}
+{%- for message in messages -%}
+    {%- if message.role != "system" -%}{%- continue -%}{%- endif -%}
+    {%- set ns.system = message.content -%}
+    {%- break -%}
+{%- endfor -%}
+{{ bos_token }}Today is {{ strftime_now("%d %B %Y, %H:%M") }}. {{ ns.system }} {{ tools is none }} {{ documents is defined }}
+{% for message in messages %}
+{% if message.role == "assistant" %}
+    {%- generation %}{{ message.content }}{% endgeneration -%}
+{% else %}
+  {%- generation -%}
+  {{ message.role }}: {{ message.content }}
+  {% endgeneration %}
+{% endif %}
+{% endfor %}
+{{ {"b": [1, 2], "a": "Brücke"} | tojson }} {{ {"b": {"c": 1}} | tojson(indent=2) }}
+""",
 }
 
 CONVERSATIONS = [
@@ -105,33 +126,63 @@ CONVERSATIONS = [
 ]
 
 
+class FixedDate(datetime.datetime):
+    """The clock of templates that write the date; the tests have the same."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls(2026, 11, 3, 14, 5, 9)
+
+
+def rendered(source, system, text):
+    """What transformers makes of a conversation; None where the template refuses it."""
+    messages = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": text})
+    try:
+        rendered, _ = render_jinja_template(
+            conversations=[messages], chat_template=source, add_generation_prompt=True, bos_token="<s>", eos_token="</s>"
+        )
+    except jinja2.exceptions.TemplateError:
+        return None
+    return rendered[0]
+
+
+def write(path, cases):
+    path.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n")
+    print(f"{path.name}: {len(cases)} conversations, {sum(case['rendered'] is None for case in cases)} refused")
+
+
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--gguf", help="a GGUF whose template is tried, too")
+    parser.add_argument("--templates", type=pathlib.Path, help="the folder that `cargo xtask fetch templates` prints")
+    arguments = parser.parse_args()
+    chat_template_utils.datetime = FixedDate
+    chat_template_utils._compile_jinja_template.cache_clear()
     templates = dict(TEMPLATES)
-    if len(sys.argv) > 1:
+    if arguments.gguf:
         import gguf
 
-        field = gguf.GGUFReader(sys.argv[1]).get_field("tokenizer.chat_template")
+        field = gguf.GGUFReader(arguments.gguf).get_field("tokenizer.chat_template")
         templates["SmolLM2"] = field.contents()
     cases = []
     for name, source in templates.items():
         config = {"bos_token": "<s>", "eos_token": {"content": "</s>", "lstrip": False}, "chat_template": source}
         for system, text in CONVERSATIONS:
-            messages = [{"role": "system", "content": system}] if system else []
-            messages.append({"role": "user", "content": text})
-            try:
-                rendered, _ = render_jinja_template(
-                    conversations=[messages],
-                    chat_template=source,
-                    add_generation_prompt=True,
-                    bos_token="<s>",
-                    eos_token="</s>",
-                )
-                rendered = rendered[0]
-            except jinja2.exceptions.TemplateError:
-                rendered = None
-            cases.append({"name": name, "tokenizer_config": config, "system": system, "text": text, "rendered": rendered})
-    OUT.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n")
-    print(f"{len(cases)} conversations, {sum(case['rendered'] is None for case in cases)} refused")
+            case = {"name": name, "tokenizer_config": config, "system": system, "text": text}
+            cases.append({**case, "rendered": rendered(source, system, text)})
+    write(FIXTURES / "chat.json", cases)
+    if arguments.templates:
+        cases = []
+        for path in sorted(arguments.templates.glob("*/*")):
+            for system, text in CONVERSATIONS:
+                try:
+                    found = rendered(path.read_text(), system, text)
+                except TypeError:
+                    continue  # A template for tools alone, which breaks where there are none.
+                case = {"template": str(path.relative_to(arguments.templates)), "system": system, "text": text}
+                cases.append({**case, "rendered": found and hashlib.sha256(found.encode()).hexdigest()})
+        write(FIXTURES / "chat-templates.json", cases)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! Chat templates: how a model that was trained on conversations wants a message written.
 //!
 //! Jinja as `transformers.apply_chat_template` reads it. A template is a program that somebody else wrote: it gets no files, no
-//! clock and a bounded number of steps.
+//! clock (the caller says what the date is) and a bounded number of steps.
 
 #[cfg(feature = "chat")]
 mod render;

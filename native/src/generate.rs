@@ -41,7 +41,9 @@ pub fn print_answer(request: &GenerateOptions) -> Result<()> {
     let model = model_folder::model_as(folder, config, chosen.keeps(request.types)?, &chosen.device)?;
     let prompt = if request.is_chat {
         let template = model_folder::asked_chat_template(folder)?;
-        tokenizer.encode(&template.render(&conversation(request.system, request.prompt))?)?
+        tokenizer.encode(
+            &template.render(&conversation(request.system, request.prompt), chrono::Local::now().naive_local())?,
+        )?
     } else {
         tokenizer.prompt(request.prompt)?
     };

@@ -185,9 +185,9 @@ fn ggufs() {
         ("an empty file", vec![], ""),
         ("another magic", with(0, b"GGML"), "does not begin with GGUF"),
         ("version 99", with(4, &[99]), "version is 99"),
-        ("2^60 tensors", with(8, &huge), "announced"),
-        ("2^60 values", with(16, &huge), "announced"),
-        ("a name of 2^60 bytes", with(24, &huge), "announced"),
+        ("2^60 tensors", with(8, &huge), "announces"),
+        ("2^60 values", with(16, &huge), "announces"),
+        ("a name of 2^60 bytes", with(24, &huge), "announces"),
         ("cut in the head", good[..100].to_vec(), ""),
         ("cut in the data", good[..good.len() - 64].to_vec(), "ends after the file"),
     ] {

@@ -31,6 +31,22 @@ pub fn smollm2() -> PathBuf {
     fetched("DROPE_SMOLLM2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 }
 
+/// A folder of chat templates, those of each package in a folder of its own.
+pub fn templates() -> PathBuf {
+    fetched("DROPE_TEMPLATES", "templates-1")
+}
+
+/// The folder of llama.cpp's addon for Node.js, if this machine can run it. Where it cannot, this says so, and
+/// `cargo xtask test` counts the test as not run.
+pub fn llama_cpp() -> Option<PathBuf> {
+    let has_node = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
+    if has_node && cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+        return Some(fetched("DROPE_LLAMA_CPP", "llama-cpp-3.22.1"));
+    }
+    println!("NOT RUN: llama.cpp's ids need Node.js on x86-64 Linux");
+    None
+}
+
 /// A folder of vocabularies as GGUF, with texts and their ids beside each.
 pub fn vocabularies() -> PathBuf {
     fetched("DROPE_VOCABULARIES", "vocabularies")

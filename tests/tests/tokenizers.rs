@@ -1,14 +1,17 @@
 //! Tokenizers out of GGUF files, and written into one again, against Hugging Face's: llama.cpp keeps vocabularies, difficult texts, and
 //! the ids that Hugging Face's tokenizers give them.
 
+use std::collections::HashMap;
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use drope_core::burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::gguf::{Gguf, to_gguf};
 use drope_core::model::{Model, SafetensorsFiles, StoredType};
 use drope_core::tokenizer::Tokenizer;
-use drope_tests::vocabularies;
+use drope_tests::{llama_cpp, smollm2, vocabularies};
 
 /// What stands after every text of a file.
 const AFTER: &str = "\n__ggml_vocab_test__\n";
@@ -65,4 +68,44 @@ fn sentencepiece_of_llama_2_has_the_ids_of_hugging_face() {
 #[test]
 fn qwen_2_has_the_ids_of_hugging_face() {
     ids_are_those_of("qwen2");
+}
+
+/// The bytes of a GGUF with another name for how words are separated. Nothing in the header counts bytes from its start.
+fn renamed(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    let stored = |text: &str| [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
+    let key = [stored("tokenizer.ggml.pre"), 8u32.to_le_bytes().to_vec()].concat();
+    let [old, new] = [from, to].map(|name| [key.clone(), stored(name)].concat());
+    let place = bytes.windows(old.len()).position(|window| window == old).expect("the name is there");
+    [&bytes[..place], &new, &bytes[place + old.len()..]].concat()
+}
+
+/// What llama.cpp puts before a text differs between vocabularies, and between names of one vocabulary's rules.
+#[test]
+fn prompts_have_the_ids_of_llama_cpp_under_every_name_that_is_read() {
+    let Some(addon) = llama_cpp() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let vocabulary = |kind: &str| vocabularies().join(format!("ggml-vocab-{kind}.gguf"));
+    let mut files = vec![smollm2()];
+    files.extend(["gpt-2", "llama-bpe", "llama-spm", "qwen2"].map(vocabulary));
+    let llama_3 = fs::read(vocabulary("llama-bpe")).expect("a vocabulary");
+    for name in ["llama3", "llama-v3"] {
+        let file = folder.path().join(format!("{name}.gguf"));
+        fs::write(&file, renamed(&llama_3, "llama-bpe", name)).expect("a file");
+        files.push(file);
+    }
+    let texts = fs::read_to_string(vocabulary("llama-bpe").with_extension("gguf.inp")).expect("texts");
+    let texts: Vec<&str> = texts.split_terminator(AFTER).collect();
+    let list = folder.path().join("texts.json");
+    fs::write(&list, serde_json::to_vec(&texts).expect("JSON")).expect("a file");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("llama_cpp_ids.mjs");
+    let output = Command::new("node").arg(script).arg(addon).arg(&list).args(&files).output().expect("node");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let theirs: HashMap<PathBuf, Vec<Vec<u32>>> = serde_json::from_slice(&output.stdout).expect("ids");
+    for file in files {
+        let bytes = fs::read(&file).expect("a GGUF");
+        let tokenizer = Gguf::open(&bytes[..]).expect("a GGUF").tokenizer().expect("a tokenizer");
+        for (text, theirs) in texts.iter().zip(&theirs[&file]) {
+            assert_eq!(tokenizer.prompt(text).expect("ids"), *theirs, "{}: {text:?}", file.display());
+        }
+    }
 }

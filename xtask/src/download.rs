@@ -48,6 +48,20 @@ pub const LLAMA_CPP: Download = Download {
     sha256: "a3a985f558385e2f5de5b663f4e9b0817506d6af98122450142cd98e79216370",
 };
 
+/// trl (Apache 2.0), which carries the chat templates of well-known models as files.
+pub const TRL: Download = Download {
+    name: "trl-1.16.0-py3-none-any.whl",
+    address: "https://files.pythonhosted.org/packages/e1/4d/c5eaed26c16bfafc2f724e6be320f94a4f26bf4bb4ba62917114dd9b60c8/trl-1.16.0-py3-none-any.whl",
+    sha256: "c4726e139dd40e1a41661511c639c8a68416782b2e3e8c0befebd77bb7ba0396",
+};
+
+/// llama.cpp (MIT) as an addon for Node.js; nothing else of node-llama-cpp is needed to ask it for ids.
+pub const LLAMA_CPP_ADDON: Download = Download {
+    name: "node-llama-cpp-linux-x64-3.22.1.tgz",
+    address: "https://registry.npmjs.org/@node-llama-cpp/linux-x64/-/linux-x64-3.22.1.tgz",
+    sha256: "0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0",
+};
+
 /// The file in the cache, downloaded if it is missing or incomplete.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);

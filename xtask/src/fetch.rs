@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
-use crate::download::{AXE, DJANGO, LLAMA_CPP, SMOLLM2, fetch};
+use crate::download::{AXE, DJANGO, LLAMA_CPP, LLAMA_CPP_ADDON, SMOLLM2, TRL, fetch};
 use crate::shell::run;
 
 /// Name of the GGUF in the cache.
@@ -25,6 +25,10 @@ pub enum Fetched {
     Manual,
     /// A folder of vocabularies as GGUF, with lines of text and their ids.
     Vocabularies,
+    /// A folder of chat templates of well-known models.
+    Templates,
+    /// llama.cpp as an addon for Node.js on x86-64 Linux.
+    LlamaCpp,
 }
 
 impl Fetched {
@@ -34,6 +38,8 @@ impl Fetched {
             Self::Smollm2 => smollm2(place),
             Self::Manual => manual(place),
             Self::Vocabularies => vocabularies(place),
+            Self::Templates => templates(place),
+            Self::LlamaCpp => llama_cpp(place),
         }
     }
 }
@@ -104,6 +110,44 @@ pub fn vocabularies(place: &Workplace) -> Result<PathBuf> {
             tar.args(["", ".inp", ".out"].map(|ending| format!("{models}/ggml-vocab-{kind}.gguf{ending}")));
         }
         run(&mut tar)?;
+        std::fs::rename(unpacked.keep(), &path)?;
+    }
+    Ok(path)
+}
+
+/// Chat templates: those of llama.cpp's source in `llama-cpp`, those of trl in `trl`.
+pub fn templates(place: &Workplace) -> Result<PathBuf> {
+    let path = place.cache.join("templates-1");
+    if !path.is_dir() {
+        let unpacked = tempfile::tempdir_in(&place.cache)?;
+        let [of_llama_cpp, of_trl] = ["llama-cpp", "trl"].map(|name| unpacked.path().join(name));
+        std::fs::create_dir_all(&of_llama_cpp)?;
+        std::fs::create_dir_all(&of_trl)?;
+        let mut tar = Command::new("tar");
+        tar.arg("-xzf").arg(fetch(place, &LLAMA_CPP)?).arg("-C").arg(&of_llama_cpp).arg("--strip-components=5");
+        run(tar.arg("llama_cpp_python-0.3.9/vendor/llama.cpp/models/templates"))?;
+        let mut wheel =
+            zip::ZipArchive::new(std::fs::File::open(fetch(place, &TRL)?)?).context("the wheel is a zip")?;
+        for index in 0..wheel.len() {
+            let mut file = wheel.by_index(index)?;
+            let path = file.name()?.into_owned();
+            if let Some(name) = path.strip_prefix("trl/chat_templates/").filter(|name| name.ends_with(".jinja")) {
+                std::io::copy(&mut file, &mut std::fs::File::create(of_trl.join(name))?)?;
+            }
+        }
+        std::fs::rename(unpacked.keep(), &path)?;
+    }
+    Ok(path)
+}
+
+/// The folder of llama.cpp's addon for Node.js.
+pub fn llama_cpp(place: &Workplace) -> Result<PathBuf> {
+    let path = place.cache.join("llama-cpp-3.22.1");
+    if !path.is_dir() {
+        let archive = fetch(place, &LLAMA_CPP_ADDON)?;
+        let unpacked = tempfile::tempdir_in(&place.cache)?;
+        let mut tar = Command::new("tar");
+        run(tar.arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()).arg("--strip-components=1"))?;
         std::fs::rename(unpacked.keep(), &path)?;
     }
     Ok(path)

@@ -20,7 +20,7 @@ pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
-const CROSSING: [&str; 4] = ["browser", "real_model", "tokenizers", "transformers"];
+const CROSSING: [&str; 5] = ["browser", "chat_templates", "real_model", "tokenizers", "transformers"];
 
 /// Where test programs are.
 const TESTS: [&str; 3] = ["core/tests", "native/tests", "tests/tests"];
@@ -58,6 +58,7 @@ pub fn all() -> Result<()> {
     crossing.args(CROSSING.iter().flat_map(|name| ["--test", name]));
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
     crossing.env("DROPE_VOCABULARIES", fetch::vocabularies(&place)?);
+    crossing.env("DROPE_TEMPLATES", fetch::templates(&place)?).env("DROPE_LLAMA_CPP", fetch::llama_cpp(&place)?);
     match tools.geckodriver(&place) {
         Ok(driver) => drop(crossing.env("DROPE_GECKODRIVER", driver)),
         Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),

@@ -18,6 +18,11 @@ fn expected() -> Vec<Expected> {
     serde_json::from_str(include_str!("../../../tests/fixtures/chat.json")).unwrap()
 }
 
+/// As in tests/chat_fixture.py.
+fn now() -> chrono::NaiveDateTime {
+    chrono::NaiveDate::from_ymd_opt(2026, 11, 3).and_then(|day| day.and_hms_opt(14, 5, 9)).unwrap()
+}
+
 fn template(source: &str) -> ChatTemplate {
     ChatTemplate { source: source.to_owned(), ..ChatTemplate::default() }
 }
@@ -28,7 +33,7 @@ fn conversations_are_written_as_transformers_writes_them() {
     assert!(all.len() >= 10, "{}", all.len());
     for Expected { name, tokenizer_config, system, text, rendered } in all {
         let template = ChatTemplate::from_files(Some(&tokenizer_config.to_string()), None).unwrap().unwrap();
-        let found = template.render(&conversation(system.as_deref(), &text));
+        let found = template.render(&conversation(system.as_deref(), &text), now());
         match rendered {
             Some(rendered) => assert_eq!(found.unwrap(), rendered, "{name}"),
             None => assert!(matches!(found, Err(Error::Chat(_))), "{name}: {found:?}"),
@@ -45,10 +50,18 @@ fn what_stands_around_a_message_is_found() {
 }
 
 #[test]
+fn messages_that_are_written_once_have_a_date_that_does_not_change() {
+    let dated =
+        template("{{ strftime_now('%d %b %Y') }} {% for message in messages %}{{ message.content }}{% endfor %}");
+    assert_eq!(dated.around(None).unwrap()[0], "26 Jul 2024 ");
+}
+
+#[test]
 fn a_broken_an_endless_and_a_silent_template_are_refused() {
     let said = |source: &str| template(source).around(None).unwrap_err().to_string();
     assert!(said("{% for %}").contains("the template fails in line 1"), "{}", said("{% for %}"));
     assert!(said("{{ raise_exception('only tools') }}").contains("only tools"));
+    assert!(said("{{ strftime_now('%Q') }}").contains("not a format of dates"));
     let endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
     assert!(said(endless).contains("the template fails"), "{}", said(endless));
     assert!(said("hello").contains("does not repeat"), "{}", said("hello"));

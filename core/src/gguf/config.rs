@@ -36,7 +36,7 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
     }
     let vocabulary = match metadata.optional_u64(&key("vocab_size"))? {
         Some(size) => size,
-        None => metadata.list("tokenizer.ggml.tokens")?.len() as u64,
+        None => metadata.texts("tokenizer.ggml.tokens")?.len() as u64,
     };
     // A model without an output matrix uses the embedding in its place.
     let is_tied = !has_tensor("output.weight");

@@ -19,8 +19,53 @@ pub enum Value {
     Bool(bool),
     /// A text.
     Text(String),
-    /// Values of one kind.
-    List(Vec<Value>),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A list of numbers or of booleans.
+    Numbers(Numbers),
+    /// A list of lists, of which nothing is used.
+    Lists,
+}
+
+/// A list of numbers as the file stores them, so that a list takes no more memory than its part of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Numbers {
+    /// Type of a number, as GGUF counts them.
+    kind: u32,
+    /// Little-endian.
+    bytes: Vec<u8>,
+}
+
+impl Numbers {
+    /// The numbers, each widened to 64 bits.
+    fn iter(&self) -> impl Iterator<Item = f64> + '_ {
+        let kind = self.kind;
+        self.bytes.chunks_exact(width(kind).unwrap_or(1)).map(move |bytes| {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            let number = u64::from_le_bytes(eight);
+            match kind {
+                1 => f64::from(number as i8),
+                3 => f64::from(number as i16),
+                5 => f64::from(number as i32),
+                6 => f64::from(f32::from_bits(number as u32)),
+                11 => number as i64 as f64,
+                12 => f64::from_bits(number),
+                _ => number as f64,
+            }
+        })
+    }
+}
+
+/// Bytes of a number of a type; `None` for texts and lists.
+fn width(kind: u32) -> Option<usize> {
+    match kind {
+        0 | 1 | 7 => Some(1),
+        2 | 3 => Some(2),
+        4..=6 => Some(4),
+        10..=12 => Some(8),
+        _ => None,
+    }
 }
 
 /// All values of a header.
@@ -83,21 +128,29 @@ impl Metadata {
         }
     }
 
-    /// A list.
-    pub fn list(&self, name: &str) -> Result<&[Value]> {
+    /// A list of numbers, each widened to 64 bits.
+    pub fn numbers(&self, name: &str) -> Result<Vec<f64>> {
         match self.get(name)? {
-            Value::List(list) => Ok(list),
-            _ => Err(Error::Gguf(format!("{name} is not a list"))),
+            Value::Numbers(numbers) => Ok(numbers.iter().collect()),
+            _ => Err(Error::Gguf(format!("{name} is not a list of numbers"))),
+        }
+    }
+
+    /// Bytes that a list of numbers takes in memory.
+    #[cfg(test)]
+    pub(super) fn stored_bytes(&self, name: &str) -> Option<usize> {
+        match self.get(name) {
+            Ok(Value::Numbers(numbers)) => Some(numbers.bytes.capacity()),
+            _ => None,
         }
     }
 
     /// A list of texts.
-    pub fn texts<'a>(&'a self, name: &str) -> Result<Vec<&'a str>> {
-        let text = |value: &'a Value| match value {
-            Value::Text(text) => Ok(text.as_str()),
-            _ => Err(Error::Gguf(format!("{name} has an element that is not a text"))),
-        };
-        self.list(name)?.iter().map(text).collect()
+    pub fn texts(&self, name: &str) -> Result<Vec<&str>> {
+        match self.get(name)? {
+            Value::Texts(texts) => Ok(texts.iter().map(String::as_str).collect()),
+            _ => Err(Error::Gguf(format!("{name} is not a list of texts"))),
+        }
     }
 
     /// Whether there is such a value.
@@ -139,11 +192,19 @@ fn read_value<R: ReadAt>(reader: &mut Reader<R>, kind: u32, depth: usize) -> Res
         9 if depth < DEEPEST => {
             let kind = reader.u32()?;
             let count = reader.count("values of a list")?;
-            let mut list = Vec::new();
-            for _ in 0..count {
-                list.push(read_value(reader, kind, depth + 1)?);
+            match width(kind) {
+                Some(width) => {
+                    let length = count.checked_mul(width).ok_or_else(|| Error::Gguf("a list is too long".into()))?;
+                    Value::Numbers(Numbers { kind, bytes: reader.bytes(length)?.to_vec() })
+                }
+                None if kind == 8 => Value::Texts((0..count).map(|_| reader.text()).collect::<Result<_>>()?),
+                None => {
+                    for _ in 0..count {
+                        read_value(reader, kind, depth + 1)?;
+                    }
+                    Value::Lists
+                }
             }
-            Value::List(list)
         }
         10 => Value::Unsigned(reader.u64()?),
         11 => Value::Signed(reader.u64()? as i64),

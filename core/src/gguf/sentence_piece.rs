@@ -4,16 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value as Json, json};
 
-use super::metadata::{Metadata, Value};
+use super::metadata::Metadata;
 use crate::error::{Error, Result};
 
 /// The tokenizer of a file: its merges follow from the scores, as in transformers' converter.
 pub(super) fn read(metadata: &Metadata, tokens: &[&str], vocabulary: &HashMap<&str, usize>) -> Result<Json> {
-    let score = |value: &Value| match *value {
-        Value::Float(score) => score,
-        _ => 0.0,
-    };
-    let scores: Vec<f64> = metadata.list("tokenizer.ggml.scores")?.iter().map(score).collect();
+    let scores = metadata.numbers("tokenizer.ggml.scores")?;
     if scores.len() != tokens.len() {
         return Err(Error::Gguf(format!("it has {} tokens but {} scores", tokens.len(), scores.len())));
     }

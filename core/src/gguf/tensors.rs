@@ -40,7 +40,7 @@ pub(super) fn read_tensors<R: ReadAt>(reader: &mut Reader<R>, count: usize) -> R
             return Err(Error::Gguf(format!("it has two tensors of the name {name}")));
         }
         let dimensions = reader.u32()?;
-        if dimensions > MOST_DIMENSIONS {
+        if !(1..=MOST_DIMENSIONS).contains(&dimensions) {
             return Err(Error::Gguf(format!("{name} has {dimensions} dimensions")));
         }
         let mut shape = Vec::new();

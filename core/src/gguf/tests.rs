@@ -86,6 +86,42 @@ fn a_beginning_of_text_is_added_where_the_file_says_so() {
     assert_eq!((tokenizer.bos(), tokenizer.prompt("ba").unwrap()), (Some(0), vec![0, 2, 1]));
 }
 
+#[test]
+fn a_beginning_of_text_is_added_by_default_where_llama_cpp_adds_one() {
+    for (name, bos) in [
+        ("smollm", None),
+        ("gpt-2", None),
+        ("qwen2", None),
+        ("llama-bpe", Some(0)),
+        ("llama3", Some(0)),
+        ("llama-v3", Some(0)),
+    ] {
+        let mut head = small();
+        head.values.retain(|value| !value.starts_with(&text("tokenizer.ggml.pre")));
+        let bytes = head.text("tokenizer.ggml.pre", name).bytes();
+        assert_eq!(Gguf::open(&bytes[..]).unwrap().tokenizer().unwrap().bos(), bos, "{name}");
+    }
+    let mut head = small();
+    head.values.retain(|value| !value.starts_with(&text("tokenizer.ggml.pre")));
+    let bytes = head.text("tokenizer.ggml.pre", "llama-bpe").value("tokenizer.ggml.add_bos_token", 7, &[0]).bytes();
+    assert_eq!(Gguf::open(&bytes[..]).unwrap().tokenizer().unwrap().bos(), None, "the file decides");
+}
+
+#[test]
+fn a_tensor_without_dimensions_is_refused() {
+    let bytes = small().tensor("rope_freqs.weight", &[], &[1.0]).bytes();
+    assert!(refused(&bytes).contains("rope_freqs.weight has 0 dimensions"));
+}
+
+#[test]
+fn lists_of_numbers_take_no_more_memory_than_in_the_file() {
+    let head = small().value("tokenizer.flags", 9, &[&7u32.to_le_bytes()[..], &4u64.to_le_bytes(), &[1; 4]].concat());
+    let bytes = head.bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    assert_eq!(file.metadata.numbers("tokenizer.flags").unwrap(), [1.0; 4]);
+    assert_eq!(file.metadata.stored_bytes("tokenizer.flags"), Some(4));
+}
+
 /// llama.cpp's converter keeps what the frequencies are divided by, and not the parameters that it comes from.
 #[test]
 fn factors_of_frequencies_are_the_scaling_of_llama_3() {
@@ -147,7 +183,7 @@ fn damaged_heads_are_refused_whatever_they_announce() {
     for at in [8, 16, 24] {
         let mut bytes = good.clone();
         bytes[at..at + 8].copy_from_slice(&(1u64 << 60).to_le_bytes());
-        assert!(refused(&bytes).contains("announced"), "{at}");
+        assert!(refused(&bytes).contains("announces"), "{at}");
     }
     let mut version = good.clone();
     version[4] = 9;

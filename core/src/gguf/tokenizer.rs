@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value as Json, json};
 
-use super::metadata::{Metadata, Value};
+use super::metadata::Metadata;
 use super::sentence_piece;
 use crate::error::{Error, Result};
 use crate::tokenizer::Tokenizer;
@@ -18,6 +18,12 @@ pub(super) const USER_DEFINED: u64 = 4;
 const LLAMA_3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const QWEN_2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+
+/// Names under which llama.cpp separates words as Llama 3 does.
+const LLAMA_3_NAMES: [&str; 3] = ["llama-bpe", "llama3", "llama-v3"];
+
+/// The value that names how words are separated.
+const PRE: &str = "tokenizer.ggml.pre";
 
 /// The tokenizer of a file.
 pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
@@ -42,9 +48,8 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
         .collect();
     parts["version"] = json!("1.0");
     parts["added_tokens"] = Json::Array(added);
-    // Unless the file says otherwise, SentencePiece's tokenizer begins texts with a token, and the other kind does not.
-    let is_default = metadata.text("tokenizer.ggml.model")? == "llama";
-    if metadata.optional_bool("tokenizer.ggml.add_bos_token")?.unwrap_or(is_default) {
+    let adds_bos = metadata.optional_bool("tokenizer.ggml.add_bos_token")?;
+    if adds_bos.unwrap_or(adds_bos_by_default(metadata)?) {
         let id = metadata.u64("tokenizer.ggml.bos_token_id")? as usize;
         let token = tokens
             .get(id)
@@ -63,13 +68,14 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
     Tokenizer::from_json(parts.to_string().as_bytes())
 }
 
+/// Whether llama.cpp begins texts with a token where the file does not say: with SentencePiece and with Llama 3's words.
+fn adds_bos_by_default(metadata: &Metadata) -> Result<bool> {
+    let is_sentence_piece = metadata.text("tokenizer.ggml.model")? == "llama";
+    Ok(is_sentence_piece || metadata.has(PRE) && LLAMA_3_NAMES.contains(&metadata.text(PRE)?))
+}
+
 fn kinds(metadata: &Metadata, tokens: usize) -> Result<Vec<u64>> {
-    let kind = |value: &Value| match *value {
-        Value::Unsigned(kind) => kind,
-        Value::Signed(kind) => kind.max(0) as u64,
-        _ => 0,
-    };
-    let kinds: Vec<u64> = metadata.list("tokenizer.ggml.token_type")?.iter().map(kind).collect();
+    let kinds: Vec<u64> = metadata.numbers("tokenizer.ggml.token_type")?.into_iter().map(|kind| kind as u64).collect();
     if kinds.len() != tokens {
         return Err(Error::Gguf(format!("it has {tokens} tokens but {} token types", kinds.len())));
     }
@@ -107,7 +113,7 @@ pub(super) fn words(kind: &str) -> Option<Words> {
     };
     let (normalizer, pre_tokenizer, ignore_merges) = match kind {
         "gpt-2" => (Json::Null, bytes(true), false),
-        "llama-bpe" | "llama3" | "llama-v3" => (Json::Null, split(LLAMA_3), true),
+        kind if LLAMA_3_NAMES.contains(&kind) => (Json::Null, split(LLAMA_3), true),
         "smollm" => (Json::Null, sequence(json!({ "type": "Digits", "individual_digits": true }), bytes(true)), false),
         "qwen2" => (json!({ "type": "NFC" }), split(QWEN_2), false),
         _ => return None,
@@ -117,8 +123,7 @@ pub(super) fn words(kind: &str) -> Option<Words> {
 
 /// Byte-level BPE, as GPT-2's, Llama 3's, SmolLM's and Qwen 2's.
 fn byte_level(metadata: &Metadata, tokens: &[&str]) -> Result<Json> {
-    let name = "tokenizer.ggml.pre";
-    let kind = if metadata.has(name) { metadata.text(name)? } else { "default" };
+    let kind = if metadata.has(PRE) { metadata.text(PRE)? } else { "default" };
     let Some(Words { normalizer, pre_tokenizer, ignore_merges }) = words(kind) else {
         return Err(Error::Gguf(format!(
             "its words are separated as in {kind}, but only {} are read",

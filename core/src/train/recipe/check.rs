@@ -56,6 +56,7 @@ fn curriculum(curriculum: &Curriculum, context: usize) -> Check {
     let Some(easy) = &curriculum.easy else { return Ok(()) };
     share("curriculum.easy.until", easy.until)?;
     share("curriculum.easy.facts", easy.facts)?;
+    share("curriculum.easy.lists", easy.lists)?;
     whole("curriculum.easy.max_needles", easy.max_needles, 1..=MOST_NEEDLES)
 }
 
@@ -76,6 +77,7 @@ fn documents(mix: &DocumentMix) -> Check {
         ("documents.needles_only", mix.needles_only),
         ("documents.tracking", mix.tracking),
         ("documents.latest", mix.latest),
+        ("documents.lists", mix.lists),
     ] {
         share(name, value)?;
     }
