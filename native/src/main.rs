@@ -1,35 +1,14 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
-mod answer;
-mod bench;
-mod benchmarks;
-mod cli;
-mod convert;
+mod arguments;
+mod commands;
 mod device;
-mod dope;
-mod evaluate;
 mod files;
-mod fit_scale;
-mod generate;
-mod held_out;
-mod inspect;
 mod interrupt;
-mod logits;
-mod measure;
-mod model_folder;
-mod perplexity;
-mod probe;
-mod recipe;
-mod reproduce;
-mod results_file;
-mod search;
-mod study;
-mod sweep;
+mod queue;
+mod reading;
 mod threads;
-mod train;
-mod tune;
-mod tuned;
-mod weights_files;
+mod training;
 
 use clap::Parser;
 
@@ -51,7 +30,7 @@ fn main() {
         }
         eprintln!("error: {info}");
     }));
-    let outcome = std::panic::catch_unwind(|| cli::execute(cli::Cli::parse()));
+    let outcome = std::panic::catch_unwind(|| commands::execute(commands::Cli::parse()));
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {

@@ -1,0 +1,18 @@
+//! Values of arguments, and arguments that several commands share.
+
+mod difficulty;
+mod numbers;
+mod parameters;
+mod reading;
+mod sweep;
+mod training;
+pub mod tuned;
+mod values;
+
+pub use self::difficulty::DifficultyArgs;
+pub use self::numbers::NumberArgs;
+pub use self::parameters::{ParameterArgs, axis, positions};
+pub use self::reading::ReadingArgs;
+pub use self::sweep::Sweep;
+pub use self::training::TrainArgs;
+pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens};

@@ -1,0 +1,65 @@
+//! A model and how to read it: arguments that several commands share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use drope_core::config::Config;
+use drope_core::positions::{Method, Positions};
+
+use super::positions;
+use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, method_names};
+use crate::device::DeviceChoice;
+use crate::files::model_folder;
+use crate::threads;
+
+/// A model and how to read it.
+#[derive(Args)]
+pub struct ReadingArgs {
+    /// Folder of the model.
+    #[arg(long)]
+    pub model: PathBuf,
+    #[arg(long, help = format!("Position method; {}; default: what the config says", method_names()))]
+    method: Option<Method>,
+    /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
+    #[arg(long)]
+    factor: Option<f64>,
+    /// Temperature of the logits instead of the config's 1 + c·ln s.
+    #[arg(long, value_parser = above_zero)]
+    beta: Option<f64>,
+    /// For p-drope: frequencies below this, in radians a token, are dropped; default: the config's, else 2π/C.
+    #[arg(long, value_parser = above_zero)]
+    cut: Option<f64>,
+    #[command(flatten)]
+    parameters: ParameterArgs,
+    #[command(flatten)]
+    pub numbers: NumberArgs,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
+}
+
+impl ReadingArgs {
+    pub fn method(&self, config: &Config) -> Method {
+        self.method.unwrap_or_else(|| Method::of(config))
+    }
+
+    /// The model's config, with the cut that is asked for.
+    pub fn config(&self) -> Result<Config> {
+        Ok(model_folder::config(&self.model)?.with_cut(self.cut))
+    }
+
+    /// The extension factor: --factor, else the config's own factor if the config's own method reads the model, else 1.
+    pub fn factor(&self, config: &Config) -> f64 {
+        let own = if self.method(config) == Method::of(config) { config.extension_factor() } else { 1.0 };
+        self.factor.unwrap_or(own)
+    }
+
+    pub fn positions(&self, config: &Config) -> Result<Positions> {
+        let method = self.method(config);
+        positions(config, method, self.factor(config), self.beta, &self.parameters.of(method)?)
+    }
+}

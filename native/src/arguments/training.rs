@@ -1,0 +1,58 @@
+//! Arguments that `pretrain` and `recalibrate` share.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use super::at_least_one;
+use crate::device::DeviceChoice;
+use crate::threads;
+use crate::training::{TrainOptions, recipe};
+
+/// A run and how to train it.
+#[derive(Args)]
+pub struct TrainArgs {
+    /// Recipe, a TOML file.
+    #[arg(long)]
+    recipe: PathBuf,
+    /// Seed of the weights and of the documents, instead of the recipe's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Folder for the model, its loss curve and, until it is done, the checkpoint.
+    #[arg(long)]
+    out: PathBuf,
+    /// Go on from the checkpoint in --out.
+    #[arg(long)]
+    resume: bool,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+    /// CPU threads that compute: they share the rows of a batch; the result depends on their number in the last bits.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    threads: usize,
+    /// Updates between checkpoints.
+    #[arg(long, default_value_t = 200)]
+    save_every: usize,
+    /// Pause after this update: the model so far is in the folder `checkpoint` in --out, and --resume goes on.
+    #[arg(long, value_parser = at_least_one)]
+    until: Option<usize>,
+}
+
+impl TrainArgs {
+    /// Reads the recipe and trains.
+    pub fn with_recipe(&self, train: impl FnOnce(&TrainOptions) -> Result<()>) -> Result<()> {
+        let mut recipe = recipe::read(&self.recipe)?;
+        recipe.seed = self.seed.unwrap_or(recipe.seed);
+        train(&TrainOptions {
+            recipe: &recipe,
+            out: &self.out,
+            resume: self.resume,
+            device: self.device,
+            threads: self.threads,
+            save_every: self.save_every.max(1),
+            until: self.until,
+            how_to_go_on: "go on with --resume",
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! `core convert`: writes a model as a Hugging Face folder or as a GGUF, whichever of the two it was read from.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use burn::tensor::Device;
+use clap::Args;
+use drope_core::chat::TOKENIZER_CONFIG_FILE;
+use drope_core::config::Config;
+use drope_core::gguf::to_gguf;
+use drope_core::loaded_model::WEIGHTS_FILE;
+use drope_core::model::StoredType;
+
+use crate::files::{self, model_folder, weights_files};
+
+/// Arguments of `core convert`.
+#[derive(Args)]
+pub struct ConvertArgs {
+    /// Folder of the model, or a GGUF.
+    #[arg(long)]
+    from: PathBuf,
+    /// Folder for the result, or a file that ends in .gguf.
+    #[arg(long)]
+    to: PathBuf,
+    /// Type of the weights: f32, f16 or bf16.
+    #[arg(long, default_value = "f32")]
+    dtype: StoredType,
+}
+
+/// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
+pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
+    let stored_type = *dtype;
+    let is_file = to.extension().is_some_and(|kind| kind == "gguf");
+    let taken = if is_file { to.exists() } else { to.join(WEIGHTS_FILE).exists() };
+    ensure!(!taken, "{} holds a model already; choose another --to", to.display());
+    let template = model_folder::chat_template(from)?;
+    let config = model_folder::config(from)?;
+    let tokenizer = model_folder::tokenizer(from, &config)?;
+    if is_file {
+        let weights = weights_files::open(from)?;
+        let written = to_gguf(&config, &tokenizer, template.as_ref(), &weights, stored_type);
+        let (bytes, unused) =
+            written.with_context(|| format!("cannot write {} as {}", from.display(), to.display()))?;
+        model_folder::warn_of_unused(from, &unused);
+        files::write(to, &bytes)?;
+        note_temperature(&config);
+    } else {
+        let model = model_folder::model(from, &config, &Device::flex())?;
+        if let Some(template) = template {
+            files::write(&to.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+        }
+        model_folder::save_as(to, &config, &model, &tokenizer, stored_type)?;
+    }
+    println!("{} parameters in {}", config.num_parameters(), to.display());
+    Ok(())
+}
+
+fn note_temperature(config: &Config) {
+    if config.temperature_coefficient != 0.0 {
+        eprintln!(
+            "note: llama.cpp has no temperature of attention; beyond {} tokens its answers differ from those of `core`",
+            config.max_position_embeddings
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! `core dope select`: which heads DoPE treats.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Projection, Removal, Stage};
+use drope_core::dope::scores;
+
+use crate::arguments::at_least_one;
+use crate::device::{self, DeviceChoice};
+use crate::files::{self, model_folder};
+use crate::reading::held_out::FittingContext;
+use crate::threads;
+
+/// What DoPE needs beforehand.
+#[derive(Subcommand)]
+pub enum Dope {
+    /// Choose the heads whose position encoding DoPE removes, by the truncated matrix entropy of their queries or keys.
+    Select(SelectArgs),
+}
+
+/// Arguments of `core dope select`.
+#[derive(Args)]
+pub struct SelectArgs {
+    /// Folder of the model.
+    #[arg(long)]
+    pub model: PathBuf,
+    /// Number of heads to choose, over all layers together.
+    #[arg(long, default_value_t = 3)]
+    pub heads: usize,
+    /// Vectors whose entropy is measured: query, key.
+    #[arg(long, default_value = "query")]
+    pub from: Projection,
+    /// Stage at which they are measured: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies),
+    /// post_rope (by those of training).
+    #[arg(long, default_value = "post_ntk")]
+    pub stage: Stage,
+    /// Number r of eigenvalues that the entropy uses; 0: all.
+    #[arg(long, default_value_t = 16)]
+    pub rank: usize,
+    /// Heads to choose: ascending (those of the lowest scores), descending (those of the highest scores).
+    #[arg(long, default_value = "ascending")]
+    pub order: Order,
+    /// Extension factor of the texts and of the NTK scaling.
+    #[arg(long, default_value = "4", value_parser = at_least_one)]
+    pub extension: usize,
+    /// What removing means: identity (vectors are not rotated), zero (as printed in the paper).
+    #[arg(long, default_value = "identity")]
+    pub removal: Removal,
+    /// What dope-parts removes: low (frequencies below 2π/C), high (as printed in the paper).
+    #[arg(long, default_value = "low")]
+    pub parts: Parts,
+    /// Variance of dope-gaussian's noise: matched, unit.
+    #[arg(long, default_value = "matched")]
+    pub noise: Noise,
+    /// Documents that heads are judged on.
+    #[arg(long, default_value = "4", value_parser = at_least_one)]
+    pub texts: usize,
+    /// Seed of the documents.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// File for the choice, for `eval niah --heads`.
+    #[arg(long)]
+    pub json: Option<PathBuf>,
+    /// Write the choice into the model's config, from which every command reads it.
+    #[arg(long)]
+    pub save: bool,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
+}
+
+/// Seed of the noise, as in the paper.
+const NOISE_SEED: u64 = 42;
+
+/// Scores every head, chooses, and writes the choice.
+pub fn select(options: &SelectArgs) -> Result<DopeHeads> {
+    let &SelectArgs { from, stage, rank, order, .. } = options;
+    let criterion = Criterion { from, stage, rank: (rank > 0).then_some(rank), order };
+    let device = device::open(options.device)?.device;
+    let context = FittingContext::open(&options.model, options.texts, options.seed, &device)?;
+    let total = context.loaded.config.num_hidden_layers * context.loaded.config.num_attention_heads;
+    if options.heads == 0 || options.heads > total {
+        bail!("--heads is {} but must be from 1 to the model's {total}", options.heads);
+    }
+    let texts: Vec<Vec<u32>> =
+        context.documents(options.extension, options.texts).into_iter().map(|document| document.ids).collect();
+    let factor = options.extension as f64;
+    let scored = scores(&context.loaded.model, &context.loaded.config, &criterion, factor, &texts);
+    let mut heads = pollster::block_on(scored)?;
+    heads.sort_by(|a, b| match order {
+        Order::Ascending => a.score.total_cmp(&b.score),
+        Order::Descending => b.score.total_cmp(&a.score),
+    });
+    for (rank, head) in heads.iter().enumerate() {
+        let chosen = if rank < options.heads { "chosen" } else { "" };
+        println!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.score);
+    }
+    heads.truncate(options.heads);
+    let chosen = DopeHeads {
+        criterion,
+        extension: options.extension,
+        removal: options.removal,
+        parts: options.parts,
+        noise: options.noise,
+        seed: NOISE_SEED,
+        heads,
+    };
+    if let Some(path) = &options.json {
+        files::write(path, (serde_json::to_string_pretty(&chosen)? + "\n").as_bytes())?;
+    }
+    if options.save {
+        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.loaded.config };
+        model_folder::save_config(&options.model, &config)?;
+    }
+    Ok(chosen)
+}

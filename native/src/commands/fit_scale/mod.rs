@@ -1,0 +1,84 @@
+//! `core fit-scale`: the temperature of a model without (low) positions, by perplexity on held-out text.
+//!
+//! In longer texts attention is spread over more keys; a factor of the logits above 1 concentrates it. Scores of retrieval
+//! tasks play no part (held_out.rs).
+
+mod head;
+mod uniform;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use drope_core::config::{Config, HeadScales};
+use drope_core::positions::Method;
+
+use crate::arguments::at_least_one;
+use crate::device::{self, DeviceChoice};
+use crate::files::model_folder;
+use crate::reading::held_out::FittingContext;
+use crate::{interrupt, threads};
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// One temperature for all heads, 1 + c·ln s.
+    Uniform,
+    /// One for each head, fitted at 8 times the context.
+    Head,
+}
+
+/// Arguments of `core fit-scale`.
+#[derive(Args)]
+pub struct FitScaleArgs {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// One temperature for all heads, or one for each.
+    #[arg(long, value_enum, default_value = "uniform")]
+    kind: Kind,
+    /// Number of documents for each length.
+    #[arg(long, default_value = "16", value_parser = at_least_one)]
+    documents: usize,
+    /// Seed of the documents.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
+}
+
+/// Fits and writes the result into the model's config.
+pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
+    let FitScaleArgs { model, kind, documents, seed, device, .. } = args;
+    model_folder::save_config(model, &fit(model, *kind, *documents, *seed, *device)?)
+}
+
+/// The model's config with the result in it.
+pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
+    let device = device::open(choice)?.device;
+    let context = FittingContext::open(folder, documents, seed, &device)?;
+    if !matches!(context.method, Method::Drope | Method::PDrope | Method::Nope) {
+        bail!(
+            "{} is read with {}, which takes no temperature; fit one to a model without positions or without low frequencies",
+            folder.display(),
+            context.method.name()
+        );
+    }
+    interrupt::watch()?;
+    let mut config = context.loaded.config.clone();
+    match kind {
+        Kind::Uniform => {
+            config.temperature_coefficient = uniform::fit(&context)?;
+            config.head_scales = None;
+        }
+        Kind::Head => {
+            config.head_scales =
+                Some(HeadScales { factor: head::FACTOR as f64, scales: head::fit(&context, folder, &device)? });
+        }
+    }
+    Ok(config)
+}

@@ -1,0 +1,188 @@
+//! `core probe`: where the attention of each head goes when a question has been read, and how it depends on positions.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use drope_core::config::Config;
+use drope_core::generate::Flow;
+use drope_core::language::{HeldOutUse, Values, held_out_documents};
+use drope_core::model::{Model, token_ids};
+use drope_core::niah::{self, Spec, Task};
+use drope_core::positions::Positions;
+use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, bias_gradients, mean, probe_heads};
+use drope_core::results::{self, ResultCell, rounded};
+use drope_core::tokenizer::Tokenizer;
+
+use crate::arguments::Sweep;
+use crate::arguments::at_least_one;
+use crate::device::DeviceChoice;
+use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
+use crate::{device, interrupt};
+
+/// Arguments of `core probe`.
+#[derive(Args)]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    pub sweep: Sweep,
+    /// Questions a length.
+    #[arg(long, default_value = "50", value_parser = at_least_one)]
+    pub trials: usize,
+    /// Also measure the gradients of the positional biases, averaged over this many models of the same shape with
+    /// random weights.
+    #[arg(long, default_value_t = 0)]
+    pub gradients: usize,
+}
+
+const TASK: Task = Task::MultiKey;
+
+/// Number of tokens of the texts that gradients are taken on.
+pub const GRADIENT_TOKENS: usize = 128;
+
+/// Asks multi-key questions and writes the means of every head.
+pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
+    let model = reading::load(&args.sweep)?;
+    let questions: Vec<usize> = (0..args.trials).collect();
+    let mut cells = Vec::new();
+    for method in args.sweep.methods(&model.loaded.config) {
+        for reading in reading::readings(&args.sweep, &model.loaded, method)? {
+            let blank = HeadCell {
+                model: model.name.clone(),
+                method,
+                extension: reading.extension,
+                tokens: (!args.sweep.lengths.is_empty()).then_some(reading.context),
+                beta: rounded(reading.positions.logit_scale),
+                beta_given: args.sweep.beta.is_some(),
+                cut: args.sweep.cut.map(rounded),
+                parameters: reading.parameters.clone(),
+                trials: args.trials,
+                seed: args.sweep.seed,
+                fingerprint: reading.fingerprint.clone(),
+                runs: args.gradients,
+                probe: HeadProbe::default(),
+                gradients: None,
+            };
+            cells.push(HeadsToProbe {
+                model: &model,
+                device: args.sweep.device,
+                reading,
+                questions: &questions,
+                blank,
+            });
+        }
+    }
+    measure(&args.sweep, model.threads, &cells)
+}
+
+/// The heads of a model that is read with a method at a length.
+struct HeadsToProbe<'a> {
+    model: &'a MeasuredModel,
+    device: DeviceChoice,
+    reading: PlannedReading,
+    /// Numbers of the questions.
+    questions: &'a [usize],
+    /// A cell without its results.
+    blank: HeadCell,
+}
+
+impl Measurement for HeadsToProbe<'_> {
+    type Cell = HeadCell;
+    /// The measurements of every head for one question.
+    type Outcome = Vec<HeadProbe>;
+
+    fn title(&self) -> String {
+        format!("{} {} tokens", self.blank.method.name(), self.reading.context)
+    }
+
+    fn samples(&self) -> &[usize] {
+        self.questions
+    }
+
+    fn find(&self, known: &[HeadCell]) -> Vec<HeadCell> {
+        let asked = |cell: &HeadCell| (cell.seed, cell.runs, cell.trials);
+        let is_of = |cell: &&HeadCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
+        // Commands that ran at the same time may have measured the same heads.
+        results::current(known.iter().filter(is_of).cloned(), |_| None)
+    }
+
+    fn sample(&self, trial: usize) -> Result<Vec<HeadProbe>> {
+        let (loaded, reading) = (&self.model.loaded, &self.reading);
+        let spec = Spec::new(TASK, Values::Numbers, reading.context, self.blank.seed.wrapping_add(trial as u64));
+        let sample = niah::sample(&spec, &loaded.tokenizer)?;
+        let sample = TokenizedSample::new(&sample, &loaded.tokenizer, None)?
+            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(Values::DIGITS));
+        let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
+        let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
+        pollster::block_on(heads)?.context("stopped")
+    }
+
+    fn cells(&self, questions: Vec<Vec<HeadProbe>>) -> Result<Vec<HeadCell>> {
+        let loaded = &self.model.loaded;
+        let gradients = match self.blank.runs {
+            0 => None,
+            runs => Some(gradients(
+                &loaded.config,
+                &loaded.tokenizer,
+                &self.reading.positions,
+                runs,
+                self.blank.seed,
+                self.device,
+            )?),
+        };
+        let of_layer = |layer: usize| gradients.as_ref().map(|gradients| gradients[layer]);
+        let cell = |probe: HeadProbe| HeadCell { gradients: of_layer(probe.layer), probe, ..self.blank.clone() };
+        Ok(mean(&questions).into_iter().map(cell).collect())
+    }
+
+    fn print(&self, cells: &[HeadCell]) {
+        let shares: [(&str, HeadNumber); 2] =
+            [("last query", |head| head.needle), ("a query of the question", |head| head.needle_of_question)];
+        for (query, share) in shares {
+            if let Some(best) = cells.iter().max_by(|a, b| share(&a.probe).total_cmp(&share(&b.probe))) {
+                let HeadProbe { layer, head, entropy, entropy_bound, .. } = best.probe;
+                println!(
+                    "{} at {}x: most on the needle by {query}: {:.3}, layer {layer} head {head} \
+                     (entropy {entropy:.2} of at most {entropy_bound:.2})",
+                    best.method.name(),
+                    best.extension,
+                    share(&best.probe)
+                );
+            }
+        }
+    }
+}
+
+/// Gets one number from the measurements of a head.
+type HeadNumber = fn(&HeadProbe) -> f64;
+
+/// Norms of the gradients of both positional biases for each layer, of random weights and documents.
+pub fn gradients(
+    config: &Config,
+    tokenizer: &Tokenizer,
+    positions: &Positions,
+    runs: usize,
+    seed: u64,
+    device: DeviceChoice,
+) -> Result<Vec<[f64; 2]>> {
+    let device = device::open(device)?.device.autodiff();
+    let mut means = vec![[0.0; 2]; config.num_hidden_layers];
+    for run in 0..runs as u64 {
+        interrupt::check("stopped while computing gradients; the same command computes them again")?;
+        let model = Model::random(config, run, &device);
+        let ids = document(tokenizer, seed.wrapping_add(run));
+        let ids = token_ids(&ids, [1, ids.len()], &device);
+        for back in [0, 1] {
+            let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
+            let norms = pollster::block_on(norms)?;
+            for (mean, norm) in means.iter_mut().zip(norms) {
+                mean[back] += norm / runs as f64;
+            }
+        }
+    }
+    Ok(means)
+}
+
+/// A document of the synthetic language that training does not see.
+pub fn document(tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
+    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
+    let mut documents = held_out_documents(HeldOutUse::BiasGradients, seed, GRADIENT_TOKENS, tokenizer.bos(), &encode);
+    documents.next().map(|document| document.ids).unwrap_or_default()
+}

@@ -1,0 +1,166 @@
+//! `core search longrope2`: factors for LongRoPE, by the perplexity of needles' answers at the extended length.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand};
+use drope_core::config::{Config, LongRopeParameters, RopeScaling};
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
+use drope_core::longrope2::{Bounds, Candidate, Population, Space};
+use drope_core::positions::Method;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::{above_zero, at_least_one};
+use crate::device::{self, DeviceChoice};
+use crate::files::{self, model_folder};
+use crate::reading::held_out::FittingContext;
+use crate::{interrupt, threads};
+
+const POPULATION: usize = 64;
+
+/// What can be searched for.
+#[derive(Subcommand)]
+pub enum Search {
+    /// Factors for LongRoPE by evolution, with critical dimension (LongRoPE2).
+    Longrope2(SearchArgs),
+}
+
+/// Arguments of `core search longrope2`.
+#[derive(Args)]
+pub struct SearchArgs {
+    /// Folder of the model.
+    #[arg(long)]
+    model: PathBuf,
+    /// Folder for the model with the factors in its config, and for the state of the search; a search that was stopped
+    /// goes on.
+    #[arg(long)]
+    out: PathBuf,
+    /// Extension factor.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(2..))]
+    factor: u64,
+    /// Smallest factor of the frequencies that do not rotate once within the training context, as a multiple of
+    /// --factor; at most 1.
+    #[arg(long, default_value_t = Bounds::default().lowest, value_parser = above_zero)]
+    lowest: f64,
+    /// Largest factor of the same frequencies, also as a multiple of --factor; at least 1.
+    #[arg(long, default_value_t = Bounds::default().highest, value_parser = above_zero)]
+    highest: f64,
+    /// Generations of 64 candidates.
+    #[arg(long, default_value = "40", value_parser = at_least_one)]
+    generations: usize,
+    /// Documents that candidates are judged by.
+    #[arg(long, default_value = "4", value_parser = at_least_one)]
+    texts: usize,
+    /// Seed of the search and of the documents.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where to compute.
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceChoice,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    pub threads: usize,
+}
+
+/// Contents of `search.json`: enough to resume.
+#[derive(Serialize, Deserialize)]
+struct SearchState {
+    /// Fingerprint of the model with which candidates are judged.
+    model: String,
+    space: Space,
+    seed: u64,
+    texts: usize,
+    population: Population,
+}
+
+/// Searches and writes a folder of the same model whose config lists the factors.
+pub fn longrope2(request: &SearchArgs) -> Result<()> {
+    let (&SearchArgs { lowest, highest, .. }, extension) = (request, request.factor as usize);
+    ensure!(
+        lowest <= 1.0 && (1.0..=100.0).contains(&highest),
+        "--lowest is {lowest} and --highest {highest}, but they must be at most 1 and from 1 to 100"
+    );
+    let device = device::open(request.device)?.device;
+    let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    let config = &context.loaded.config;
+    let factor = extension as f64;
+    let Config { head_dim, max_position_embeddings: length, .. } = *config;
+    let space = Space::new(factor, config.rope.rope_theta, head_dim, length, Bounds { lowest, highest });
+    let texts = context.documents(extension, request.texts);
+    interrupt::watch()?;
+    let path = request.out.join("search.json");
+    files::check_writable(&path)?;
+    let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
+    let mut population =
+        unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
+    let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
+    loop {
+        for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
+            let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
+            let perplexity = context.answer_loss(&positions, &texts)?.exp();
+            candidate.score = Some((perplexity * 1e6).round() / 1e6);
+            bar.inc(1);
+        }
+        let best = best(&population);
+        bar.set_message(format!("generation {}: perplexity {:.4}", population.generation, best.1));
+        let state = SearchState {
+            model: model.clone(),
+            space: space.clone(),
+            seed: request.seed,
+            texts: request.texts,
+            population,
+        };
+        files::write(&path, &serde_json::to_vec(&state)?)?;
+        population = state.population;
+        if population.generation + 1 >= request.generations {
+            break;
+        }
+        population = space.next(&population, request.seed);
+    }
+    bar.finish_and_clear();
+    let (found, perplexity) = best(&population);
+    println!(
+        "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
+        found.critical, found.factors
+    );
+    for name in [WEIGHTS_FILE, TOKENIZER_FILE, CONFIG_FILE] {
+        files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
+    }
+    model_folder::save_config(&request.out, &scaled(config, factor, &found))
+}
+
+/// The population of a search that was stopped.
+fn unfinished(path: &Path, model: &str, space: &Space, request: &SearchArgs) -> Result<Option<Population>> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let state: SearchState = serde_json::from_slice(&files::read(path)?)
+        .with_context(|| format!("{} is damaged; delete it to search afresh", path.display()))?;
+    if (&*state.model, &state.space, state.seed, state.texts) != (model, space, request.seed, request.texts) {
+        bail!("{} belongs to another search or model; choose another --out", path.display());
+    }
+    Ok(Some(state.population))
+}
+
+fn best(population: &Population) -> (Candidate, f64) {
+    let score = |candidate: &Candidate| candidate.score.unwrap_or(f64::INFINITY);
+    let best = population.candidates.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
+    let best = best.unwrap_or(&population.candidates[0]);
+    (best.clone(), score(best))
+}
+
+fn scaled(config: &Config, factor: f64, candidate: &Candidate) -> Config {
+    let mut config = config.clone();
+    // A value outside `rope_scaling` would take precedence over the value inside when the config is read again.
+    config.other.remove("original_max_position_embeddings");
+    config.rope.scaling = RopeScaling::Longrope(LongRopeParameters {
+        short_factor: vec![1.0; candidate.factors.len()],
+        long_factor: candidate.factors.clone(),
+        factor: Some(factor),
+        attention_factor: None,
+        original_max_position_embeddings: Some(config.max_position_embeddings),
+    });
+    config
+}

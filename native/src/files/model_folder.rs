@@ -1,0 +1,149 @@
+//! Models on disk: Hugging Face folders of `config.json`, `tokenizer.json` and the weights, or GGUF files, which hold all three.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use burn::tensor::Device;
+use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
+use drope_core::config::dope::DopeHeads;
+use drope_core::config::{Config, MODELING_FILE};
+use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
+use drope_core::model::{Model, NumberTypes, StoredType};
+use drope_core::positions::Method;
+use drope_core::results;
+use drope_core::tokenizer::Tokenizer;
+
+use super::weights_files;
+use crate::files;
+
+/// Reads all three files and checks that they belong together.
+pub fn load(folder: &Path, types: NumberTypes, device: &Device) -> Result<LoadedModel> {
+    let (config, weights) = (config(folder)?, weights_files::open(folder)?);
+    let tokenizer = tokenizer(folder, &config)?;
+    let hash = weights_files::hash(folder)?.finish();
+    let loaded = LoadedModel::new(config, tokenizer, &weights, hash, types, device);
+    let loaded = loaded.with_context(|| cannot_use(folder))?;
+    warn_of_unused(folder, &loaded.unused_tensors);
+    Ok(loaded)
+}
+
+/// Reads `config.json`, or what a GGUF says in its place.
+pub fn config(folder: &Path) -> Result<Config> {
+    if weights_files::is_gguf(folder) {
+        return weights_files::gguf(folder)?.config().with_context(|| cannot_use(folder));
+    }
+    let text = files::read_text(&folder.join(CONFIG_FILE))?;
+    Config::from_json(&text).with_context(|| cannot_use(folder))
+}
+
+/// Reads the weights.
+pub fn model(folder: &Path, config: &Config, device: &Device) -> Result<Model> {
+    let loaded = Model::load(config, &weights_files::open(folder)?, device);
+    checked(folder, loaded)
+}
+
+/// Reads the weights for inference only, and keeps them in memory as `types` says.
+pub fn model_as(folder: &Path, config: &Config, types: NumberTypes, device: &Device) -> Result<Model> {
+    let loaded = Model::load_as(config, &weights_files::open(folder)?, types, device);
+    checked(folder, loaded)
+}
+
+fn checked(folder: &Path, loaded: drope_core::Result<(Model, Vec<String>)>) -> Result<Model> {
+    let (model, unused) = loaded.with_context(|| cannot_use(folder))?;
+    warn_of_unused(folder, &unused);
+    Ok(model)
+}
+
+/// Reads `tokenizer.json` and checks that it belongs to the model.
+pub fn tokenizer(folder: &Path, config: &Config) -> Result<Tokenizer> {
+    let tokenizer = if weights_files::is_gguf(folder) {
+        weights_files::gguf(folder)?.tokenizer()
+    } else {
+        Tokenizer::from_json(&files::read(&folder.join(TOKENIZER_FILE))?)
+    };
+    let tokenizer = tokenizer.with_context(|| cannot_use(folder))?;
+    tokenizer.check(config.vocab_size).with_context(|| cannot_use(folder))?;
+    Ok(tokenizer)
+}
+
+/// How the model wants conversations written; `None` where it does not say.
+pub fn chat_template(folder: &Path) -> Result<Option<ChatTemplate>> {
+    if weights_files::is_gguf(folder) {
+        return weights_files::gguf(folder)?.chat_template().with_context(|| cannot_use(folder));
+    }
+    let read = |file: &str| {
+        let path = folder.join(file);
+        path.exists().then(|| files::read_text(&path)).transpose()
+    };
+    let (config, own_file) = (read(TOKENIZER_CONFIG_FILE)?, read(CHAT_TEMPLATE_FILE)?);
+    ChatTemplate::from_files(config.as_deref(), own_file.as_deref()).with_context(|| cannot_use(folder))
+}
+
+/// The chat template, for a command that was called with --chat.
+///
+/// # Errors
+/// As [`chat_template`], and if there is none.
+pub fn asked_chat_template(folder: &Path) -> Result<ChatTemplate> {
+    chat_template(folder)?
+        .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))
+}
+
+fn cannot_use(folder: &Path) -> String {
+    format!("cannot use the model in {}", folder.display())
+}
+
+/// Reads the heads that `core dope select` wrote.
+pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
+    let text = files::read_text(path)?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{} does not name heads; write it with `core dope select`", path.display()))
+}
+
+/// Identifies the model in a folder, read with `method`, among models of the same name ([`LoadedModel::fingerprint`],
+/// without the weights on a device). `heads` are for DoPE, in place of those in the config.
+pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
+    let mut config = config(folder)?;
+    config.dope_heads = heads.cloned().or(config.dope_heads);
+    let hash = weights_files::hash(folder)?.finish();
+    Ok(results::fingerprint(&config, &tokenizer(folder, &config)?, &hash, method)?)
+}
+
+/// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
+pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+    save_as(folder, config, model, tokenizer, StoredType::F32)
+}
+
+/// Like [`save`], with another type of weights.
+pub fn save_as(
+    folder: &Path,
+    config: &Config,
+    model: &Model,
+    tokenizer: &Tokenizer,
+    stored_type: StoredType,
+) -> Result<()> {
+    let weights = pollster::block_on(model.to_safetensors_of(stored_type))?;
+    save_config(folder, config)?;
+    files::write(&folder.join(TOKENIZER_FILE), tokenizer.to_json()?.as_bytes())?;
+    files::write(&folder.join(WEIGHTS_FILE), &weights)
+}
+
+/// Writes `config.json`, and what transformers needs to read it.
+pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
+    if let Some(modeling) = config.modeling() {
+        files::write(&folder.join(MODELING_FILE), modeling.as_bytes())?;
+    }
+    files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
+}
+
+/// Says which tensors of the weights the model does not use.
+pub fn warn_of_unused(folder: &Path, unused: &[String]) {
+    if !unused.is_empty() {
+        eprintln!("warning: the model in {} does not use the tensors {}", folder.display(), unused.join(", "));
+    }
+}
+
+/// Name of a model in results: that of its folder.
+pub fn model_name(folder: &Path) -> Result<String> {
+    let folder = folder.canonicalize().context("cannot find the model's folder")?;
+    Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}

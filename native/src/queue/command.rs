@@ -1,0 +1,121 @@
+//! The command of a job, read by the parser of the command line itself.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE, short_hash};
+
+use crate::files::{self, weights_files};
+use crate::training::{self, recipe};
+
+/// A command of this program and what the queue needs to know of it.
+pub struct JobCommand {
+    /// Its arguments, as the plan has them.
+    pub words: Vec<String>,
+    /// The arguments without the path of the study's folder, so that they stay the same if the folder is moved.
+    words_anywhere: Vec<String>,
+    /// Whether it takes `--threads` and the plan does not give it.
+    takes_threads: bool,
+    recipe: Option<PathBuf>,
+    /// Folders of models that it reads.
+    models: Vec<PathBuf>,
+    /// What `core tune` found, if it reads that.
+    tuned: Option<PathBuf>,
+    /// For commands that train: the folder of the model.
+    trains: Option<PathBuf>,
+}
+
+/// Reads a command; `words_anywhere` are its words without the path of the study's folder.
+///
+/// # Errors
+/// If the command line would refuse the command, or its recipe is not a recipe.
+pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Command) -> Result<JobCommand> {
+    let matches = cli.clone().try_get_matches_from(["core"].into_iter().chain(words.iter().map(String::as_str)));
+    let matches = matches.map_err(|error| {
+        let text = error.to_string();
+        let sentence = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        anyhow::anyhow!("`core {}` is not a command: {sentence}", words.join(" "))
+    })?;
+    let (mut command, mut matches) = (cli, &matches);
+    while let Some((name, inner)) = matches.subcommand() {
+        ensure!(name != "study", "a study cannot be a job of a study");
+        command = command.find_subcommand(name).context("clap knows its own commands")?;
+        matches = inner;
+    }
+    let takes = |name: &str| command.get_arguments().any(|argument| argument.get_id() == name);
+    if takes("resume") && matches.get_flag("resume") {
+        bail!("leave out --resume; the study knows when a run goes on");
+    }
+    let parsed = JobCommand {
+        takes_threads: takes("threads") && matches.value_source("threads") == Some(ValueSource::DefaultValue),
+        recipe: path(matches, "recipe"),
+        models: ["from", "model"].into_iter().filter_map(|name| path(matches, name)).collect(),
+        tuned: path(matches, "tuned"),
+        trains: path(matches, "out").filter(|_| takes("resume")),
+        words,
+        words_anywhere,
+    };
+    if let Some(recipe) = &parsed.recipe {
+        recipe::read(recipe)?;
+    }
+    Ok(parsed)
+}
+
+/// The value of an argument that is a path, if the command has such an argument and it is given.
+fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
+    matches.try_get_one::<PathBuf>(name).ok().flatten().cloned()
+}
+
+impl JobCommand {
+    /// The folder of the model that the command trains.
+    pub fn model_folder(&self) -> Option<&PathBuf> {
+        self.trains.as_ref()
+    }
+
+    /// Arguments to run it with now: with one thread, and going on with an unfinished training run.
+    pub fn arguments(&self) -> Result<Vec<String>> {
+        let mut words = self.words.clone();
+        if self.takes_threads {
+            words.extend(["--threads", "1"].map(str::to_owned));
+        }
+        if let Some(folder) = &self.trains
+            && training::unfinished(folder)?.is_some()
+        {
+            words.push("--resume".to_owned());
+        }
+        Ok(words)
+    }
+
+    /// Hash of the command, its recipe, the models and tuned parameters that it reads and the keys of the jobs before it.
+    /// Files in `out` are made by earlier jobs, whose keys are hashed instead of the files.
+    pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
+        let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
+        if let Some(recipe) = &self.recipe {
+            // Comments and the order of fields change nothing.
+            let recipe: serde_json::Value = toml::from_str(&files::read_text(recipe)?)?;
+            parts.push(serde_json::to_vec(&recipe)?);
+        }
+        for model in self.models.iter().filter(|model| !model.starts_with(out)) {
+            // A GGUF has its config within.
+            if !weights_files::is_gguf(model) {
+                parts.push(files::read(&model.join(CONFIG_FILE))?);
+            }
+            parts.push(weights_files::hash(model)?.finish().into_bytes());
+        }
+        if let Some(tuned) = self.tuned.as_ref().filter(|tuned| !tuned.starts_with(out)) {
+            parts.push(files::read(tuned)?);
+        }
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        Ok(short_hash(&parts))
+    }
+
+    /// Whether the model that the command trains is complete.
+    pub fn is_trained(&self) -> Result<bool> {
+        Ok(match &self.trains {
+            Some(folder) => folder.join(WEIGHTS_FILE).exists() && training::unfinished(folder)?.is_none(),
+            None => false,
+        })
+    }
+}

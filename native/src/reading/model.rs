@@ -1,0 +1,59 @@
+//! A model read with several methods at several lengths.
+
+use anyhow::Result;
+use drope_core::loaded_model::LoadedModel;
+use drope_core::positions::{Method, Parameters, Positions};
+
+use crate::arguments::{Sweep, positions};
+use crate::device;
+use crate::files::model_folder::{self, model_name};
+
+/// The model that is measured.
+pub struct MeasuredModel {
+    /// Name of its folder.
+    pub name: String,
+    pub loaded: LoadedModel,
+    /// Number of questions or texts that are measured at the same time: `--threads` on the CPU, one on a GPU.
+    pub threads: usize,
+}
+
+/// One way to read the model: a method at a length.
+#[derive(Clone)]
+pub struct PlannedReading {
+    pub method: Method,
+    pub extension: usize,
+    /// Tokens: s·C, or the length that was asked for.
+    pub context: usize,
+    /// The parameters of the method that the user set.
+    pub parameters: Parameters,
+    pub positions: Positions,
+    pub fingerprint: String,
+}
+
+/// Loads the model.
+pub fn load(sweep: &Sweep) -> Result<MeasuredModel> {
+    let chosen = device::open(sweep.device)?;
+    Ok(MeasuredModel {
+        name: model_name(&sweep.model)?,
+        loaded: model_folder::load(&sweep.model, chosen.keeps(sweep.numbers.types())?, &chosen.device)?,
+        threads: if chosen.is_cpu { sweep.threads } else { 1 },
+    })
+}
+
+/// Every length with one method.
+pub fn readings(sweep: &Sweep, model: &LoadedModel, method: Method) -> Result<Vec<PlannedReading>> {
+    let fingerprint = model.fingerprint(method)?;
+    let config = model.config.clone().with_cut(sweep.cut);
+    let parameters = sweep.parameters.of(method)?;
+    let reading = |(extension, context): (usize, usize)| {
+        Ok(PlannedReading {
+            method,
+            extension,
+            context,
+            parameters: parameters.clone(),
+            positions: positions(&config, method, extension as f64, sweep.beta, &parameters)?,
+            fingerprint: fingerprint.clone(),
+        })
+    };
+    sweep.contexts(&config).into_iter().map(reading).collect()
+}

@@ -1,0 +1,103 @@
+//! Unfinished runs: model, optimizer and position in the schedule, replaced as a whole.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::model::Model;
+use drope_core::train::Trainer;
+use serde::{Deserialize, Serialize};
+
+use super::run::Job;
+use crate::files::{self, model_folder};
+
+const STATE: &str = "state.json";
+const OPTIMIZER: &str = "optimizer.bin";
+
+/// How far a run is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct TrainingState {
+    /// Updates done.
+    pub step: usize,
+    /// Tokens in them.
+    pub tokens: u64,
+    /// Seconds of training.
+    pub seconds: f64,
+    /// The recipe, as TOML: a run is resumed with the one that it began with.
+    recipe: String,
+    /// Hash of the model that recalibration began with.
+    #[serde(default)]
+    base: Option<String>,
+}
+
+/// A checkpoint on disk.
+pub struct Checkpoint(PathBuf);
+
+impl Checkpoint {
+    /// The checkpoint of an unfinished run in `out`.
+    pub fn find(out: &Path) -> Result<Option<Self>> {
+        let folder = files::current_folder(&folder(out));
+        Ok(folder.exists().then_some(Self(folder)))
+    }
+
+    /// Updates done.
+    pub fn step(&self) -> Result<usize> {
+        Ok(self.state()?.step)
+    }
+
+    fn state(&self) -> Result<TrainingState> {
+        let text = files::read_text(&self.0.join(STATE))?;
+        serde_json::from_str(&text)
+            .with_context(|| format!("{} is damaged; start again in another --out", self.0.display()))
+    }
+
+    /// How far the run is, if it is a run of this job.
+    pub fn state_for(&self, job: &Job) -> Result<TrainingState> {
+        let state = self.state()?;
+        let run = self.0.display();
+        ensure!(
+            state.recipe == toml::to_string(job.recipe)?,
+            "the recipe is not the one that the run in {run} began with"
+        );
+        ensure!(
+            state.base.as_ref() == job.base.as_ref().map(|(_, hash)| hash),
+            "the model in --from is not the one that the run in {run} began with; give that one, or choose another --out"
+        );
+        Ok(state)
+    }
+
+    /// The model as it was.
+    pub fn model(&self, config: &Config, device: &Device) -> Result<Model> {
+        model_folder::model(&self.0, config, device)
+    }
+
+    /// The optimizer's state as it was.
+    pub fn optimizer_state(&self) -> Result<Vec<u8>> {
+        files::read(&self.0.join(OPTIMIZER))
+    }
+}
+
+/// Writes the checkpoint of `out`.
+pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> Result<()> {
+    let state = TrainingState {
+        recipe: toml::to_string(job.recipe)?,
+        base: job.base.as_ref().map(|(_, hash)| hash.clone()),
+        ..state.clone()
+    };
+    files::replace_folder(&folder(out), |new| {
+        model_folder::save(new, job.config, trainer.model(), job.tokenizer)?;
+        files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;
+        files::write(&new.join(STATE), serde_json::to_string(&state)?.as_bytes())
+    })
+}
+
+/// Removes the checkpoint of a finished run.
+pub fn remove(out: &Path) -> Result<()> {
+    files::remove_replaced_folder(&folder(out))
+}
+
+/// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.
+pub fn folder(out: &Path) -> PathBuf {
+    out.join("checkpoint")
+}

@@ -1,0 +1,115 @@
+//! `core pretrain` and `core recalibrate`: what is trained, and from which weights.
+
+mod card;
+mod checkpoint;
+mod gradients;
+mod progress;
+pub mod recipe;
+mod run;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
+use drope_core::model::Model;
+use drope_core::positions::rnope_swa_window;
+use drope_core::tokenizer::Tokenizer;
+
+use self::checkpoint::Checkpoint;
+pub use self::gradients::gradients_in_threads;
+use self::run::Job;
+use crate::device::DeviceChoice;
+use crate::files::model_folder::{self, model_name};
+use crate::files::weights_files;
+use drope_core::train::recipe::{ModelShape, PositionEmbedding, Recipe};
+
+/// Options of both commands.
+pub struct TrainOptions<'a> {
+    pub recipe: &'a Recipe,
+    pub out: &'a Path,
+    pub resume: bool,
+    pub device: DeviceChoice,
+    pub threads: usize,
+    /// Updates between checkpoints.
+    pub save_every: usize,
+    /// Updates after which to pause: the checkpoint is the folder of the model so far.
+    pub until: Option<usize>,
+    /// How the user can continue a stopped run, as the end of its message.
+    pub how_to_go_on: &'a str,
+}
+
+/// Updates done of the unfinished run in `out`; `None` where there is none.
+pub fn unfinished(out: &Path) -> Result<Option<usize>> {
+    Checkpoint::find(out)?.map(|checkpoint| checkpoint.step()).transpose()
+}
+
+/// `core pretrain`: a model from random weights; `pe` replaces the recipe's position embedding.
+pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result<()> {
+    let mut recipe = options.recipe.clone();
+    let Some(shape) = &mut recipe.model else {
+        bail!("the recipe has no [model] table; pretraining needs the size of the model");
+    };
+    shape.pe = pe.unwrap_or(shape.pe);
+    let shape = shape.clone();
+    let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, &recipe.documents))?;
+    let config = new_config(&shape, &recipe, &tokenizer);
+    config.check()?;
+    recipe.check_copies(&config)?;
+    let seed = recipe.seed;
+    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None };
+    run::train_to_end(options, &job, |device| Ok(Model::random(&config, seed, device)))
+}
+
+/// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
+pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
+    let recipe = options.recipe;
+    let base = model_folder::config(from)?;
+    let tokenizer = model_folder::tokenizer(from, &base)?;
+    let cannot = || format!("cannot recalibrate the model in {}", from.display());
+    recipe.check_words(&tokenizer).with_context(cannot)?;
+    let config = recipe.recalibrated(&base).with_context(cannot)?;
+    let weights = weights_files::open(from)?;
+    let mut base_hash = weights_files::hash(from)?;
+    base_hash.update(tokenizer.to_json()?.as_bytes());
+    base_hash.update(config.to_json().as_bytes());
+    let job =
+        Job { recipe, config: &config, tokenizer: &tokenizer, base: Some((model_name(from)?, base_hash.finish())) };
+    run::train_to_end(options, &job, |device| {
+        Model::load_with_new_norms(&config, &weights, device)
+            .with_context(|| format!("cannot use the model in {}", from.display()))
+    })
+}
+
+fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
+    Config {
+        vocab_size: tokenizer.vocab_size(),
+        hidden_size: shape.hidden_size,
+        intermediate_size: shape.intermediate_size,
+        num_hidden_layers: shape.num_hidden_layers,
+        num_attention_heads: shape.num_attention_heads,
+        num_key_value_heads: shape.num_key_value_heads,
+        head_dim: shape.hidden_size / shape.num_attention_heads,
+        rms_norm_eps: 1e-5,
+        max_position_embeddings: recipe.context,
+        tie_word_embeddings: true,
+        rope: RopeParameters {
+            rope_theta: shape.rope_theta,
+            scaling: RopeScaling::Default,
+            rope_scaling_trained: false,
+            rope_min_frequency: 0.0,
+        },
+        attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
+        softmax_scale: None,
+        temperature_coefficient: 0.0,
+        head_scales: None,
+        scalable_softmax: false,
+        alibi: shape.pe == PositionEmbedding::Alibi,
+        sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
+        qkv_bias: false,
+        layer_types: Vec::new(),
+        dope_heads: None,
+        bos_token_id: tokenizer.bos(),
+        eos_token_ids: Vec::new(),
+        other: serde_json::Map::new(),
+    }
+}

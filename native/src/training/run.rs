@@ -1,0 +1,129 @@
+//! The loop of a run: batches, updates, checkpoints, and what ends it early.
+
+use std::sync::mpsc;
+
+use anyhow::{Context, Result, bail, ensure};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::loaded_model::WEIGHTS_FILE;
+use drope_core::model::Model;
+use drope_core::positions::Method;
+use drope_core::tokenizer::Tokenizer;
+use drope_core::train::{Batch, DocumentSource, Trainer};
+
+use super::card::{CARD_FILE, card};
+use super::checkpoint::{self, Checkpoint, TrainingState};
+use super::progress::Progress;
+use super::{TrainOptions, gradients_in_threads};
+use crate::device::{self, Chosen};
+use crate::files::{self, model_folder};
+use crate::interrupt;
+use drope_core::train::recipe::Recipe;
+
+/// Batches made ahead of the update that needs them.
+const BATCHES_AHEAD: usize = 4;
+
+/// What is trained.
+pub struct Job<'a> {
+    pub recipe: &'a Recipe,
+    pub config: &'a Config,
+    pub tokenizer: &'a Tokenizer,
+    /// Name and hash of the model that recalibration began with.
+    pub base: Option<(String, String)>,
+}
+
+/// Trains to the end of the recipe, from the weights that `initial` makes or from a checkpoint.
+pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
+    let Job { recipe, config, tokenizer, .. } = job;
+    files::check_writable(&options.out.join(WEIGHTS_FILE))?;
+    let Chosen { device, is_cpu, .. } = device::open(options.device)?;
+    let threads = if is_cpu { options.threads.max(1) } else { 1 };
+    let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
+    if let Some(until) = options.until.filter(|&until| until < state.step) {
+        bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
+    }
+    if options.until == Some(state.step) {
+        return Ok(());
+    }
+    interrupt::watch()?;
+    let mut progress = Progress::start(options.out, &state, recipe)?;
+    let source = recipe.documents(tokenizer, tokenizer.bos());
+    for batch in batches_ahead(source, recipe.seed, state.step..recipe.steps) {
+        let batch = batch?;
+        let gradients = gradients_in_threads(&trainer, &batch, threads);
+        let report;
+        (trainer, report) = pollster::block_on(trainer.apply(gradients)).with_context(|| {
+            format!("training broke at step {}; start again in another --out with a lower schedule.peak", state.step)
+        })?;
+        state.step += 1;
+        state.tokens += batch.ids.len() as u64;
+        progress.record(&mut state, &batch, &report)?;
+        let is_stopped = interrupt::requested();
+        let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
+        let is_due = state.step.is_multiple_of(options.save_every) && state.step < recipe.steps;
+        if is_stopped || is_paused || is_due {
+            checkpoint::save(options.out, &state, job, &trainer)?;
+        }
+        if is_stopped {
+            let message = format!("stopped at step {} of {}; {}", state.step, recipe.steps, options.how_to_go_on);
+            return Err(interrupt::Stopped(message).into());
+        }
+        if is_paused {
+            let folder = checkpoint::folder(options.out);
+            println!("paused at step {} of {}; the model so far is in {}", state.step, recipe.steps, folder.display());
+            return Ok(());
+        }
+    }
+    ensure!(state.step == recipe.steps, "the thread that makes batches ended at step {}", state.step);
+    model_folder::save(options.out, config, trainer.model(), tokenizer)?;
+    files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
+    files::write(&options.out.join(CARD_FILE), card(job, &state)?.as_bytes())?;
+    progress.finish(&state)?;
+    checkpoint::remove(options.out)
+}
+
+/// A new run, or the one in `--out` with `--resume`.
+fn begin(
+    options: &TrainOptions,
+    job: &Job,
+    initial: impl FnOnce(&Device) -> Result<Model>,
+    device: &Device,
+) -> Result<(TrainingState, Trainer)> {
+    let out = options.out.display();
+    let checkpoint = Checkpoint::find(options.out)?;
+    let trainer = |model| -> Result<Trainer> {
+        let positions = Method::of(job.config).positions(job.config, 1.0)?;
+        Ok(Trainer::new(model, positions, job.recipe.hyperparameters()))
+    };
+    match checkpoint {
+        Some(found) if options.resume => {
+            let state = found.state_for(job)?;
+            let trainer = trainer(found.model(job.config, device)?)?;
+            Ok((state.clone(), trainer.resumed(state.step, found.optimizer_state()?)?))
+        }
+        Some(_) => bail!("{out} holds an unfinished run; go on with --resume, or choose another --out"),
+        None if options.out.join(WEIGHTS_FILE).exists() => {
+            bail!("{out} holds a finished model; choose another --out")
+        }
+        None if options.resume => bail!("there is nothing to resume in {out}; leave out --resume"),
+        None => Ok((TrainingState::default(), trainer(initial(device)?)?)),
+    }
+}
+
+/// Batches made by a thread of its own, a few ahead.
+fn batches_ahead(
+    source: impl DocumentSource + Send + 'static,
+    seed: u64,
+    steps: std::ops::Range<usize>,
+) -> mpsc::IntoIter<drope_core::Result<Batch>> {
+    let (send, receive) = mpsc::sync_channel(BATCHES_AHEAD);
+    std::thread::spawn(move || {
+        for step in steps {
+            // The receiver is gone when the run has ended.
+            if send.send(source.batch(seed, step)).is_err() {
+                return;
+            }
+        }
+    });
+    receive.into_iter()
+}
