@@ -99,3 +99,18 @@ fn sixteen_keys_with_seven_digits_fit_in_the_training_context() {
         assert!((spec.guess_floor() - 1.0 / keys as f64).abs() < 1e-12);
     }
 }
+
+#[test]
+fn a_question_in_a_chat_template_fits_the_context() {
+    let around = [&*"One of the special magic numbers ".repeat(6), " is:"];
+    for filler in [Filler::Prose, Filler::Grass] {
+        let spec = Spec { filler, ..Spec::new(Task::Passkey, Values::Numbers, 256, 3) };
+        let tokens = |spec: &Spec| {
+            let sample = sample(spec, &TOKENIZER).unwrap();
+            let answer = TOKENIZER.encode(&format!(" {}", sample.expected())).unwrap().len();
+            TOKENIZER.message(&sample.prompt(), Some(around)).unwrap().len() + answer
+        };
+        assert!(tokens(&spec) > 256, "the template is what makes it too long");
+        assert!(tokens(&Spec { around: Some(around), ..spec }) <= 256);
+    }
+}

@@ -5,6 +5,7 @@ mod commands;
 mod device;
 mod files;
 mod interrupt;
+mod progress;
 mod queue;
 mod reading;
 mod threads;

@@ -5,7 +5,7 @@ mod common;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Folder, RECIPE, fixtures, refused, run, text};
+use common::{Folder, RECIPE, fixtures, nano_rope, refused, run, succeeds, text};
 
 #[test]
 fn logits_have_the_shape_that_is_promised() {
@@ -278,4 +278,67 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
     assert_eq!((&first[0]["model"], &first[1]["context"]), (&"base".into(), &128.into()));
     let second = evaluate("3", "1,2,4");
     assert_eq!((second.len(), &second[..2]), (6, &first[..2]), "cells that are there are kept");
+}
+
+#[test]
+fn every_command_names_the_path_that_is_missing() {
+    let nano_rope = nano_rope();
+    let (model, missing) = (text(&nano_rope), "/no/such/path");
+    let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes/nano-drope.toml");
+    let folder = Folder::new("missing");
+    let out = folder.path("out");
+    let out = text(&out);
+    let cases: &[&[&str]] = &[
+        &["pretrain", "--recipe", missing, "--out", out],
+        &["recalibrate", "--from", missing, "--recipe", recipe, "--out", out],
+        &["recalibrate", "--from", model, "--recipe", missing, "--out", out],
+        &["fit-scale", "--model", missing],
+        &["logits", "--model", missing, "--ids", "1", "--out", out],
+        &["generate", "--model", missing, "--prompt", "a"],
+        &["generate", "--model", "/no/such/path.gguf", "--prompt", "a"],
+        &["convert", "--from", missing, "--to", out],
+        &["inspect", "--model", missing],
+        &["bench", "--model", missing],
+        &["bench", "--model", model, "--tokenize", missing],
+        &["eval", "niah", "--model", missing],
+        &["eval", "niah", "--model", model, "--method", "dope-all", "--heads", missing],
+        &["eval", "niah", "--model", model, "--method", "yarn", "--tuned", missing],
+        &["eval", "ppl", "--model", missing],
+        &["eval", "ppl", "--model", model, "--text", missing],
+        &["eval", "ruler", "--model", missing],
+        &["eval", "ruler", "--model", model, "--haystack", missing],
+        &["eval", "ruler", "--model", model, "--squad", missing],
+        &["eval", "longbench", "--model", missing, "--data", missing],
+        &["eval", "longbench", "--model", model, "--data", missing],
+        &["eval", "choice", "--model", missing, "--form", "plain", "--data", missing],
+        &["eval", "choice", "--model", model, "--form", "plain", "--data", missing],
+        &["probe", "--model", missing],
+        &["dope", "select", "--model", missing],
+        &["search", "longrope2", "--model", missing, "--out", out],
+        &["tune", "--model", missing, "--method", "yarn", "--out", out],
+        &["reproduce", "--quick", "--out", out, "--models", missing],
+        &["study", "--plan", missing, "--out", out],
+        &["merge", missing, "--json", out],
+    ];
+    for case in cases {
+        refused(case, missing);
+    }
+    // Every command is in the list above.
+    let commands = |arguments: &[&str]| -> Vec<String> {
+        let help = succeeds(&[arguments, &["--help"]].concat());
+        let list = help.split_once("Commands:\n").expect("commands").1.split_once("\n\n").expect("options").0;
+        let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+        names
+            .filter_map(|line| line.split_whitespace().next())
+            .filter(|name| *name != "help")
+            .map(str::to_owned)
+            .collect()
+    };
+    let is_tried = |names: &[&str]| cases.iter().any(|case| case.starts_with(names));
+    for command in commands(&[]) {
+        assert!(is_tried(&[&command]), "{command}");
+    }
+    for command in commands(&["eval"]) {
+        assert!(is_tried(&["eval", &command]), "eval {command}");
+    }
 }

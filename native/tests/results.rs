@@ -37,40 +37,48 @@ fn commands_that_share_a_results_file_lose_nothing() {
 }
 
 #[test]
-fn an_evaluation_that_is_stopped_goes_on_with_the_next_cell() {
+fn an_evaluation_that_is_stopped_goes_on_with_the_next_question() {
     let folder = Folder::new("stopped");
     let model = nano_rope();
     let arguments = |json: &str| {
         let json = text(&folder.path(json)).to_owned();
-        let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope,yarn", "--extension", "1,2,4"];
-        [&arguments[..], &["--trials", "8", "--threads", "1", "--json", &json]]
+        let arguments = ["eval", "niah", "--model", text(&model), "--method", "rope,yarn", "--extension", "1,2"];
+        [&arguments[..], &["--trials", "40", "--threads", "1", "--json", &json]]
             .concat()
             .into_iter()
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };
-    let as_text = |arguments: &[String]| arguments.iter().map(String::as_str).collect::<Vec<_>>().join(" ");
     let run = |json: &str| succeeds(&arguments(json).iter().map(String::as_str).collect::<Vec<_>>());
     let stopped = arguments("parts.json");
     let mut command = core(&stopped.iter().map(String::as_str).collect::<Vec<_>>());
     let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let (parts, start) = (folder.path("parts.json"), Instant::now());
-    while !parts.exists() && start.elapsed() < Duration::from_secs(120) {
+    let (parts, answers, start) = (folder.path("parts.json"), folder.path(".parts.json.answers"), Instant::now());
+    while !answers.exists() && start.elapsed() < Duration::from_secs(120) {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{} said {error}", as_text(&stopped));
-    assert!(error.contains("the same command goes on with the next cell"), "{error}");
-    let first = std::fs::read_to_string(&parts).unwrap();
-    assert!((1..6).contains(&cells(&parts).len()), "stopped before its end");
+    assert_eq!(output.status.code(), Some(130), "{} said {error}", stopped.join(" "));
+    assert!(error.contains("the same command goes on with the next question"), "{error}");
+    assert!(!parts.exists(), "not one cell was done");
+    let kept = std::fs::read_to_string(&answers).unwrap();
+    assert!((1..40).contains(&kept.lines().count()), "{kept}");
 
-    run("parts.json");
-    run("whole.json");
-    let [parts, whole] = ["parts.json", "whole.json"].map(|name| std::fs::read_to_string(folder.path(name)).unwrap());
-    assert_eq!(parts, whole, "the same cells as without the interruption");
-    assert!(parts.starts_with(first.strip_suffix("\n]\n").unwrap()), "what was measured before is kept");
+    // Another file with a kept answer that is said to be wrong.
+    let (first, rest) = kept.split_once('\n').unwrap();
+    let wrong = first.replace("\"exact\":true", "\"exact\":false");
+    assert_ne!(first, wrong, "the first question was answered");
+    folder.write(".changed.json.answers", format!("{wrong}\n{rest}"));
+    for name in ["parts.json", "whole.json", "changed.json"] {
+        run(name);
+    }
+    let read = |name: &str| std::fs::read_to_string(folder.path(name)).unwrap();
+    assert_eq!(read("parts.json"), read("whole.json"), "the same cells as without the interruption");
+    assert!(!answers.exists(), "what is in the results is not kept twice");
+    let correct = |name: &str| cells(&folder.path(name))[0]["correct"].as_u64().unwrap();
+    assert_eq!(correct("changed.json") + 1, correct("whole.json"), "what was kept was not asked again");
 }
 
 #[test]

@@ -32,7 +32,11 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
         references: problem.references(spec.task, 0..problem.asked),
         ordered: spec.task != Task::MultiValue,
     };
-    let fixed: usize = tokenizer.prefix().len()
+    let before = match spec.around {
+        None => tokenizer.prefix().len(),
+        around => tokenizer.message("", around)?.len(),
+    };
+    let fixed: usize = before
         + problem.introduction.map_or(0, count)
         + problem.needles.iter().map(|(text, _)| count(text)).sum::<usize>()
         + problem.asked * sinks.as_deref().map_or(0, |text| tokenizer.encode(text).map_or(0, |ids| ids.len()))
@@ -61,7 +65,7 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
     sample.haystack = sentences(places, &problem, sinks.as_deref());
     // The first word follows no space, which may cost a byte-level tokenizer a token more than was counted.
     let answer = count(&sample.expected());
-    while tokenizer.prompt(&sample.prompt())?.len() + answer > spec.context {
+    while tokenizer.message(&sample.prompt(), spec.around)?.len() + answer > spec.context {
         let last = sample.haystack.iter().rposition(|sentence| sentence.kind == SentenceKind::Prose);
         let Some(last) = last else { break };
         sample.haystack.remove(last);

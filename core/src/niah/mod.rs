@@ -164,7 +164,7 @@ impl Sample {
 }
 
 /// How good an answer is.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The answer is the values that were asked for and nothing else.
     pub exact: bool,

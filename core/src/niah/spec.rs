@@ -14,8 +14,10 @@ pub struct Spec<'a> {
     pub task: Task,
     /// Numbers or words; a pass key is always a number.
     pub values: Values,
-    /// Tokens of beginning-of-text, haystack, question and answer together.
+    /// Tokens of beginning-of-text, chat template, haystack, question and answer together.
     pub context: usize,
+    /// What the model's chat template writes before and behind a prompt, where prompts are messages.
+    pub around: Option<[&'a str; 2]>,
     /// Where the (first) queried needle stands, 0 to 1; random if not given. The others are at random places. Of a chain
     /// one of its needles stands there.
     pub depth: Option<f64>,
@@ -42,7 +44,7 @@ impl Spec<'_> {
     /// A question in its authors' filler, at a random depth, of the standard difficulty.
     pub fn new(task: Task, values: Values, context: usize, seed: u64) -> Self {
         let difficulty = Difficulty::default();
-        Self { task, values, context, depth: None, filler: task.filler(), sinks: None, difficulty, seed }
+        Self { task, values, context, around: None, depth: None, filler: task.filler(), sinks: None, difficulty, seed }
     }
 
     /// Checks that the settings fit the task.

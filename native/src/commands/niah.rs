@@ -175,6 +175,10 @@ impl Measurement for QuestionsToAsk<'_> {
         format!("{} {} {} {context} tokens {parameters}", method.name(), task.name(), values.name())
     }
 
+    fn blank(&self) -> &Cell {
+        &self.blank
+    }
+
     fn samples(&self) -> &[usize] {
         &self.trials
     }

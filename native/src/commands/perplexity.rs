@@ -122,6 +122,10 @@ impl Measurement for TextsToPredict<'_> {
         format!("{} {} tokens", self.blank.method.name(), self.blank.context)
     }
 
+    fn blank(&self) -> &PerplexityCell {
+        &self.blank
+    }
+
     fn samples(&self) -> &[usize] {
         self.wanted
     }

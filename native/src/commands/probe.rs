@@ -92,6 +92,10 @@ impl Measurement for HeadsToProbe<'_> {
         format!("{} {} tokens", self.blank.method.name(), self.reading.context)
     }
 
+    fn blank(&self) -> &HeadCell {
+        &self.blank
+    }
+
     fn samples(&self) -> &[usize] {
         self.questions
     }

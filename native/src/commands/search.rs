@@ -8,12 +8,12 @@ use drope_core::config::{Config, LongRopeParameters, RopeScaling};
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::longrope2::{Bounds, Candidate, Population, Space};
 use drope_core::positions::Method;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{above_zero, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
+use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
 
@@ -94,8 +94,7 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
     let mut population =
         unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
-    let bar = ProgressBar::new((request.generations * POPULATION) as u64).with_style(style);
+    let bar = Progress::of_items(request.generations * POPULATION)?;
     loop {
         for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
             let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;

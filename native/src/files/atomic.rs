@@ -2,7 +2,7 @@
 //! processes write them at the same time.
 
 use std::fs::{self, File, TryLockError};
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -44,6 +44,37 @@ pub fn update(path: &Path, change: impl FnOnce(&str) -> Result<String>) -> Resul
     let _lock = lock(path)?;
     let text = if path.exists() { read_text(path)? } else { String::new() };
     write(path, change(&text)?.as_bytes())
+}
+
+/// Adds a line to a text file, after one that a crash cut off on a line of its own. The lock of `guard`, a file beside it,
+/// keeps other processes from changing the lines at the same time.
+pub fn append_line(path: &Path, guard: &Path, line: &str) -> Result<()> {
+    let _lock = lock(guard)?;
+    let append = || -> std::io::Result<()> {
+        let mut file = File::options().create(true).append(true).read(true).open(path)?;
+        let mut last = [b'\n'];
+        if file.metadata()?.len() > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        let separator = if last == *b"\n" { "" } else { "\n" };
+        file.write_all(format!("{separator}{line}\n").as_bytes())
+    };
+    append().with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
+}
+
+/// Keeps the lines of a text file for which `is_kept` is true; a file without lines is removed. `guard` as in
+/// [`append_line`].
+pub fn retain_lines(path: &Path, guard: &Path, is_kept: impl Fn(&str) -> bool) -> Result<()> {
+    let _lock = lock(guard)?;
+    if !path.exists() {
+        return Ok(());
+    }
+    let text: String = read_text(path)?.lines().filter(|line| is_kept(line)).map(|line| format!("{line}\n")).collect();
+    if text.is_empty() {
+        return fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()));
+    }
+    write(path, text.as_bytes())
 }
 
 /// Waits until no other process holds the lock of `path`. The lock is a hidden file beside it, which stays: removing it

@@ -144,6 +144,8 @@ pub fn warn_of_unused(folder: &Path, unused: &[String]) {
 
 /// Name of a model in results: that of its folder.
 pub fn model_name(folder: &Path) -> Result<String> {
-    let folder = folder.canonicalize().context("cannot find the model's folder")?;
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("cannot find the model {}; check that the path is right", folder.display()))?;
     Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use crate::progress::REPORT_EVERY;
 use anyhow::Result;
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
 
@@ -21,6 +22,8 @@ pub struct StudyProgress {
     cost_done: f64,
     seconds_done: f64,
     last_tick: Instant,
+    /// When a line was last printed, where bars are not shown.
+    last_report: Instant,
 }
 
 struct RunningBar {
@@ -45,6 +48,7 @@ impl StudyProgress {
             cost_done: 0.0,
             seconds_done: 0.0,
             last_tick: Instant::now(),
+            last_report: Instant::now(),
         })
     }
 
@@ -96,6 +100,15 @@ impl StudyProgress {
         if self.last_tick.elapsed() >= Duration::from_secs(1) {
             self.last_tick = Instant::now();
             self.draw();
+        }
+        if !self.is_terminal && self.last_report.elapsed() >= REPORT_EVERY {
+            self.last_report = Instant::now();
+            let running: Vec<String> = self
+                .running
+                .iter()
+                .map(|(name, job)| format!("{name} runs for {}", HumanDuration(job.started.elapsed())))
+                .collect();
+            eprintln!("{}; {}", running.join(", "), self.summary());
         }
     }
 

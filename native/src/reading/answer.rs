@@ -46,7 +46,7 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
         temperature: 0.0,
         seed: 0,
     };
-    // The results of a stopped cell are discarded, so its last answer may be incomplete.
+    // After Ctrl-C the answer may be incomplete; it is not kept.
     let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, interrupt::observe).await?;
     Ok(sample.score(&tokenizer.decode(&answer)?))
 }

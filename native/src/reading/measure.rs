@@ -1,14 +1,17 @@
 //! The loop that `core eval niah`, `core eval ppl` and `core probe` share: plan, look up what is known, measure what is
 //! missing, add it to the file, print it.
 
-use anyhow::{Result, ensure};
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, ensure};
 use drope_core::results::{ResultCell, Shard};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::kept::Kept;
 use super::results_file;
 use crate::arguments::Sweep;
+use crate::progress::Progress;
 use crate::threads::Workers;
 use crate::{files, interrupt};
 
@@ -17,10 +20,13 @@ pub trait Measurement: Sync {
     /// A result.
     type Cell: ResultCell + Serialize + DeserializeOwned + Clone;
     /// The outcome of one question or text.
-    type Outcome: Send;
+    type Outcome: Send + Serialize + DeserializeOwned;
 
     /// For the progress bar.
     fn title(&self) -> String;
+
+    /// A cell without its results, which says what is measured.
+    fn blank(&self) -> &Self::Cell;
 
     /// Numbers of the questions or texts.
     fn samples(&self) -> &[usize];
@@ -58,25 +64,49 @@ pub fn measure<M: Measurement>(sweep: &Sweep, threads: usize, measurements: &[M]
     }
     let known = results_file::read(json)?;
     let stopped = match json {
-        Some(_) => "stopped; the same command goes on with the next cell",
+        Some(_) => "stopped; the same command goes on with the next question",
         None => "stopped; nothing is kept without --json",
     };
     let workers = Workers::new(threads)?;
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
     let mut all = Vec::new();
     for measurement in measurements {
         let mut cells = measurement.find(&known);
         if cells.is_empty() {
-            let bar = ProgressBar::new(measurement.samples().len() as u64).with_style(style.clone());
-            bar.set_message(measurement.title());
-            let outcomes =
-                workers.map(measurement.samples(), stopped, |&index| measurement.sample(index).inspect(|_| bar.inc(1)));
-            bar.finish_and_clear();
-            cells = measurement.cells(outcomes?)?;
+            let kept = json.map(|json| Kept::open(json, measurement.blank())).transpose()?;
+            cells = measurement.cells(outcomes(measurement, &workers, stopped, kept.as_ref())?)?;
             results_file::append(json, &cells)?;
+            kept.map_or(Ok(()), |kept| kept.remove())?;
         }
         measurement.print(&cells);
         all.extend(cells);
     }
     Ok(all)
+}
+
+/// What every question or text gives, in their order: what an earlier run has kept, and the rest measured now.
+fn outcomes<M: Measurement>(
+    measurement: &M,
+    workers: &Workers,
+    stopped: &str,
+    kept: Option<&Kept>,
+) -> Result<Vec<M::Outcome>> {
+    let mut found: HashMap<usize, M::Outcome> = kept.map_or_else(|| Ok(HashMap::new()), Kept::outcomes)?;
+    let samples = measurement.samples();
+    let missing: Vec<usize> = samples.iter().copied().filter(|index| !found.contains_key(index)).collect();
+    let bar = Progress::of_items(samples.len())?;
+    bar.set_message(measurement.title());
+    bar.set_position((samples.len() - missing.len()) as u64);
+    let measured = workers.map(&missing, stopped, |&index| {
+        let outcome = measurement.sample(index)?;
+        // After Ctrl-C an answer may lack its end.
+        if let Some(kept) = kept.filter(|_| !interrupt::requested()) {
+            kept.add(index, &outcome)?;
+        }
+        bar.inc(1);
+        Ok(outcome)
+    });
+    bar.finish_and_clear();
+    found.extend(missing.iter().copied().zip(measured?));
+    let outcomes: Option<Vec<M::Outcome>> = samples.iter().map(|index| found.remove(index)).collect();
+    outcomes.context("a question was measured twice")
 }

@@ -2,6 +2,7 @@
 
 mod answer;
 pub mod held_out;
+mod kept;
 mod measure;
 mod model;
 pub mod results_file;

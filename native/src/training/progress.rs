@@ -6,11 +6,11 @@ use std::time::Instant;
 use anyhow::Result;
 use drope_core::language::TokenRole;
 use drope_core::train::{Batch, StepReport};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
 use crate::files;
+use crate::progress::Progress;
 use drope_core::train::recipe::Recipe;
 
 /// Updates that a line of the curve averages over.
@@ -34,8 +34,8 @@ pub struct CurveLine {
 }
 
 /// Shows and records a run.
-pub struct Progress {
-    bar: ProgressBar,
+pub struct RunProgress {
+    bar: Progress,
     curve: PathBuf,
     lines: Vec<CurveLine>,
     means: RunningMeans,
@@ -54,7 +54,7 @@ struct RunningMeans {
     answers: usize,
 }
 
-impl Progress {
+impl RunProgress {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
     pub fn start(out: &Path, state: &TrainingState, recipe: &Recipe) -> Result<Self> {
         let curve = out.join("loss.jsonl");
@@ -66,8 +66,7 @@ impl Progress {
                 .collect(),
             _ => Vec::new(),
         };
-        let style = "{bar:30} step {pos}/{len}  {msg}  {eta} left";
-        let bar = ProgressBar::new(recipe.steps as u64).with_style(ProgressStyle::with_template(style)?);
+        let bar = Progress::new(recipe.steps, "step {pos}/{len}  {msg}")?;
         bar.set_position(state.step as u64);
         Ok(Self {
             bar,

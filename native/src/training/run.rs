@@ -13,7 +13,7 @@ use drope_core::train::{Batch, DocumentSource, Trainer};
 
 use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
-use super::progress::Progress;
+use super::progress::RunProgress;
 use super::{TrainOptions, gradients_in_threads};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
@@ -46,7 +46,7 @@ pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Dev
         return Ok(());
     }
     interrupt::watch()?;
-    let mut progress = Progress::start(options.out, &state, recipe)?;
+    let mut progress = RunProgress::start(options.out, &state, recipe)?;
     let source = recipe.documents(tokenizer, tokenizer.bos());
     for batch in batches_ahead(source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;

@@ -36,9 +36,7 @@ pub async fn import(
         _ => take_in(name, source, &folder, capacity, run).await,
     };
     if taken.is_err() {
-        drop(folder);
-        // An incomplete model is removed. If that fails too, the first error is still the one to report.
-        let _ = store::remove(name).await;
+        folder.discard().await;
     }
     store::tell().await;
     taken

@@ -11,6 +11,7 @@ mod download;
 mod export;
 mod import;
 mod import_source;
+mod lock;
 mod models;
 mod questions;
 #[cfg(feature = "train")]

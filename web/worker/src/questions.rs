@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use drope_core::generate::{Event, Options, generate};
 use drope_core::loaded_model::LoadedModel;
-use drope_core::niah::{Sample, sample};
+use drope_core::niah::{Sample, Spec, sample};
 use drope_core::perplexity::{token_losses, windows};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
@@ -149,7 +149,7 @@ pub async fn is_exact(
 ) -> Result<bool, Interruption> {
     let extension = question.length.extension(model.config.max_position_embeddings);
     let positions = reading.method.positions_with(&model.config, extension, &reading.parameters)?;
-    let (sample, options) = drawn(model, reading, &question, depth)?;
+    let (sample, options) = drawn(model, reading, &question, depth, around)?;
     let prompt = model.tokenizer.message(&sample.prompt(), around)?;
     let observe = async |_| run.yield_to_messages().await;
     let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
@@ -178,7 +178,7 @@ impl Read {
         let model = models.model(reading, run).await?;
         let context = model.config.max_position_embeddings;
         let (sample, mut options) = match prompt {
-            Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth))?,
+            Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth), models.around(reading))?,
             Prompt::Own(own) => (own.sample(depth)?, own_options(&model, reading)),
         };
         let ids = model.tokenizer.message(&sample.prompt(), models.around(reading))?;
@@ -195,14 +195,15 @@ impl Read {
     }
 }
 
-/// A question for a model, and how it is to be answered.
+/// A question for a model, and how it is to be answered; `around` is what its chat template writes around prompts.
 fn drawn(
     model: &LoadedModel,
     reading: &Reading,
     question: &Question,
     depth: Option<f64>,
+    around: Option<[&str; 2]>,
 ) -> Result<(Sample, Options), Interruption> {
-    let spec = question.spec(model.config.max_position_embeddings, depth);
+    let spec = Spec { around, ..question.spec(model.config.max_position_embeddings, depth) };
     spec.check()?;
     let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {

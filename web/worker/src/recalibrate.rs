@@ -207,7 +207,7 @@ impl Checkpoint {
             let turn = WEIGHTS.iter().position(|file| note.weights[..] == [*file])?;
             Some((folder, state, turn))
         });
-        let Some((folder, state, turn)) = unfinished else {
+        let Some((mut folder, state, turn)) = unfinished else {
             let folder = StoredFolder::create(name).await?;
             folder.write(CONFIG_FILE, job.config.to_json().as_bytes()).await?;
             folder.write(TOKENIZER_FILE, &job.base.tokenizer).await?;
@@ -215,6 +215,7 @@ impl Checkpoint {
             let checkpoint = Self { folder, name: name.clone(), state, turn: 0 };
             return Ok((checkpoint, job.trainer(job.dropped()?)?));
         };
+        folder.lock().await?;
         let bytes = folder.read(WEIGHTS[turn]).await?;
         let (model, _) = Model::load(&job.config, &SafetensorsFiles::from_bytes(&bytes)?, &device())?;
         let optimizer = folder.read(OPTIMIZERS[turn]).await?;

@@ -14,6 +14,7 @@ use web_sys::{
 };
 
 use super::blob_file::BlobFile;
+use super::lock::{Lock, try_lock};
 use super::run::Interruption;
 use super::{reply, scope};
 
@@ -27,7 +28,10 @@ const NOTE: &str = "model.json";
 /// A model's folder.
 pub struct StoredFolder {
     name: String,
+    folder: FolderName,
     handle: FileSystemDirectoryHandle,
+    /// Held while the folder is written.
+    _lock: Option<Lock>,
 }
 
 /// The folder of all models.
@@ -60,19 +64,76 @@ pub async fn tell() {
     reply(&Reply::Stored { models: list().await.ok() });
 }
 
-/// All models, sorted by name. The remains of an interrupted import or recalibration are removed.
+/// All models, sorted by name. The remains of an interrupted import or recalibration are removed, and folders that
+/// another one of the same name has replaced; not those that somebody is writing.
 async fn list() -> Result<Vec<StoredModel>, JsValue> {
     let root = root().await?;
-    let mut models = Vec::new();
-    for name in names(root.keys()).await? {
-        let folder = StoredFolder { handle: folder_in(&root, &name, false).await?, name };
-        match folder.note().await {
-            Some(model) => models.push(model),
-            None => drop(remove_from(&root, &folder.name).await),
+    let mut models: Vec<StoredModel> = Vec::new();
+    // The newest first.
+    for folder in folders(&root).await?.into_iter().rev() {
+        let opened = StoredFolder::in_root(&root, &folder).await?;
+        match opened.note().await {
+            Some(model) if models.iter().all(|known| known.name != model.name) => models.push(model),
+            _ => remove_unlocked(&root, &folder).await?,
         }
     }
     models.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(models)
+}
+
+/// The name of a model's folder. A model that replaces another one is written into a folder of its own, with the next
+/// number; it takes the other one's place when its note is written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct FolderName {
+    model: String,
+    generation: u32,
+}
+
+impl FolderName {
+    /// Models have no such letter in their names.
+    const SEPARATOR: char = '~';
+
+    fn parse(folder: &str) -> Self {
+        let parts = folder.rsplit_once(Self::SEPARATOR);
+        let numbered = parts.and_then(|(model, number)| Some((model, number.parse().ok()?)));
+        let (model, generation) = numbered.unwrap_or((folder, 0));
+        Self { model: model.to_owned(), generation }
+    }
+
+    fn text(&self) -> String {
+        match self.generation {
+            // As folders were called before they had numbers.
+            0 => self.model.clone(),
+            number => format!("{}{}{number}", self.model, Self::SEPARATOR),
+        }
+    }
+
+    /// The lock that is held while the folder is written.
+    async fn try_lock(&self) -> Result<Option<Lock>, JsValue> {
+        try_lock(&format!("drope-model-{}", self.text())).await
+    }
+}
+
+/// The folders of all models, by name, and of one model in the order in which they were made.
+async fn folders(root: &FileSystemDirectoryHandle) -> Result<Vec<FolderName>, JsValue> {
+    let mut folders: Vec<FolderName> = names(root.keys()).await?.iter().map(|name| FolderName::parse(name)).collect();
+    folders.sort();
+    Ok(folders)
+}
+
+/// The folders of one model, in the order in which they were made.
+async fn folders_of(root: &FileSystemDirectoryHandle, model: &str) -> Result<Vec<FolderName>, JsValue> {
+    let all = folders(root).await?.into_iter();
+    Ok(all.filter(|folder| folder.model == model).collect())
+}
+
+/// Removes a folder, unless somebody is writing it.
+async fn remove_unlocked(root: &FileSystemDirectoryHandle, folder: &FolderName) -> Result<(), JsValue> {
+    if let Some(_lock) = folder.try_lock().await? {
+        // Somebody else may have removed it meanwhile.
+        let _ = remove_from(root, &folder.text()).await;
+    }
+    Ok(())
 }
 
 async fn names(keys: AsyncIterator) -> Result<Vec<String>, JsValue> {
@@ -87,9 +148,22 @@ async fn names(keys: AsyncIterator) -> Result<Vec<String>, JsValue> {
 }
 
 /// Deletes a model.
+///
+/// # Errors
+/// If somebody is writing it: a recalibration, or another tab.
 pub async fn remove(name: &str) -> Result<(), Interruption> {
-    let removed = async { remove_from(&root().await?, name).await };
-    removed.await.map_err(|error| Interruption::Failed(format!("{name} could not be removed: {}.", reason(&error))))
+    let failed = |error| Interruption::Failed(format!("{name} could not be removed: {}.", reason(&error)));
+    let root = root().await.map_err(failed)?;
+    for folder in folders_of(&root, name).await.map_err(failed)? {
+        let is_whole = StoredFolder::in_root(&root, &folder).await.map_err(failed)?.note().await.is_some();
+        match folder.try_lock().await.map_err(failed)? {
+            Some(_lock) => remove_from(&root, &folder.text()).await.map_err(failed)?,
+            None if is_whole => return Err(in_use(name)),
+            // Another tab is importing a model of this name.
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 async fn remove_from(root: &FileSystemDirectoryHandle, name: &str) -> Result<(), JsValue> {
@@ -106,28 +180,66 @@ pub async fn room() -> Option<f64> {
 }
 
 impl StoredFolder {
-    /// Creates an empty folder, which replaces one of the same name.
+    /// Creates an empty folder and locks it. A model of the same name stays as it is until the note of this one is written.
     pub async fn create(name: &str) -> Result<Self, Interruption> {
         let created = async {
             let root = root().await?;
-            // There may be none.
-            let _ = remove_from(&root, name).await;
-            folder_in(&root, name, true).await
+            let newest = folders_of(&root, name).await?.pop();
+            let mut folder =
+                FolderName { model: name.to_owned(), generation: newest.map_or(0, |newest| newest.generation) };
+            loop {
+                folder.generation += 1;
+                // Another tab may take the same number at the same time.
+                if let Some(lock) = folder.try_lock().await? {
+                    let handle = folder_in(&root, &folder.text(), true).await?;
+                    return Ok(Self { name: name.to_owned(), folder, handle, _lock: Some(lock) });
+                }
+            }
         };
-        let handle = created.await.map_err(|error| {
+        created.await.map_err(|error: JsValue| {
             Interruption::Failed(format!(
                 "This browser keeps no files for this page ({}); private windows often do not, so use another one.",
                 reason(&error)
             ))
-        })?;
-        Ok(Self { name: name.to_owned(), handle })
+        })
     }
 
-    /// The folder of a model that is there.
+    /// The folder of a model that is there as a whole.
     pub async fn open(name: &str) -> Result<Self, Interruption> {
-        let opened = async { folder_in(&root().await?, name, false).await };
-        let handle = opened.await.map_err(|_| gone(name))?;
-        Ok(Self { name: name.to_owned(), handle })
+        let opened = async {
+            let root = root().await?;
+            for folder in folders_of(&root, name).await?.into_iter().rev() {
+                let opened = Self::in_root(&root, &folder).await?;
+                if opened.note().await.is_some() {
+                    return Ok(opened);
+                }
+            }
+            Err(JsValue::UNDEFINED)
+        };
+        opened.await.map_err(|_| gone(name))
+    }
+
+    /// Locks the folder of a model that is there, to write into it.
+    ///
+    /// # Errors
+    /// If somebody else is writing it.
+    #[cfg(feature = "train")]
+    pub async fn lock(&mut self) -> Result<(), Interruption> {
+        self._lock = self.folder.try_lock().await.map_err(|error| not_written(&self.name, &error))?;
+        if self._lock.is_some() { Ok(()) } else { Err(in_use(&self.name)) }
+    }
+
+    async fn in_root(root: &FileSystemDirectoryHandle, folder: &FolderName) -> Result<Self, JsValue> {
+        let handle = folder_in(root, &folder.text(), false).await?;
+        Ok(Self { name: folder.model.clone(), folder: folder.clone(), handle, _lock: None })
+    }
+
+    /// Removes the folder with all that was written into it.
+    pub async fn discard(self) {
+        if let Ok(root) = root().await {
+            // What cannot be removed now is removed when the models are listed.
+            let _ = remove_from(&root, &self.folder.text()).await;
+        }
     }
 
     /// What is known of the model; none where it is not whole.
@@ -135,10 +247,18 @@ impl StoredFolder {
         serde_json::from_slice(&self.read(NOTE).await.ok()?).ok()
     }
 
-    /// Writes the model's note. Without a note the model counts as incomplete and is removed.
+    /// Writes the model's note, with which it counts as whole and replaces older ones of its name.
     pub async fn write_note(&self, model: &StoredModel) -> Result<(), Interruption> {
         let text = serde_json::to_vec(model).map_err(|error| Interruption::Failed(format!("{error}.")))?;
-        self.write(NOTE, &text).await
+        self.write(NOTE, &text).await?;
+        let replaced = async {
+            let root = root().await?;
+            for older in folders_of(&root, &self.name).await?.iter().filter(|other| *other < &self.folder) {
+                remove_unlocked(&root, older).await?;
+            }
+            Ok(())
+        };
+        replaced.await.map_err(|error: JsValue| not_written(&self.name, &error))
     }
 
     /// A file of the folder.
@@ -222,6 +342,10 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.access.close();
     }
+}
+
+fn in_use(name: &str) -> Interruption {
+    Interruption::Failed(format!("{name} is being written, by a recalibration or in another tab; stop that first."))
 }
 
 fn gone(name: &str) -> Interruption {

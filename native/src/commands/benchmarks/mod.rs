@@ -91,6 +91,10 @@ impl Measurement for BenchmarkQuestions<'_> {
         format!("{} {} {} tokens", self.blank.method.name(), self.blank.task, self.blank.context)
     }
 
+    fn blank(&self) -> &BenchmarkCell {
+        &self.blank
+    }
+
     fn samples(&self) -> &[usize] {
         &self.wanted
     }

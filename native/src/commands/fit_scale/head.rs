@@ -9,11 +9,11 @@ use burn::module::Module;
 use burn::tensor::Device;
 use drope_core::language::Document;
 use drope_core::train::{Batch, HeadScaleFit, Schedule};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::uniform;
 use crate::files::model_folder;
 use crate::interrupt;
+use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 
 /// Extension factor that λ is fitted at.
@@ -29,8 +29,7 @@ pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<V
     let positions = context.method.positions(&context.loaded.config, FACTOR as f64)?.with_logit_scale(1.0);
     let mut fit = HeadScaleFit::new(&context.loaded.config, initial, &model.device());
     let mut optimizer = HeadScaleFit::optimizer();
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}  {eta} left")?;
-    let bar = ProgressBar::new(STEPS as u64).with_style(style);
+    let bar = Progress::of_items(STEPS)?;
     // The first documents are left out, because the uniform fit has used them.
     let documents = context.documents(FACTOR, context.texts + STEPS).into_iter().skip(context.texts);
     for (step, document) in documents.enumerate() {

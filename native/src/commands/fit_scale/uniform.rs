@@ -2,13 +2,15 @@
 //!
 //! For each extension factor s the β of least perplexity is found on a grid, then c is fitted to them.
 
-use anyhow::Result;
-use indicatif::ProgressIterator;
-
+use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
+use anyhow::Result;
 
 /// Extension factors of the fit; at s = 1 the formula gives β = 1 whatever c is.
 const FACTORS: [usize; 3] = [2, 4, 8];
+
+/// Values of β on the grid, 0.1 apart from 0.9 on.
+const GRID: u32 = 13;
 
 /// Fits c.
 pub fn fit(context: &FittingContext) -> Result<f64> {
@@ -25,11 +27,14 @@ pub fn fit(context: &FittingContext) -> Result<f64> {
 pub fn best_beta(context: &FittingContext, factor: usize) -> Result<f64> {
     let texts = context.documents(factor, context.texts);
     let mut curve = Vec::new();
-    for step in (0..13u32).progress() {
+    let bar = Progress::of_items(GRID as usize)?;
+    for step in 0..GRID {
         let beta = 0.9 + 0.1 * f64::from(step);
         let positions = context.method.positions(&context.loaded.config, factor as f64)?.with_logit_scale(beta);
         curve.push((beta, context.answer_loss(&positions, &texts)?));
+        bar.inc(1);
     }
+    bar.finish_and_clear();
     let (beta, loss) = lowest(&curve);
     let plain = curve.iter().find(|(beta, _)| (beta - 1.0).abs() < 1e-9).map_or(loss, |point| point.1);
     println!("s = {factor}: perplexity of answers {:.4} at β = {beta:.3}, {:.4} at β = 1", loss.exp(), plain.exp());
