@@ -185,6 +185,9 @@ pub enum Error {
         /// The update.
         step: usize,
     },
+    /// A file could not be written.
+    #[error("the file cannot be written ({0}); check free space and permissions")]
+    Write(String),
     /// A tensor could not be read back from the device.
     #[error("the device failed while computing: {0}")]
     Device(String),

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use drope_core::burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::gguf::{Gguf, to_gguf};
+use drope_core::gguf::{Gguf, write_gguf};
 use drope_core::model::{Model, SafetensorsFiles, StoredType};
 use drope_core::tokenizer::Tokenizer;
 use drope_tests::{llama_cpp, smollm2, vocabularies};
@@ -46,7 +46,8 @@ fn written_and_read(tokenizer: &Tokenizer) -> Tokenizer {
     let model = Model::random(&config, 1, &Device::flex());
     let weights = pollster::block_on(model.to_safetensors()).expect("weights");
     let weights = SafetensorsFiles::from_bytes(&weights).expect("weights");
-    let (bytes, _) = to_gguf(&config, tokenizer, None, &weights, StoredType::F32).expect("a GGUF");
+    let mut bytes = Vec::new();
+    write_gguf(&config, tokenizer, None, &weights, StoredType::F32, &mut bytes).expect("a GGUF");
     Gguf::open(&bytes[..]).expect("a GGUF").tokenizer().expect("a tokenizer")
 }
 

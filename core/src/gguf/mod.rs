@@ -1,13 +1,13 @@
 //! GGUF, the format of llama.cpp: config, tokenizer and weights in one file, whose tensors may be quantised.
 //!
 //! Read: architectures `llama` and `qwen2`; tensors of the types of [`GgmlType`]. Written: the same in 16 or 32 bits, with positions
-//! dropped too ([`to_gguf`]). Format: version 2 and 3 of
+//! dropped too ([`write_gguf`]). Format: version 2 and 3 of
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 
+mod builder;
 mod config;
 mod dequantize;
 mod dropped;
-mod head;
 mod metadata;
 mod reader;
 mod sentence_piece;
@@ -20,7 +20,7 @@ pub use self::dequantize::GgmlType;
 use self::metadata::Metadata;
 use self::reader::Reader;
 use self::tensors::{ROPE_FACTORS, TensorInfo, read_tensors};
-pub use self::write::to_gguf;
+pub use self::write::write_gguf;
 use crate::chat::ChatTemplate;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl<R: ReadAt> Gguf<R> {
         let tensors = reader.count("tensors")?;
         let values = reader.count("values")?;
         let metadata = Metadata::read(&mut reader, values)?;
-        let alignment = metadata.optional_u64(ALIGNMENT)?.unwrap_or(head::DEFAULT_ALIGNMENT as u64);
+        let alignment = metadata.optional_u64(ALIGNMENT)?.unwrap_or(builder::DEFAULT_ALIGNMENT as u64);
         if !alignment.is_power_of_two() {
             return Err(Error::Gguf(format!("its alignment is {alignment}, which is not a power of two")));
         }

@@ -2,17 +2,17 @@
 
 use serde_json::json;
 
-use super::head::{Head, text};
-use super::{GgmlType, Gguf, sentence_piece, to_gguf};
+use super::builder::{GgufBuilder, text};
+use super::{GgmlType, Gguf, sentence_piece, write_gguf};
 use crate::config::{AttentionType, Config, Llama3Parameters, RopeScaling};
 use crate::model::{StoredType, WeightSource};
 use crate::positions::Method;
 
 /// A Llama of one layer, with two heads of four components and one of keys, and a vocabulary of letters.
-fn small() -> Head {
+fn small() -> GgufBuilder {
     let rows =
         |count: usize, width: usize| -> Vec<f32> { (0..count * width).map(|number| (number / width) as f32).collect() };
-    let mut head = Head::default()
+    let mut head = GgufBuilder::default()
         .text("general.architecture", "llama")
         .u32("llama.block_count", 1)
         .u32("llama.context_length", 64)
@@ -137,7 +137,7 @@ fn factors_of_frequencies_are_the_scaling_of_llama_3() {
 
 #[test]
 fn what_would_be_read_wrongly_is_named() {
-    let again = |name: &str, head: Head| {
+    let again = |name: &str, head: GgufBuilder| {
         let mut without = small();
         without.values.retain(|value| !value.starts_with(&text(name)));
         without.values.extend(head.values);
@@ -145,7 +145,7 @@ fn what_would_be_read_wrongly_is_named() {
         without.data.extend(head.data);
         refused(&without.bytes())
     };
-    let head = Head::default;
+    let head = GgufBuilder::default;
     for (name, change, words) in [
         ("general.architecture", head().text("general.architecture", "mamba"), "mamba"),
         ("general.architecture", head(), "lacks the value general.architecture"),
@@ -201,7 +201,9 @@ fn damaged_heads_are_refused_whatever_they_announce() {
 
 /// The file as it is read and written again.
 fn written(config: &Config, file: &Gguf<&[u8]>, kind: StoredType) -> crate::Result<Vec<u8>> {
-    Ok(to_gguf(config, &file.tokenizer()?, file.chat_template()?.as_ref(), file, kind)?.0)
+    let mut bytes = Vec::new();
+    write_gguf(config, &file.tokenizer()?, file.chat_template()?.as_ref(), file, kind, &mut bytes)?;
+    Ok(bytes)
 }
 
 #[test]

@@ -1,31 +1,32 @@
 //! Writing a model for llama.cpp.
 
-use burn::tensor::Device;
+use std::io::Write;
 
+use super::builder::{DEFAULT_ALIGNMENT, GgufBuilder};
 use super::dropped::factors;
-use super::head::Head;
 use super::tensors::{ROPE_FACTORS, gguf_name, pairs_from_halves};
 use super::write_tokenizer::write_tokenizer;
 use crate::chat::ChatTemplate;
 use crate::config::{Config, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
-use crate::model::{Model, StoredType, WeightSource, finite_f32};
+use crate::model::{Model, StoredType, WeightSource, finite_f32, pieces, stored, write};
 use crate::tokenizer::Tokenizer;
 
-/// The bytes of a GGUF, and the names of the tensors that were left over ([`Model::load`]). Dropped positions are
-/// written as huge factors of the frequencies. The temperature β of long texts is left out, since llama.cpp has none.
-/// Norms and biases stay in 32 bits.
+/// Writes a GGUF, without a model in memory, and returns the names of the tensors that were left over ([`Model::load`]).
+/// Dropped positions are written as huge factors of the frequencies. The temperature β of long texts is left out, since
+/// llama.cpp has none. Norms and biases stay in 32 bits.
 ///
 /// # Errors
 /// If llama.cpp cannot compute such a model, or its tokenizer is not a BPE that llama.cpp knows; as [`Model::load`];
-/// and if a weight is too large for the type.
-pub fn to_gguf(
+/// and if a weight is too large for the type, or `out` cannot be written.
+pub fn write_gguf(
     config: &Config,
     tokenizer: &Tokenizer,
     template: Option<&ChatTemplate>,
     weights: &impl WeightSource,
     kind: StoredType,
-) -> Result<(Vec<u8>, Vec<String>)> {
+    out: &mut impl Write,
+) -> Result<Vec<String>> {
     let architecture = architecture(config)?;
     let key = |name: &str| format!("{architecture}.{name}");
     let size = |size: usize| size as u32;
@@ -34,7 +35,7 @@ pub fn to_gguf(
         StoredType::F16 => 1,
         StoredType::Bf16 => 32,
     };
-    let mut head = Head::default()
+    let mut builder = GgufBuilder::default()
         .text("general.architecture", architecture)
         .u32("general.file_type", file_type)
         .u32(&key("block_count"), size(config.num_hidden_layers))
@@ -49,47 +50,59 @@ pub fn to_gguf(
         .u32(&key("rope.dimension_count"), size(config.head_dim))
         .f32(&key("rope.freq_base"), config.rope.rope_theta as f32)
         .u32(&key("vocab_size"), size(config.vocab_size));
-    head = match &config.rope.scaling {
+    builder = match &config.rope.scaling {
         RopeScaling::Linear { factor } => {
-            head.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), *factor as f32)
+            builder.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), *factor as f32)
         }
         RopeScaling::Yarn(YarnParameters { factor, original_max_position_embeddings, .. }) => {
             let original = original_max_position_embeddings.unwrap_or(config.max_position_embeddings);
-            head.text(&key("rope.scaling.type"), "yarn")
+            builder
+                .text(&key("rope.scaling.type"), "yarn")
                 .f32(&key("rope.scaling.factor"), *factor as f32)
                 .u32(&key("rope.scaling.original_context_length"), size(original))
         }
-        _ => head,
+        _ => builder,
     };
-    head = write_tokenizer(head, config, tokenizer)?;
+    builder = write_tokenizer(builder, config, tokenizer)?;
     if let Some(template) = template {
-        head = head.text("tokenizer.chat_template", &template.source);
+        builder = builder.text("tokenizer.chat_template", &template.source);
     }
     if let Some(factors) = factors(config) {
-        head = head.tensor(ROPE_FACTORS, &[factors.len()], &factors);
+        builder = builder.tensor(ROPE_FACTORS, &[factors.len()], &factors);
     }
-    let (_, unused) = Model::load_by(config, weights, &Device::flex(), |hugging_face, shape| {
-        let mut numbers = finite_f32(hugging_face, weights.tensor(hugging_face, shape)?)?;
+    let (tensors, unused) = Model::layout(config, weights)?;
+    let mut announced = Vec::new();
+    for (hugging_face, shape) in tensors {
         let name =
-            gguf_name(hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
+            gguf_name(&hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
         let heads = match name.split('.').nth(2) {
             Some("attn_q") => Some(config.num_attention_heads),
             Some("attn_k") => Some(config.num_key_value_heads),
             _ => None,
         };
         // llama.cpp rotates pairs of neighbours for this architecture alone.
-        if let Some(heads) = heads.filter(|_| architecture == "llama") {
-            numbers = pairs_from_halves(&numbers, shape[0], shape[0] / heads);
-        }
-        let largest = numbers.iter().fold(0.0f32, |most, number| most.max(number.abs()));
-        if kind == StoredType::F16 && shape.len() > 1 && largest >= f32::from(half::f16::MAX) {
-            return Err(Error::NotFinite(hugging_face.to_owned()));
-        }
+        let head_dim = heads.filter(|_| architecture == "llama").map(|heads| shape[0] / heads);
         let kind = if shape.len() == 1 { StoredType::F32 } else { kind };
-        head = std::mem::take(&mut head).tensor_of(kind, &name, shape, &numbers);
-        Ok(None)
-    })?;
-    Ok((head.bytes(), unused))
+        builder.announce(kind, &name, &shape);
+        announced.push((hugging_face, shape, head_dim, kind));
+    }
+    write(out, &builder.bytes())?;
+    for (name, shape, head_dim, kind) in &announced {
+        let mut written = 0;
+        // Rows change their places within a head.
+        for rows in pieces(shape, head_dim.unwrap_or(1)) {
+            let count = rows.len();
+            let mut numbers = finite_f32(name, weights.rows(name, shape, rows)?)?;
+            if let Some(head_dim) = head_dim {
+                numbers = pairs_from_halves(&numbers, count, *head_dim);
+            }
+            let bytes = stored(name, &numbers, *kind)?;
+            written += bytes.len();
+            write(out, &bytes)?;
+        }
+        write(out, &vec![0; written.next_multiple_of(DEFAULT_ALIGNMENT) - written])?;
+    }
+    Ok(unused)
 }
 
 /// llama.cpp's name of the model's architecture.

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::head::Head;
+use super::builder::GgufBuilder;
 use super::sentence_piece::{self, Scored, pair};
 use super::tokenizer::{CONTROL, UNKNOWN, USER_DEFINED, WORDS, Words, words};
 use crate::config::Config;
@@ -20,7 +20,7 @@ const NEVER_MERGED: f32 = -1e9;
 ///
 /// # Errors
 /// If the tokenizer is of another kind, or llama.cpp cannot express it.
-pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer) -> Result<Head> {
+pub(super) fn write_tokenizer(head: GgufBuilder, config: &Config, tokenizer: &Tokenizer) -> Result<GgufBuilder> {
     let json: Json =
         serde_json::from_str(&tokenizer.to_json()?).map_err(|error| Error::Tokenizer(error.to_string()))?;
     let model = &json["model"];
@@ -77,7 +77,7 @@ pub(super) fn write_tokenizer(head: Head, config: &Config, tokenizer: &Tokenizer
 }
 
 /// How words are separated, and the merges.
-fn byte_level(head: Head, json: &Json) -> Result<Head> {
+fn byte_level(head: GgufBuilder, json: &Json) -> Result<GgufBuilder> {
     let model = &json["model"];
     let name = WORDS.into_iter().find(|name| words(name).is_some_and(|words| is_separated(json, &words)));
     let name = name.filter(|_| model["type"] == "BPE" && model["byte_fallback"] != true);

@@ -14,6 +14,7 @@ mod safetensors_files;
 mod shard_index;
 mod weight_source;
 mod weights;
+mod write_safetensors;
 
 use burn::module::Module;
 use burn::nn::{RmsNorm, RmsNormConfig};
@@ -30,6 +31,8 @@ pub use self::shard_index::ShardIndex;
 pub use self::weight_source::WeightSource;
 pub use self::weights::StoredType;
 pub(crate) use self::weights::finite_f32;
+pub use self::write_safetensors::write_safetensors;
+pub(crate) use self::write_safetensors::{pieces, stored, write};
 use crate::config::Config;
 pub use crate::kernels::NumberType;
 #[cfg(feature = "gpu")]

@@ -1,13 +1,12 @@
 //! Weights: random, from a safetensors file, and back into one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Normal};
-use safetensors::{Dtype, tensor::TensorView};
 
 use super::Model;
 use super::safetensors_files::SafetensorsFiles;
@@ -27,6 +26,9 @@ named! {
         Bf16 = "bf16",
     }
 }
+
+/// A tensor as Hugging Face's files have it.
+pub(crate) type NameAndShape = (String, Vec<usize>);
 
 impl Model {
     /// Weights for pretraining: norms at 1, matrices N(0, 1/√hidden), those back into the residual smaller by
@@ -111,37 +113,24 @@ impl Model {
     /// The bytes of `model.safetensors`, in another type.
     ///
     /// # Errors
-    /// As [`Model::to_safetensors`]; if a weight is too large for the type, or the weights are packed
-    /// ([`Model::load_as`]).
+    /// As [`Model::write_safetensors`].
     pub async fn to_safetensors_of(&self, stored_type: StoredType) -> Result<Vec<u8>> {
-        let (dtype, stored_dtype) = match stored_type {
-            StoredType::F32 => (DType::F32, Dtype::F32),
-            StoredType::F16 => (DType::F16, Dtype::F16),
-            StoredType::Bf16 => (DType::BF16, Dtype::BF16),
-        };
-        if self.embed_tokens.is_packed() {
-            return Err(Error::Packed);
-        }
-        let mut collected = Collect::default();
-        self.visit(&mut collected);
-        let mut stored = BTreeMap::new();
-        for (name, tensor) in collected.tensors {
-            let shape = tensor.shape;
-            let data = tensor.flat.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-            let data = data.convert_dtype(dtype);
-            if !data.iter::<f32>().all(f32::is_finite) {
-                return Err(Error::NotFinite(name));
-            }
-            stored.insert(name, (shape, data.as_bytes().to_vec()));
-        }
-        let views = stored
-            .iter()
-            .map(|(name, (shape, bytes))| Ok((name.as_str(), TensorView::new(stored_dtype, shape.clone(), bytes)?)))
-            .collect::<std::result::Result<Vec<_>, safetensors::SafeTensorError>>();
-        let metadata = [("format".to_owned(), "pt".to_owned())].into_iter().collect();
-        views
-            .and_then(|views| safetensors::serialize(views, Some(metadata)))
-            .map_err(|error| Error::Safetensors(error.to_string()))
+        let mut bytes = Vec::new();
+        self.write_safetensors(stored_type, &mut bytes).await?;
+        Ok(bytes)
+    }
+
+    /// Names and shapes of the tensors that a model has, and the names of those of the source that it does not need.
+    ///
+    /// # Errors
+    /// If an unused tensor would change what the model computes.
+    pub(crate) fn layout(config: &Config, source: &impl WeightSource) -> Result<(Vec<NameAndShape>, Vec<String>)> {
+        let mut tensors = Vec::new();
+        let (_, unused) = Self::load_by(config, source, &Device::flex(), |name, shape| {
+            tensors.push((name.to_owned(), shape.to_vec()));
+            Ok(None)
+        })?;
+        Ok((tensors, unused))
     }
 
     /// Takes every weight from `source(name, shape)`, with name and shape as in Hugging Face's files. If it returns
@@ -229,15 +218,18 @@ impl<F: FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>> ModuleMapper for Fill
     }
 }
 
+/// Collects the parameters of a model, by Hugging Face's names.
 #[derive(Default)]
-struct Collect {
+pub(super) struct Collect {
     path: Path,
-    tensors: Vec<(String, Collected)>,
+    pub(super) tensors: Vec<(String, Collected)>,
 }
 
-struct Collected {
-    shape: Vec<usize>,
-    flat: Tensor<1>,
+pub(super) struct Collected {
+    /// As in Hugging Face's files.
+    pub(super) shape: Vec<usize>,
+    /// The numbers in a row; a matrix may have to be transposed first, so that not all are made at once.
+    pub(super) flat: Box<dyn FnOnce() -> Tensor<1>>,
 }
 
 impl ModuleVisitor for Collect {
@@ -250,12 +242,14 @@ impl ModuleVisitor for Collect {
     }
 
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        let mut tensor = param.val();
-        if D == 2 && self.path.is_transposed() {
-            tensor = tensor.transpose();
+        let tensor = param.val();
+        let transposed = D == 2 && self.path.is_transposed();
+        let mut shape = tensor.dims().to_vec();
+        if transposed {
+            shape.reverse();
         }
-        let shape = tensor.dims().to_vec();
         let size: usize = shape.iter().product();
-        self.tensors.push((self.path.name(), Collected { shape, flat: tensor.reshape([size]) }));
+        let flat = move || if transposed { tensor.transpose() } else { tensor }.reshape([size]);
+        self.tensors.push((self.path.name(), Collected { shape, flat: Box::new(flat) }));
     }
 }

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use burn::tensor::Device;
 use clap::Args;
-use drope_core::chat::TOKENIZER_CONFIG_FILE;
 use drope_core::config::Config;
-use drope_core::gguf::to_gguf;
+use drope_core::gguf::write_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::StoredType;
 
@@ -29,7 +27,6 @@ pub struct ConvertArgs {
 
 /// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
 pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
-    let stored_type = *dtype;
     let is_file = to.extension().is_some_and(|kind| kind == "gguf");
     let taken = if is_file { to.exists() } else { to.join(WEIGHTS_FILE).exists() };
     ensure!(!taken, "{} holds a model already; choose another --to", to.display());
@@ -38,18 +35,17 @@ pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
     let tokenizer = model_folder::tokenizer(from, &config)?;
     if is_file {
         let weights = weights_files::open(from)?;
-        let written = to_gguf(&config, &tokenizer, template.as_ref(), &weights, stored_type);
-        let (bytes, unused) =
-            written.with_context(|| format!("cannot write {} as {}", from.display(), to.display()))?;
+        let mut unused = Vec::new();
+        let written = files::stage(to, |out| {
+            unused = write_gguf(&config, &tokenizer, template.as_ref(), &weights, *dtype, out)
+                .with_context(|| format!("cannot write {} as {}", from.display(), to.display()))?;
+            Ok(())
+        })?;
         model_folder::warn_of_unused(from, &unused);
-        files::write(to, &bytes)?;
+        written.commit()?;
         note_temperature(&config);
     } else {
-        let model = model_folder::model(from, &config, &Device::flex())?;
-        if let Some(template) = template {
-            files::write(&to.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
-        }
-        model_folder::save_as(to, &config, &model, &tokenizer, stored_type)?;
+        model_folder::copy(from, to, (&config, &tokenizer, template.as_ref()), *dtype)?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())

@@ -2,7 +2,7 @@
 //! processes write them at the same time.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -29,14 +29,40 @@ pub fn read_source(path: &Path) -> Result<(String, String)> {
 
 /// Writes beside the target, then renames: after a crash or on a full disk the old file is still whole.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let mut file = temporary_beside(path)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist(path)?;
-        sync_folder(folder_of(path))
-    };
-    write().with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
+    stage(path, |out| out.write_all(bytes).with_context(|| cannot_write(path)))?.commit()
+}
+
+/// A file that is written beside its target as a whole, and takes its place with [`Staged::commit`].
+pub struct Staged {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+/// Writes a file beside its target, piece by piece.
+pub fn stage(path: &Path, fill: impl FnOnce(&mut BufWriter<&File>) -> Result<()>) -> Result<Staged> {
+    let file = temporary_beside(path).with_context(|| cannot_write(path))?;
+    let mut out = BufWriter::with_capacity(1 << 20, file.as_file());
+    fill(&mut out)?;
+    out.flush().with_context(|| cannot_write(path))?;
+    drop(out);
+    file.as_file().sync_all().with_context(|| cannot_write(path))?;
+    Ok(Staged { file, path: path.to_owned() })
+}
+
+impl Staged {
+    /// Renames the file.
+    pub fn commit(self) -> Result<()> {
+        let Self { file, path } = self;
+        let commit = || -> std::io::Result<()> {
+            file.persist(&path)?;
+            sync_folder(folder_of(&path))
+        };
+        commit().with_context(|| cannot_write(&path))
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}; check free space and permissions", path.display())
 }
 
 /// Reads a text file (empty where there is none), changes it and writes it, while no other process does so.
@@ -60,7 +86,7 @@ pub fn append_line(path: &Path, guard: &Path, line: &str) -> Result<()> {
         let separator = if last == *b"\n" { "" } else { "\n" };
         file.write_all(format!("{separator}{line}\n").as_bytes())
     };
-    append().with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
+    append().with_context(|| cannot_write(path))
 }
 
 /// Keeps the lines of a text file for which `is_kept` is true; a file without lines is removed. `guard` as in
@@ -114,7 +140,7 @@ pub fn check_writable(path: &Path) -> Result<()> {
         bail!("cannot write {}; it is a folder", path.display());
     }
     let file = temporary_beside(path);
-    file.map(drop).with_context(|| format!("cannot write {}; check free space and permissions", path.display()))
+    file.map(drop).with_context(|| cannot_write(path))
 }
 
 /// Replaces a folder as a whole; `fill` writes the new one.

@@ -8,7 +8,7 @@ use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::dope::DopeHeads;
 use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::{Model, NumberTypes, StoredType};
+use drope_core::model::{Model, NumberTypes, StoredType, write_safetensors};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
@@ -110,21 +110,38 @@ pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> 
 
 /// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
 pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
-    save_as(folder, config, model, tokenizer, StoredType::F32)
+    let path = folder.join(WEIGHTS_FILE);
+    let weights = files::stage(&path, |out| {
+        pollster::block_on(model.write_safetensors(StoredType::F32, out))
+            .with_context(|| format!("cannot write {}", path.display()))
+    })?;
+    save_around(folder, config, tokenizer, weights)
 }
 
-/// Like [`save`], with another type of weights.
-pub fn save_as(
+/// Copies the model at `from` into a folder, with another type of weights and without the whole of it in memory.
+pub fn copy(
+    from: &Path,
     folder: &Path,
-    config: &Config,
-    model: &Model,
-    tokenizer: &Tokenizer,
+    (config, tokenizer, template): (&Config, &Tokenizer, Option<&ChatTemplate>),
     stored_type: StoredType,
 ) -> Result<()> {
-    let weights = pollster::block_on(model.to_safetensors_of(stored_type))?;
+    let source = weights_files::open(from)?;
+    let mut unused = Vec::new();
+    let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
+        unused = write_safetensors(config, &source, stored_type, out).with_context(|| cannot_use(from))?;
+        Ok(())
+    })?;
+    warn_of_unused(from, &unused);
+    if let Some(template) = template {
+        files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+    }
+    save_around(folder, config, tokenizer, weights)
+}
+
+fn save_around(folder: &Path, config: &Config, tokenizer: &Tokenizer, weights: files::Staged) -> Result<()> {
     save_config(folder, config)?;
     files::write(&folder.join(TOKENIZER_FILE), tokenizer.to_json()?.as_bytes())?;
-    files::write(&folder.join(WEIGHTS_FILE), &weights)
+    weights.commit()
 }
 
 /// Writes `config.json`, and what transformers needs to read it.
