@@ -80,3 +80,32 @@ fn choices_are_as_likely_as_lm_evaluation_harness_finds_them() {
     }
     assert_eq!(examples.len(), 14);
 }
+
+/// The most memory that a process has had, in bytes, read until it ends.
+#[cfg(target_os = "linux")]
+fn peak_memory(command: &mut Command) -> u64 {
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        peak = peak.max(1024 * kilobytes.unwrap_or(0));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn converting_smollm2_takes_a_part_of_its_size() {
+    let folder = Folder::new("converted");
+    for out in ["folder", "model.gguf"] {
+        let out = folder.path(out);
+        let peak = peak_memory(&mut common::core(&["convert", "--from", text(&smollm2()), "--to", text(&out)]));
+        println!("{} bytes", peak);
+        assert!((10_000_000..250_000_000).contains(&peak), "{peak} bytes for 538 MB of weights");
+    }
+}
