@@ -76,8 +76,10 @@ fn of_cells_in_several_files_those_with_more_questions_count() {
     let read = |name: &str| -> Vec<Cell> {
         serde_json::from_str(&std::fs::read_to_string(results().join(name)).unwrap()).unwrap()
     };
-    let files = ["niah.json", "niah-most.json", "niah-more.json", "niah-16x.json"];
-    let cells: Vec<Cell> = files.into_iter().flat_map(read).filter(ResultCell::is_standard).collect();
+    let mut cells: Vec<Cell> =
+        ["niah.json", "niah-16x.json"].into_iter().flat_map(read).filter(ResultCell::is_standard).collect();
+    let again = Cell { trials: cells[0].trials + 1, ..cells[0].clone() };
+    cells.insert(0, again);
     let kept = current(cells.clone(), |_| None);
     assert!(kept.len() < cells.len());
     for (index, cell) in kept.iter().enumerate() {

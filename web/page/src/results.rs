@@ -6,12 +6,8 @@ use drope_protocol::QuestionKind;
 use super::state::{CellKey, EXTENSIONS};
 
 /// Written by `core eval niah`; inside the page's wasm, so that the grid is there before any weights.
-const FILES: [&str; 4] = [
-    include_str!("../../../docs/results/niah.json"),
-    include_str!("../../../docs/results/niah-more.json"),
-    include_str!("../../../docs/results/niah-most.json"),
-    include_str!("../../../docs/results/niah-16x.json"),
-];
+const FILES: [&str; 2] =
+    [include_str!("../../../docs/results/niah.json"), include_str!("../../../docs/results/niah-16x.json")];
 
 /// Questions at fixed depths.
 const DEPTHS: &str = include_str!("../../../docs/results/depths.json");

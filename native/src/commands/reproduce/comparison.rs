@@ -56,6 +56,11 @@ impl Comparison {
         format!("At {}x {name} ({}) is {}.", score.extension, score.text(), self.relations(above))
     }
 
+    /// `below NTK; above YaRN`
+    pub fn relations_to_all(&self) -> String {
+        self.relations(&self.above)
+    }
+
     /// `first`, or those that it is not above.
     fn in_short(&self) -> String {
         if self.is_lost {
@@ -111,7 +116,7 @@ pub fn line(row: &JudgedRow) -> Vec<String> {
 }
 
 /// What the paper has, and at which lengths it is so here; `judged` has the rows of one task after the other.
-pub fn ordering(judged: &[JudgedRow]) -> String {
+pub fn ordering(claim: &str, judged: &[JudgedRow]) -> String {
     let first_at = |row: &JudgedRow| {
         let first = row.comparisons.iter().flatten().filter(|comparison| comparison.is_first());
         let lengths: Vec<String> = first.map(|comparison| format!("{}x", comparison.score.extension)).collect();
@@ -122,10 +127,7 @@ pub fn ordering(judged: &[JudgedRow]) -> String {
         .chunk_by(|one, other| one.task == other.task)
         .map(|rows| format!("- {}: {}.", rows[0].task, rows.iter().map(first_at).collect::<Vec<_>>().join("; ")));
     let lines: Vec<String> = by_task.collect();
-    format!(
-        "The paper has DroPE first at every length. That holds here, with intervals apart, for\n\n{}",
-        lines.join("\n")
-    )
+    format!("{claim} Here it is first, with intervals apart, for\n\n{}", lines.join("\n"))
 }
 
 #[cfg(test)]
@@ -160,7 +162,7 @@ mod tests {
             ["single: DroPE", "**first**", "below NTK", "level with YaRN, NTK", "nobody answers"]
         );
         assert_eq!(line(&judged[1]), ["single: partial DroPE", "**first**", "–", "–", "–"]);
-        assert!(ordering(&judged).ends_with("- single: DroPE at 1x; partial DroPE at 1x."));
+        assert!(ordering("", &judged).ends_with("- single: DroPE at 1x; partial DroPE at 1x."));
         let verdicts: Vec<Verdict> = judged.iter().map(|row| row.is_first_everywhere).collect();
         assert_eq!(verdicts, [Verdict::DoesNotHold, Verdict::Holds]);
     }

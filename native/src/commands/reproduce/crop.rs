@@ -92,7 +92,9 @@ fn judge(rows: &[CropRow]) -> CropVerdict {
     let retrieves_no_more = match Verdict::is_higher(yarn, cropped) {
         Verdict::Holds => Verdict::DoesNotHold,
         Verdict::NotMeasured => Verdict::NotMeasured,
-        Verdict::NotShown | Verdict::DoesNotHold => Verdict::Holds,
+        // No difference that shows is not the same as none.
+        Verdict::NotShown => Verdict::NotShown,
+        Verdict::DoesNotHold => Verdict::Holds,
     };
     let yarn = yarn.zip(cropped).map(|(yarn, cropped)| Comparison::new(yarn, &[("cropping", cropped)]));
     CropVerdict { yarn, retrieves_no_more }
@@ -151,7 +153,8 @@ mod tests {
             "{}",
             sentence(&apart)
         );
-        assert_eq!(judged(0.5, 0.5).retrieves_no_more, Verdict::Holds);
+        assert_eq!(judged(0.5, 0.5).retrieves_no_more, Verdict::NotShown);
+        assert_eq!(judged(0.5, 0.9).retrieves_no_more, Verdict::Holds);
         assert_eq!(judge(&[]).retrieves_no_more, Verdict::NotMeasured);
     }
 }

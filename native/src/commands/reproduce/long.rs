@@ -5,6 +5,7 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 use serde::Serialize;
 
+use super::comparison::Comparison;
 use super::context::ReportContext;
 use super::markdown::{by_length, table};
 use super::measured::Ask;
@@ -13,8 +14,9 @@ use super::score::{self, Score, ScoreRow};
 
 pub const LENGTHS: [usize; 5] = [1, 2, 4, 8, LONGEST];
 pub const LONGEST: usize = 16;
-/// The longest that the paper reads, in multiples of its context.
-const PRINTED_LONGEST: usize = 8;
+/// The longest texts in which the paper hides needles, and of its LongBench, in multiples of the context.
+const PRINTED_NEEDLES: usize = 8;
+const PRINTED_LONGBENCH: usize = 80;
 
 const SYSTEMS: [(&str, &str, Method); 8] = [
     (PLAIN, "drope-plain", Method::Drope),
@@ -26,6 +28,8 @@ const SYSTEMS: [(&str, &str, Method); 8] = [
     ("YaRN", "nano-rope", Method::Yarn),
     ("NTK", "nano-rope", Method::Ntk),
 ];
+/// Scalings of RoPE, which are not trained.
+const UNTRAINED: [&str; 3] = ["Llama 3", "YaRN", "NTK"];
 pub const PLAIN: &str = "DroPE as in the paper";
 pub const SSMAX: &str = "with SSMax";
 pub const COPIES: &str = "with copies";
@@ -35,8 +39,10 @@ pub const PARTIAL: &str = "partial, with both (nano-p-drope)";
 /// What each part of nano-drope does at the longest length.
 #[derive(Serialize)]
 struct LongVerdict {
-    both: Option<Score>,
+    /// nano-drope beside DroPE as in the paper and the best of the scalings, which are not trained.
+    both: Option<Comparison>,
     plain: Option<Score>,
+    best: Option<(&'static str, Score)>,
     copies: Option<Score>,
     ssmax: Option<Score>,
 }
@@ -45,11 +51,18 @@ struct LongVerdict {
 pub fn read_longest_texts(context: &ReportContext) -> Result<Section> {
     let rows = rows(context)?;
     let last = |name: &str| rows.iter().find(|row| row.system == name).and_then(|row| row.at(LONGEST)).copied();
-    let verdict = LongVerdict { both: last(BOTH), plain: last(PLAIN), copies: last(COPIES), ssmax: last(SSMAX) };
+    let untrained = UNTRAINED.iter().filter_map(|&name| Some((name, last(name)?)));
+    let best = untrained.max_by(|a, b| a.1.share.total_cmp(&b.1.share));
+    let against = [last(PLAIN).map(|score| (PLAIN, score)), best];
+    let others: Vec<(&str, &Score)> = against.iter().flatten().map(|(name, score)| (*name, score)).collect();
+    let both = last(BOTH).map(|both| Comparison::new(&both, &others));
+    let verdict = LongVerdict { both, plain: last(PLAIN), best, copies: last(COPIES), ssmax: last(SSMAX) };
     let text = SectionText {
         paper: format!(
-            "no model in it reads beyond {PRINTED_LONGEST}x. SSMax lets the logits of a query grow with the logarithm of the \
-             number of its keys; copies let attention count filler as if it stood there many times (models/README.md)."
+            "its needles lie in texts of up to {PRINTED_NEEDLES}x (tables 1 and 10); LongBench's questions go beyond \
+             {PRINTED_LONGBENCH}x of SmolLM's context (section 5.1), and models of this size cannot answer them. SSMax lets the \
+             logits of a query grow with the logarithm of the number of its keys; copies let attention count filler as if it \
+             stood there many times (models/README.md)."
         ),
         body: table(
             &by_length("multi-key, numbers", &LENGTHS),
@@ -81,13 +94,16 @@ pub fn rows(context: &ReportContext) -> Result<Vec<ScoreRow>> {
     Ok(rows)
 }
 
-fn sentence(LongVerdict { both, plain, copies, ssmax }: &LongVerdict) -> String {
-    if both.is_none() || plain.is_none() {
-        return "Not all of it is measured yet.".to_owned();
-    }
-    let [both, plain, copies, ssmax] = [both, plain, copies, ssmax].map(|score| score::text(score.as_ref()));
+fn sentence(LongVerdict { both, plain, best, copies, ssmax }: &LongVerdict) -> String {
+    let (Some(both), Some(plain)) = (both, plain) else { return "Not all of it is measured yet.".to_owned() };
+    let best = best.map_or(String::new(), |(name, score)| {
+        format!(", and the best scaling without training, {name}, {}", score.text())
+    });
+    let [copies, ssmax] = [copies, ssmax].map(|score| score::text(score.as_ref()));
     format!(
-        "At {LONGEST}x, with no fit for the length, nano-drope answers {both} and DroPE as in the paper at the same budget \
-         {plain}; with copies alone it is {copies}, with SSMax alone {ssmax}."
+        "DroPE as in the paper answers {} at the same budget{best}. {} Its temperature was fitted at 2x, 4x and 8x, and goes on by \
+         1 + c·ln s. With copies alone it is {copies}, with SSMax alone {ssmax}.",
+        plain.text(),
+        both.sentence("nano-drope")
     )
 }

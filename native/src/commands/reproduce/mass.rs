@@ -10,15 +10,18 @@ use super::chart::{self, Axes, Series};
 use super::context::{EXTENSIONS, ReportContext};
 use super::markdown::{by_length, percent, picture, table};
 use super::report::{Section, SectionText};
+use super::verdict::Verdict;
 
 const METHODS: [(&str, &str, Method); 6] = [
     ("RoPE", "nano-rope", Method::Rope),
     ("PI", "nano-rope", Method::Pi),
-    ("YaRN", "nano-rope", Method::Yarn),
+    (YARN, "nano-rope", Method::Yarn),
     ("NoPE", "nano-nope", Method::Nope),
     ("DroPE", "nano-drope", Method::Drope),
     ("partial DroPE", "nano-p-drope", Method::PDrope),
 ];
+
+const YARN: &str = "YaRN";
 
 /// The head that attends to the needle most within the context, followed to longer texts.
 #[derive(Serialize)]
@@ -51,6 +54,21 @@ struct KeptAttention {
     share: f64,
 }
 
+#[derive(Serialize)]
+struct MassVerdict {
+    kept: Vec<KeptAttention>,
+    /// That YaRN takes attention from the needle.
+    yarn_takes: Verdict,
+}
+
+/// The share of its attention that a head must lose to count; the means have no intervals.
+const TAKEN: f64 = 0.1;
+
+fn yarn_takes_attention(kept: &[KeptAttention]) -> Verdict {
+    let yarn = kept.iter().find(|kept| kept.system == YARN);
+    yarn.map_or(Verdict::NotMeasured, |yarn| Verdict::of(yarn.share <= 1.0 - TAKEN))
+}
+
 pub fn follow_attention(context: &ReportContext) -> Result<Section> {
     let mut rows = Vec::new();
     for (system, model, method) in METHODS {
@@ -60,6 +78,8 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
         }
     }
     let kept: Vec<KeptAttention> = rows.iter().filter_map(kept).collect();
+    let verdict = MassVerdict { yarn_takes: yarn_takes_attention(&kept), kept };
+    let kept = &verdict.kept;
     let shares: Vec<String> = kept.iter().map(|kept| format!("{} {}", kept.system, percent(kept.share))).collect();
     let longest = longest();
     let line = |row: &AttentionRow| -> Vec<String> {
@@ -69,7 +89,7 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
     };
     let header = by_length("attention on the needle; entropy of the last query, of its bound, nats", &EXTENSIONS);
     let text = SectionText {
-        paper: "in a semantic head of Qwen2.5-0.5B, YaRN shifts the last query's attention away from the needle. Wang et al.: \
+        paper: "in a semantic head of Qwen2.5-0.5B, YaRN shifts the last query's attention between tokens, which the paper takes for why it finds no needles. Wang et al.: \
             the entropy of NoPE's heads grows with the length towards its bound ln i, and attention is distracted."
             .into(),
         body: format!(
@@ -79,12 +99,14 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
             picture("entropy.svg", &format!("Entropy of attention along texts of {longest}×, below its bound."))
         ),
         verdict: format!(
-            "At {longest}x the head still gives the needle this share of what it gave at 1x: {}.",
-            shares.join(", ")
+            "At {longest}x the head still gives the needle this share of what it gave at 1x: {}. That YaRN takes attention from \
+             the needle {} (a tenth or more would count; one model, one head, of a token of the question and not the last one).",
+            shares.join(", "),
+            verdict.yarn_takes.words()
         ),
         charts: vec![("entropy.svg".into(), entropy_chart(&rows)?)],
     };
-    Section::new(&rows, &kept, text)
+    Section::new(&rows, &verdict, text)
 }
 
 impl FollowedHead {
@@ -141,4 +163,17 @@ fn entropy_chart(rows: &[AttentionRow]) -> Result<String> {
     let axes =
         Axes { x: "position, in training contexts", y: "mean entropy of all heads, nats", is_log: [false, false] };
     chart::lines(&axes, &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeptAttention, Verdict, YARN, yarn_takes_attention};
+
+    #[test]
+    fn yarn_must_lose_a_tenth_to_take_attention() {
+        let kept = |share| [KeptAttention { system: "PI", share: 0.5 }, KeptAttention { system: YARN, share }];
+        assert_eq!(yarn_takes_attention(&kept(0.988)), Verdict::DoesNotHold);
+        assert_eq!(yarn_takes_attention(&kept(0.9)), Verdict::Holds);
+        assert_eq!(yarn_takes_attention(&[]), Verdict::NotMeasured);
+    }
 }

@@ -111,10 +111,10 @@ const SECTIONS: [SectionEntry; 14] = [
     entry("dope", true, dope::compare_treatments, "DoPE in small (DoPE paper, table 1)"),
     entry("cut", true, cut::vary_cut, "Partial DroPE: the cut"),
     entry("passkey", false, passkey::compare_temperatures, "Pass keys and temperatures of NoPE (Wang et al. 2024, figures 1 and 4)"),
-    entry("drop-time", false, drop_time::vary_drop_time, "When to drop (DroPE paper, table 6; 7 in another version)"),
+    entry("drop-time", false, drop_time::vary_drop_time, "When to drop (DroPE paper, table 6)"),
     entry("budget", false, budget::compare_at_equal_budget, "Equal budget (DroPE paper, figure 2)"),
     entry("qk-norm", false, qk_norm::vary_norm_and_rate, "QK norm and learning rate (DroPE paper, table 11 and figure 12)"),
-    entry("long", false, long::read_longest_texts, "One step past the paper: longer texts than its own"),
+    entry("long", false, long::read_longest_texts, "Needles in longer texts than the paper's"),
 ];
 
 /// For help texts.

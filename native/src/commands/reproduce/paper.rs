@@ -8,3 +8,6 @@ pub fn printed<const N: usize>(rows: &[PrintedRow<N>], decimals: usize) -> Strin
     let numbers = |scores: &[f64; N]| scores.map(|score| format!("{score:.decimals$}")).join(" / ");
     rows.iter().map(|(system, scores)| format!("{system} {}", numbers(scores))).collect::<Vec<_>>().join(", ")
 }
+
+/// The version of the DroPE paper whose numbers and tables are meant.
+pub const DROPE_PAPER: &str = "arXiv 2512.12167v1 (13 December 2025)";

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::context::{ReportContext, SEED};
+use super::paper::DROPE_PAPER;
 use super::{SECTIONS, SectionEntry};
 use crate::files;
 
@@ -87,7 +88,8 @@ fn introduction(context: &ReportContext, kind: &str) -> Result<String> {
          greedily, with Wilson's 95 % interval; questions have seed {SEED}, with keys that no training document has. Nothing \
          was trained or tuned on it, but earlier models were measured with it before these took their place. *Above* and \
          *below* mean that the intervals do not touch; where a sentence names no interval it compares the numbers themselves, \
-         of one run each. A dash is a cell that is not measured. *Model not kept*: the results do not say of which weights they \
+         of one run each. Tables and figures of the DroPE paper are \
+         numbered, and its numbers are quoted, as in {DROPE_PAPER}; later versions number them otherwise. A dash is a cell that is not measured. *Model not kept*: the results do not say of which weights they \
          are, and the model is not shipped.\n\n",
         config.max_position_embeddings
     ))

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::comparison::{self, JudgedRow, judge, ordering};
 use super::context::{EXTENSIONS, ReportContext};
-use super::markdown::{by_length, list, table};
+use super::markdown::{by_length, table};
 use super::measured::Ask;
 use super::paper::{PrintedRow, printed};
 use super::report::{Section, SectionText};
-use super::score::{self, Score, ScoreRow};
+use super::score::{self, ScoreRow};
 
 /// A system: its name, the model it reads with, and how.
 type System = (&'static str, &'static str, Method);
@@ -46,10 +46,6 @@ pub const PARTIAL: &str = "partial DroPE";
 pub const PAPERS: &str = "DroPE as in the paper";
 /// What is compared with all others: the paper's method, and ours.
 pub const JUDGED: [&str; 3] = [PAPERS, OURS, PARTIAL];
-
-/// Rounds of more questions at the extension factors where most are answered: results file, factor, questions.
-const ROUNDS: [(&str, usize, usize); 3] =
-    [("niah-more.json", 2, 4000), ("niah-more.json", 4, 2000), ("niah-most.json", 2, 12_000)];
 
 /// The paper's table 1 at 2x: multi-query, multi-key, multi-value.
 const TABLE_1: [PrintedRow<3>; 8] = [
@@ -85,7 +81,6 @@ pub fn compare_systems(context: &ReportContext) -> Result<Section> {
     let judged: Vec<JudgedRow> =
         scores.iter().flat_map(|task| judge(&task.task, &JUDGED, &longer, &task.rows)).collect();
     let lines: Vec<_> = judged.iter().map(comparison::line).collect();
-    let rounds = ROUNDS.map(|(_, extension, trials)| format!("{trials} at {extension}×"));
     let text = SectionText {
         paper: format!(
             "Table 1, multi-query / multi-key / multi-value at 2x ({PRINTED_TRIALS} trials): {}. Table 10, at 2x / 4x / 8x: {}.",
@@ -93,14 +88,15 @@ pub fn compare_systems(context: &ReportContext) -> Result<Section> {
             printed(&TABLE_10, 1)
         ),
         body: format!(
-            "*Asked again* has more questions where DroPE's interval and another's touched, round after round as long as they \
-             did: {}. *Share of values found* is RULER's score.\n\n{}Where DroPE stands among the others: first, or those that \
-             it is not above.\n\n{}",
-            list(&rounds),
+            "*Share of values found* is RULER's score. Several rivals are compared, each by its own interval, without a \
+             correction for their number.\n\n{}Where DroPE stands among the others: first, or those that it is not above.\n\n{}",
             scores.iter().map(scores_table).collect::<String>(),
             table(&by_length("by their intervals", &longer), &lines)
         ),
-        verdict: ordering(&judged),
+        verdict: ordering(
+            "The paper has DroPE first on all three tasks at 2x (table 1), and with one needle at 2x, 4x and 8x (table 10).",
+            &judged,
+        ),
         charts: Vec::new(),
     };
     Section::new(&scores, &judged, text)
@@ -120,10 +116,8 @@ pub fn task_scores(context: &ReportContext) -> Result<Vec<TaskScores>> {
         let more = if task != Task::MultiKey {
             // Several values are asked for: RULER counts those that are found.
             Some(TaskScores { task: format!("{}, share of values found", task.name()), rows: rows(ScoreRow::found) })
-        } else if context.is_quick() {
-            None
         } else {
-            Some(TaskScores { task: format!("{}, asked again", task.name()), rows: asked_again(context, &exact.rows)? })
+            None
         };
         scores.push(exact);
         scores.extend(more);
@@ -146,33 +140,6 @@ fn every_system(context: &ReportContext, task: Task) -> Result<Vec<(System, Vec<
             context.recalibrated_once(file, model, &context.recipe("ablation/drope-plain.toml")?)?;
         }
         rows.push((system, context.niah(file, model, &Ask::new(method, task, &EXTENSIONS, trials))?));
-    }
-    Ok(rows)
-}
-
-/// DroPE and those whose intervals touch its own, with more questions; the other rivals as they were.
-fn asked_again(context: &ReportContext, rows: &[ScoreRow]) -> Result<Vec<ScoreRow>> {
-    let is_asked = |row: &&ScoreRow| row.system == OURS || !JUDGED.contains(&&*row.system);
-    let is_in_a_round = |score: &Score| ROUNDS.iter().any(|round| round.1 == score.extension);
-    let mut rows: Vec<ScoreRow> = rows.iter().filter(is_asked).cloned().collect();
-    for row in &mut rows {
-        row.scores.retain(is_in_a_round);
-    }
-    for (file, extension, trials) in ROUNDS {
-        let Some(ours) = rows.iter().find(|row| row.system == OURS).and_then(|row| row.at(extension)).copied() else {
-            continue;
-        };
-        for row in &mut rows {
-            let Some(score) = row.scores.iter_mut().find(|score| score.extension == extension && score.touches(&ours))
-            else {
-                continue;
-            };
-            let Some((_, model, method)) = SYSTEMS.into_iter().find(|system| system.0 == row.system) else { continue };
-            let ask = Ask::new(method, Task::MultiKey, &[extension], context.trials(trials, trials));
-            if let Some(cell) = context.niah(file, model, &ask)?.first() {
-                *score = Score::exact(cell);
-            }
-        }
     }
     Ok(rows)
 }

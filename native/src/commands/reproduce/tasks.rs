@@ -48,7 +48,7 @@ pub fn average_over_tasks(context: &ReportContext) -> Result<Section> {
             table(&by_length("share of values found", &EXTENSIONS), &lines),
             table(&by_length("not above", &EXTENSIONS), &places)
         ),
-        verdict: ordering(&judged),
+        verdict: ordering("The paper has DroPE's average first (table 3).", &judged),
         charts: Vec::new(),
     };
     Section::new(&rows, &judged, text)

@@ -23,6 +23,11 @@ pub enum Verdict {
 pub const MARGIN: f64 = 0.02;
 
 impl Verdict {
+    /// Of a claim that numbers without intervals decide.
+    pub fn of(holds: bool) -> Self {
+        if holds { Self::Holds } else { Self::DoesNotHold }
+    }
+
     /// That `ours` is the higher one of two scores.
     pub fn is_higher(ours: Option<&Score>, other: Option<&Score>) -> Self {
         match (ours, other) {

@@ -48,13 +48,13 @@ impl Findings {
 
     /// For the README.
     pub fn in_short(&self) -> String {
-        let multi_key = reading::best_asked(&self.retrieval);
+        let multi_key = reading::multi_key(&self.retrieval);
         bullets(&[
-            training::uneven_comparison(&self.setting, reading::most_questions(&multi_key)),
+            training::uneven_comparison(&self.setting, multi_key),
             reading::lengths_of_drope(&self.long),
-            reading::drope_among_others(&multi_key),
+            reading::drope_among_others(multi_key),
             reading::parts_of_drope(&self.long),
-            reading::without_training(&multi_key),
+            reading::without_training(multi_key),
             reading::two_keys(&self.two_keys),
             training::perplexity_within_context(&self.loss),
             training::equal_budget(&self.budget),
@@ -63,15 +63,15 @@ impl Findings {
 
     /// The whole of docs/findings.md.
     pub fn in_full(&self) -> String {
-        let multi_key = reading::best_asked(&self.retrieval);
+        let multi_key = reading::multi_key(&self.retrieval);
         let findings = bullets(&[
-            training::uneven_comparison(&self.setting, reading::most_questions(&multi_key)),
+            training::uneven_comparison(&self.setting, multi_key),
             reading::lengths_of_drope(&self.long),
-            reading::drope_among_others(&multi_key),
-            reading::partial_among_others(&multi_key),
+            reading::drope_among_others(multi_key),
+            reading::partial_among_others(multi_key),
             reading::parts_of_drope(&self.long),
-            reading::without_training(&multi_key),
-            reading::trained_from_scratch(&multi_key),
+            reading::without_training(multi_key),
+            reading::trained_from_scratch(multi_key),
             reading::two_keys(&self.two_keys),
             reading::four_values(&self.retrieval),
             reading::mean_over_tasks(&self.means),

@@ -10,23 +10,9 @@ use super::super::verdict::Verdict;
 /// The lengths at which systems are compared.
 const COMPARED: [usize; 3] = [2, 4, 8];
 
-/// Multi-key rows, each length with the most questions that were asked.
-pub fn best_asked(retrieval: &[TaskScores]) -> Vec<ScoreRow> {
-    let Some((first, others)) = retrieval.split_first() else { return Vec::new() };
-    let again = others.iter().find(|task| task.task == format!("{}, asked again", first.task));
-    let mut rows = first.rows.clone();
-    for row in &mut rows {
-        let again = again.and_then(|task| task.rows.iter().find(|other| other.system == row.system));
-        for score in &mut row.scores {
-            *score = again.and_then(|row| row.at(score.extension)).copied().unwrap_or(*score);
-        }
-    }
-    rows
-}
-
-/// The most questions that a score rests on.
-pub fn most_questions(rows: &[ScoreRow]) -> usize {
-    rows.iter().flat_map(|row| &row.scores).map(|score| score.trials).max().unwrap_or(0)
+/// Multi-key rows, the first of the tasks.
+pub fn multi_key(retrieval: &[TaskScores]) -> &[ScoreRow] {
+    retrieval.first().map_or(&[], |task| &task.rows)
 }
 
 fn find<'a>(rows: &'a [ScoreRow], system: &str) -> Option<&'a ScoreRow> {
@@ -204,7 +190,7 @@ pub fn mean_over_tasks(rows: &[ScoreRow]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Score, ScoreRow, TaskScores, best_asked, drope_among_others, lengths_of_drope, without_training};
+    use super::{Score, ScoreRow, drope_among_others, lengths_of_drope, without_training};
 
     fn row(system: &str, scores: &[(usize, f64)]) -> ScoreRow {
         let score = |&(extension, share): &(usize, f64)| Score {
@@ -248,15 +234,5 @@ mod tests {
         let rows = [row("Llama 3", &[(8, 0.968)]), row("YaRN", &[(8, 0.955)]), row("PI", &[(8, 0.0)])];
         let found = without_training(&rows).unwrap();
         assert!(found.ends_with("at 8× Llama 3 (96.8 [95.8, 97.8]), not apart from YaRN."), "{found}");
-    }
-
-    #[test]
-    fn more_questions_count_where_they_were_asked() {
-        let task = |task: &str, rows: Vec<ScoreRow>| TaskScores { task: task.to_owned(), rows };
-        let rows = best_asked(&[
-            task("multi-key", vec![row("A", &[(1, 0.5), (2, 0.6)]), row("B", &[(2, 0.1)])]),
-            task("multi-key, asked again", vec![row("A", &[(2, 0.7)])]),
-        ]);
-        assert_eq!(rows, [row("A", &[(1, 0.5), (2, 0.7)]), row("B", &[(2, 0.1)])]);
     }
 }

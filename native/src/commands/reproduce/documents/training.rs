@@ -12,7 +12,7 @@ use super::super::drop_time::{DropTime, DropTimeRow};
 use super::super::long::LONGEST;
 use super::super::markdown::{DASH, list};
 use super::super::perplexities::PerplexityRow;
-use super::super::score;
+use super::super::score::{self, ScoreRow};
 use drope_core::train::recipe::Dropped;
 
 /// Models trained from random weights.
@@ -76,7 +76,7 @@ pub fn introduction(setting: &Setting) -> String {
 }
 
 /// Where the comparison favours one side.
-pub fn uneven_comparison(setting: &Setting, most_questions: usize) -> Option<String> {
+pub fn uneven_comparison(setting: &Setting, multi_key: &[ScoreRow]) -> Option<String> {
     let is_pretrained = |model: &TrainedOn| PRETRAINED.contains(&model.model);
     let base = setting.models.iter().find(|model| model.model == PRETRAINED[0])?.tokens;
     let recalibrated: Vec<String> = setting
@@ -98,13 +98,14 @@ pub fn uneven_comparison(setting: &Setting, most_questions: usize) -> Option<Str
     let seeds: BTreeSet<String> = pretrained.map(|model| model.seed.to_string()).collect();
     Some(format!(
         "**The comparison is uneven.** Tokens of training: {}, but {} for each of the others. Trained with copies: {}; with \
-         SSMax: {}. Seeds of pretraining: {}. Where another's interval touched that of nano-drope, more questions were asked of \
-         both, up to {most_questions}, until the intervals parted; nano-p-drope was not asked again.",
+         SSMax: {}. Seeds of pretraining: {}. Questions of one of four keys at each length: \
+         {}; rivals are compared by their intervals, without a correction for their number.",
         list(&recalibrated),
         list(&Vec::from_iter(budgets)),
         setting.named(|model| model.has_copies),
         setting.named(|model| model.has_ssmax),
-        list(&Vec::from_iter(seeds))
+        list(&Vec::from_iter(seeds)),
+        score::questions(multi_key.iter().flat_map(|row| &row.scores))
     ))
 }
 

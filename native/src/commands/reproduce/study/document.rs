@@ -68,7 +68,8 @@ fn primary(results: &StudyResults) -> String {
         &format!(
             "{}: exact answers in percent, as the mean over all trunks, with Student's 95 % interval and the lowest and highest \
              trunk; {}. Retention is the mean accuracy over 2×, 4× and 8×, divided by the model's own at 1×, over trunks that \
-             answer at least 80 % there. Of one trunk the interval is Wilson's.\n\n{}{}",
+             answer at least 80 % there; above 100 % a model answers more beyond 1× than at 1×. Intervals end at what is possible: \
+             100 % of the questions. Of one trunk the interval is Wilson's.\n\n{}{}",
             PRIMARY.name,
             tables::floor(results, &PRIMARY),
             tables::primary(results),

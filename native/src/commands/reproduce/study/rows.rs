@@ -35,14 +35,20 @@ impl OverTrunks {
         Some(Self { mean, ci95, low, high, trunks: numbers.len() })
     }
 
+    /// The same with an interval that ends at the most that is possible.
+    #[must_use]
+    pub fn at_most(self, most: f64) -> Self {
+        Self { ci95: self.ci95.map(|[low, high]| [low, high.min(most)]), ..self }
+    }
+
     /// Accuracies of cells, of one trunk each.
     pub fn of_cells(cells: &[&Cell]) -> Option<Self> {
         let over = Self::of(&cells.iter().map(|cell| cell.accuracy).collect::<Vec<_>>())?;
         let ci95 = match cells {
             [cell] => Some(wilson(cell.correct, cell.trials)),
-            _ => over.ci95.map(|[low, high]| [low, high.min(1.0)]),
+            _ => over.ci95,
         };
-        Some(Self { ci95, ..over })
+        Some(Self { ci95, ..over }.at_most(1.0))
     }
 }
 

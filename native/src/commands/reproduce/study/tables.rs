@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use drope_core::results::Cell;
+
 use super::super::markdown::{self, DASH, cells, list, percent, table};
 use super::hypotheses::{HypothesisTest, TrunkPart};
 use super::models::{ReadRun, TRUNK, TRUNKS, title};
@@ -33,14 +35,24 @@ pub fn trunks(results: &StudyResults) -> String {
 /// The primary task: accuracy over all trunks, and retention over those that pass the gate.
 pub fn primary(results: &StudyResults) -> String {
     let line = |read: &ReadRun| {
-        let measured = results.trunks(read, &PRIMARY, 1).len();
+        let measured_at = |s: usize| results.trunks(read, &PRIMARY, s).len();
+        let measured = measured_at(1);
         let passing = TRUNKS.filter(|&t| results.passes_gate_at_1x(read, t, &PRIMARY) == Some(true)).count();
-        let trunks =
-            if passing == measured { measured.to_string() } else { format!("{passing} of {measured} pass the gate") };
+        let trunks = match measured {
+            0 => {
+                let most = LENGTHS.iter().map(|&s| measured_at(s)).max().unwrap_or(0);
+                format!("{most}, 1× not measured")
+            }
+            measured if passing == measured => measured.to_string(),
+            measured => format!("{passing} of {measured} pass the gate"),
+        };
         let shares = LENGTHS.map(|s| spread(results.accuracy(read, &PRIMARY, s)));
         let kept: Vec<f64> = TRUNKS.filter_map(|trunk| results.retention(read, trunk, &PRIMARY)).collect();
+        // Retention can be no more than all questions beyond 1× against the mean accuracy there.
+        let most = results.accuracy(read, &PRIMARY, 1).map_or(1.0, |own| 1.0 / own.mean);
+        let retention = OverTrunks::of(&kept).map(|over| over.at_most(most));
         let names = [title(&read.run), read.reading.text(), trunks];
-        names.into_iter().chain(shares).chain([spread(OverTrunks::of(&kept))]).collect::<Vec<_>>()
+        names.into_iter().chain(shares).chain([spread(retention)]).collect::<Vec<_>>()
     };
     let header = cells(["run", "reading", "trunks", "1×", "2×", "4×", "8×", "retention"]);
     table(&header, &results.read_runs(&PRIMARY).iter().map(line).collect::<Vec<_>>())
@@ -82,11 +94,16 @@ fn by_gate(results: &StudyResults, read: &ReadRun, task: &StudyTask, extension: 
 /// Number of questions and floor of a task at its own lengths, as its cells say.
 pub fn floor(results: &StudyResults, task: &StudyTask) -> String {
     let cells = || results.of_task(task).filter(|cell| task.lengths.contains(&cell.extension));
-    let floors: BTreeSet<String> = cells().map(|cell| percent(cell.guess_floor())).collect();
+    // Where all values of the text are asked for, the guess that takes all of them is right.
+    let floors: BTreeSet<String> = cells().map(Cell::guess_floor).filter(|floor| *floor < 1.0).map(percent).collect();
     let questions: BTreeSet<usize> = cells().map(|cell| cell.trials).collect();
     let questions: Vec<String> = questions.iter().map(usize::to_string).collect();
     let floors: Vec<String> = floors.into_iter().collect();
-    format!("{} questions a cell; a random guess is right in {}", questions.join(" or "), floors.join(" or "))
+    let guess = match &floors[..] {
+        [] => "all values of the text are asked for, so that guessing among them is no floor".to_owned(),
+        floors => format!("a random guess is right in {}", floors.join(" or ")),
+    };
+    format!("{} questions a cell; {guess}", questions.join(" or "))
 }
 
 /// The four hypotheses.

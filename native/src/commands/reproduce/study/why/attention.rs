@@ -81,6 +81,11 @@ pub fn follow(cells: &[HeadCell], statistic: HeadStatistic) -> Option<Explanatio
     };
     Some(Explanation {
         title: statistic.title(),
+        trunks: cells
+            .iter()
+            .filter(|cell| is_asked(cell))
+            .filter_map(|cell| Some(run_and_trunk(&cell.model)?.1))
+            .collect(),
         paragraph: format!("{} {}.", statistic.introduction(), changes.join("; ")),
         figure: (statistic.file(), plot::by_length(LONGEST, y, lines)),
         caption: statistic.caption(),

@@ -66,8 +66,9 @@ pub fn cuts(cells: &[Cell]) -> Option<Explanation> {
         ["cut", "longest wavelength"].into_iter().chain(KINDS.map(|kind| kind.0)).map(str::to_owned).collect();
     Some(Explanation {
         title: "Which frequencies copying and finding need",
+        trunks: cells.iter().filter_map(|cell| Some(run_and_trunk(&cell.model)?.1)).collect(),
         paragraph: format!(
-            "The trunks, which keep positions, read at 1× with every frequency below a cut dropped and nothing trained: a frequency \
+            "A trunk, which keeps positions, read at 1× with every frequency below a cut dropped and nothing trained: a frequency \
              ω turns once in 2π/ω tokens, so that a cut leaves the wavelengths up to 2π/cut. A word is one token and needs only to be \
              found; a number is found and then copied digit by digit. The longest wavelength that must be left, in tokens, to \
              answer {:.0} % of what is answered at the lowest cut: {}.",
@@ -88,7 +89,7 @@ pub fn cuts(cells: &[Cell]) -> Option<Explanation> {
                 level: None,
             },
         ),
-        caption: "Exact answers of the trunks at 1× against the longest wavelength that is left.",
+        caption: "Exact answers at 1× against the longest wavelength that is left.",
         table: table(&header, &cuts.iter().map(row).collect::<Vec<_>>()),
     })
 }

@@ -6,6 +6,7 @@ mod cuts;
 mod order;
 mod two_keys;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -33,6 +34,8 @@ pub struct StudyAccount<'a> {
 /// A part of the account.
 struct Explanation {
     title: &'static str,
+    /// The trunks whose models were read.
+    trunks: BTreeSet<usize>,
     /// What is seen, in a paragraph.
     paragraph: String,
     /// Name of the figure's file, and the figure.
@@ -56,17 +59,27 @@ impl StudyAccount<'_> {
             return Ok(false);
         }
         let mut text = "# What may explain the study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. \
-                        From the models of the [study](study.md), described and not tested: numbers are means over trunks, bands \
-                        reach from the lowest trunk to the highest, and of one trunk they are Wilson's 95 % intervals; what has a dash is not \
+                        From the models of the [study](study.md), described and not tested; each part says of which trunks it is. Of \
+                        several, numbers are means and bands reach from the lowest trunk to the highest; of one, bands are Wilson's 95 % \
+                        intervals of its questions, and attention and entropy have none; what has a dash is not \
                         measured yet.\n"
             .to_owned();
-        for Explanation { title, paragraph, figure: (file, drawn), caption, table } in parts {
+        for Explanation { title, trunks, paragraph, figure: (file, drawn), caption, table } in parts {
             files::write(&docs.join(file), plot(&drawn)?.as_bytes())?;
             let picture = picture(file, caption);
-            text.push_str(&format!("\n## {title}\n\n{paragraph}\n\n{picture}{}\n", table.trim_end()));
+            let of = of_trunks(&trunks);
+            text.push_str(&format!("\n## {title}\n\n{of} {paragraph}\n\n{picture}{}\n", table.trim_end()));
         }
         files::write(&docs.join("study-why.md"), text.as_bytes())?;
         Ok(true)
+    }
+}
+
+/// `Of trunk 1 alone.`
+fn of_trunks(trunks: &BTreeSet<usize>) -> String {
+    match &trunks.iter().collect::<Vec<_>>()[..] {
+        [one] => format!("Of trunk {one} alone."),
+        several => format!("Of {} trunks.", several.len()),
     }
 }
 

@@ -3,7 +3,7 @@
 use drope_core::results::Cell;
 
 use super::super::super::markdown::{DASH, by_length, percent, table};
-use super::super::models::{RUNS, ReadRun, title};
+use super::super::models::{RUNS, ReadRun, run_and_trunk, title};
 use super::super::plot::{self, EXACT_ANSWERS, Plot};
 use super::super::questions::LATEST_VALUE;
 use super::super::rows::StudyResults;
@@ -26,6 +26,7 @@ pub fn order(results: &StudyResults) -> Option<Explanation> {
         RUNS.iter().filter_map(|run| Some(format!("{} {}", title(run), percent(at(run, 1)?.mean)))).collect();
     Some(Explanation {
         title: "Order without positions",
+        trunks: results.of_task(&LATEST_VALUE).filter_map(|cell| Some(run_and_trunk(&cell.model)?.1)).collect(),
         paragraph: format!(
             "One key is told four values, and the latest is asked for: which it is, only the order of the sentences says. A causal \
              model without positions still sees how many tokens come before each; whether it learns to use that is the question. \

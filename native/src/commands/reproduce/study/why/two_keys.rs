@@ -1,5 +1,7 @@
 //! Why DroPE loses two keys at once, and what gives them back.
 
+use std::collections::BTreeSet;
+
 use super::super::super::markdown::{DASH, percent, table};
 use super::super::models::ReadRun;
 use super::super::plot::{self, EXACT_ANSWERS};
@@ -48,8 +50,9 @@ pub fn two_keys(results: &StudyResults, pilots: &StudyResults) -> Option<Explana
     let header = ["", "one key, 1×", "one key, 4×", "two keys, 1×", "two keys, 4×"].map(str::to_owned);
     Some(Explanation {
         title: "Two keys at once",
+        trunks: BTreeSet::from([1]),
         paragraph: format!(
-            "Asked for two of four keys in one answer, models of trunk 1 at 1×: {}. Each pilot changes one thing in the recipe of \
+            "Asked for two of four keys in one answer, models at 1×: {}. Each pilot changes one thing in the recipe of \
              DroPE without copies: twice as many heads of half the size (from a trunk of its own, which has them too), an \
              RMSNorm of the queries, or twice the tokens.",
             answered.join("; ")
