@@ -105,7 +105,7 @@ fn converting_smollm2_takes_a_part_of_its_size() {
     for out in ["folder", "model.gguf"] {
         let out = folder.path(out);
         let peak = peak_memory(&mut common::core(&["convert", "--from", text(&smollm2()), "--to", text(&out)]));
-        println!("{} bytes", peak);
+        println!("{peak} bytes");
         assert!((10_000_000..250_000_000).contains(&peak), "{peak} bytes for 538 MB of weights");
     }
 }
