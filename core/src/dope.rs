@@ -4,7 +4,7 @@
 use nalgebra::DMatrix;
 
 use crate::config::Config;
-use crate::config::dope::{Criterion, DopeHead, Projection, Stage};
+use crate::config::dope::{Criterion, DopeHead, ScoredVectors, Stage};
 use crate::error::{Error, Result};
 use crate::generate::CHUNK;
 use crate::model::{Model, token_ids};
@@ -45,7 +45,7 @@ pub async fn scores(
     for layer in 0..config.num_hidden_layers {
         for head in 0..config.num_attention_heads {
             let (query, key) = (&queries[layer][head], &keys[layer][head / config.group_size()]);
-            let judged = if criterion.from == Projection::Query { query } else { key };
+            let judged = if criterion.from == ScoredVectors::Query { query } else { key };
             heads.push(DopeHead {
                 layer,
                 head,

@@ -5,7 +5,7 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::config::dope::{Criterion, Noise, Order, Parts, Projection, Removal, Stage};
+use drope_core::config::dope::{Criterion, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::dope::scores;
 use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
@@ -21,10 +21,10 @@ fn scores_are_those_of_pytorch() {
     let (config, model) = (dope_case().config(), dope_case().model(&Device::flex()));
     let expected = dope_case().scores();
     let criteria = [
-        (Projection::Query, Stage::PostNtk, Some(4)),
-        (Projection::Key, Stage::PreNtk, None),
-        (Projection::Query, Stage::PostRope, Some(1)),
-        (Projection::Key, Stage::PostNtk, Some(8)),
+        (ScoredVectors::Query, Stage::PostNtk, Some(4)),
+        (ScoredVectors::Key, Stage::PreNtk, None),
+        (ScoredVectors::Query, Stage::PostRope, Some(1)),
+        (ScoredVectors::Key, Stage::PostNtk, Some(8)),
     ];
     let heads = config.num_hidden_layers * config.num_attention_heads;
     for ((from, stage, rank), expected) in criteria.into_iter().zip(expected.chunks(heads)) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use drope_core::config::dope::DopeHeads;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::probe::HeadCell;
-use drope_core::results::{Cell, ResultCell, append, current, to_json};
+use drope_core::results::{ResultCell, RetrievalCell, append, current, to_json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,7 +25,7 @@ fn rewritten(name: &str, text: &str) -> String {
         _ if name.starts_with("dope-heads") => {
             serde_json::to_string_pretty(&serde_json::from_str::<DopeHeads>(text).unwrap()).unwrap() + "\n"
         }
-        _ => list::<Cell>(text),
+        _ => list::<RetrievalCell>(text),
     }
 }
 
@@ -73,12 +73,12 @@ fn cells_are_added_without_a_change_to_those_before() {
 /// The page and the README read several files: of a cell that was asked again with more questions, those count.
 #[test]
 fn of_cells_in_several_files_those_with_more_questions_count() {
-    let read = |name: &str| -> Vec<Cell> {
+    let read = |name: &str| -> Vec<RetrievalCell> {
         serde_json::from_str(&std::fs::read_to_string(results().join(name)).unwrap()).unwrap()
     };
-    let mut cells: Vec<Cell> =
+    let mut cells: Vec<RetrievalCell> =
         ["niah.json", "niah-16x.json"].into_iter().flat_map(read).filter(ResultCell::is_standard).collect();
-    let again = Cell { trials: cells[0].trials + 1, ..cells[0].clone() };
+    let again = RetrievalCell { trials: cells[0].trials + 1, ..cells[0].clone() };
     cells.insert(0, again);
     let kept = current(cells.clone(), |_| None);
     assert!(kept.len() < cells.len());

@@ -8,7 +8,7 @@ use drope_core::gguf::Gguf;
 use drope_core::model::{Model, SafetensorsFiles, ShardIndex, WeightSource};
 use drope_core::perplexity::{self, PerplexityCell};
 use drope_core::positions::Method;
-use drope_core::results::{self, Cell};
+use drope_core::results::{self, RetrievalCell};
 use drope_core::train::recipe::Recipe;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -73,7 +73,7 @@ pub fn recipe(bytes: &[u8]) {
 /// A results file of any kind, whose cells are joined as `core merge` does.
 pub fn results(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    merged::<Cell>(text, results::merge);
+    merged::<RetrievalCell>(text, results::merge);
     merged::<PerplexityCell>(text, perplexity::merge);
     merged::<BenchmarkCell>(text, benchmarks::merge);
 }

@@ -123,7 +123,7 @@ impl ResultCell for BenchmarkCell {
 impl BenchmarkCell {
     /// The same cell with its answers sorted, and every number computed from them.
     #[must_use]
-    pub fn scored(mut self) -> Self {
+    pub fn recomputed(mut self) -> Self {
         self.answers.sort_by_key(|answer| answer.index);
         let mean = |scores: &[f64]| rounded(scores.iter().sum::<f64>() / scores.len().max(1) as f64);
         let scores: Vec<f64> = self.answers.iter().map(|answer| answer.score).collect();
@@ -156,7 +156,7 @@ pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
         if !cell.answers.iter().all(|answer| is_score(answer.score) && answer.normed.is_none_or(is_score)) {
             return Err(Error::Results("a score is not from 0 to 1".into()));
         }
-        let cell = cell.scored();
+        let cell = cell.recomputed();
         if !cell.answers.iter().map(|answer| answer.index).eq(0..cell.of_questions) {
             let name = format!("{} {} {} at {}", cell.model, cell.method.name(), cell.task, cell.context);
             let found: Vec<usize> = cell.answers.iter().map(|answer| answer.index).collect();
@@ -211,7 +211,7 @@ mod tests {
             for answer in &mut cell.answers {
                 answer.score = f64::from(u8::from(answer.index < 2));
             }
-            cell.scored().ci95
+            cell.recomputed().ci95
         };
         let [one, two] = [1, 2].map(|per_haystack| with_scores(wide(per_haystack)));
         assert!(two[0] < one[0] && two[1] > one[1], "{one:?} {two:?}");

@@ -54,7 +54,7 @@ pub struct DopeHead {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
     /// Queries or keys.
-    pub from: Projection,
+    pub from: ScoredVectors,
     /// Where in the forward pass.
     pub stage: Stage,
     /// r: eigenvalues that count; `None`: all.
@@ -66,7 +66,7 @@ pub struct Criterion {
 named! {
     /// The vectors whose Gram matrix is computed.
     #[derive(Default)]
-    Projection: "projection" {
+    ScoredVectors: "choice of vectors" {
         /// Queries: they distinguish heads better, according to the paper.
         #[default]
         Query = "query",

@@ -123,7 +123,7 @@ fn perplexity(loss: f64) -> f64 {
 impl PerplexityCell {
     /// The same cell with its texts sorted, and every number computed from them.
     #[must_use]
-    pub fn scored(mut self) -> Self {
+    pub fn recomputed(mut self) -> Self {
         self.texts.sort_by_key(|text| text.index);
         let mean = |sum: f64, count: usize| (count > 0).then(|| rounded(sum / count as f64));
         let total = |part: fn(&TextLoss) -> (usize, f64)| {

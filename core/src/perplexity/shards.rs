@@ -17,7 +17,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
         }
     }
     let whole = |cell: PerplexityCell| {
-        let cell = cell.scored();
+        let cell = cell.recomputed();
         let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
         if !indices.iter().copied().eq(0..cell.of_texts) {
             let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
@@ -69,7 +69,7 @@ mod tests {
         let upper = absurd(1e4).unwrap()[0].ci95.unwrap()[1];
         assert!(upper.is_finite() && upper > 1e100, "{upper}");
         assert!(absurd(f64::MAX).is_err());
-        assert_eq!(cell(&[3]).scored().ci95, None);
+        assert_eq!(cell(&[3]).recomputed().ci95, None);
         // Other texts are another cell, and so is another model.
         let other =
             [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];

@@ -33,13 +33,13 @@ mod tests {
     use super::current;
     use crate::niah::{Difficulty, Distractors, QuestionSplit};
     use crate::positions::{Amount, Method, Parameter, Parameters};
-    use crate::results::{Cell, ResultCell};
+    use crate::results::{ResultCell, RetrievalCell};
 
-    fn cell(trials: usize, correct: usize, fingerprint: &str) -> Cell {
-        Cell { trials, correct, fingerprint: fingerprint.into(), ..Cell::example() }
+    fn cell(trials: usize, correct: usize, fingerprint: &str) -> RetrievalCell {
+        RetrievalCell { trials, correct, fingerprint: fingerprint.into(), ..RetrievalCell::example() }
     }
 
-    fn counted(cells: Vec<Cell>, present: Option<&str>) -> Vec<(usize, usize)> {
+    fn counted(cells: Vec<RetrievalCell>, present: Option<&str>) -> Vec<(usize, usize)> {
         let kept = current(cells, |_| present.map(str::to_owned));
         kept.iter().map(|cell| (cell.trials, cell.correct)).collect()
     }
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn a_fitted_temperature_is_the_same_place_and_a_given_one_is_not() {
-        let fitted = |beta| Cell { beta, ..cell(10, 1, "") };
+        let fitted = |beta| RetrievalCell { beta, ..cell(10, 1, "") };
         assert_eq!(current(vec![fitted(1.0), fitted(1.2)], |_| None), [fitted(1.2)]);
-        let given = |beta| Cell { beta, beta_given: true, ..cell(10, 1, "") };
+        let given = |beta| RetrievalCell { beta, beta_given: true, ..cell(10, 1, "") };
         assert_eq!(current(vec![fitted(1.0), given(1.0), given(1.2)], |_| None).len(), 3);
     }
 
@@ -70,16 +70,16 @@ mod tests {
     fn special_cells_keep_places_of_their_own() {
         let plain = cell(10, 1, "");
         let standard = Difficulty::default();
-        let harder = |difficulty| Cell { difficulty, ..cell(10, 1, "") };
+        let harder = |difficulty| RetrievalCell { difficulty, ..cell(10, 1, "") };
         let temperature = |c| Parameters::new([(Parameter::TemperatureCoefficient, Amount::Number(c))]).unwrap();
         let special = [
-            Cell { depth: Some(0.5), ..plain.clone() },
-            Cell { sinks: 8, ..plain.clone() },
-            Cell { cut: Some(0.1), ..plain.clone() },
-            Cell { parameters: temperature(0.2), ..plain.clone() },
-            Cell { filler: Some(crate::niah::Filler::Grass), ..plain.clone() },
-            Cell { beta_given: true, ..plain.clone() },
-            Cell { seed: 7, ..plain.clone() },
+            RetrievalCell { depth: Some(0.5), ..plain.clone() },
+            RetrievalCell { sinks: 8, ..plain.clone() },
+            RetrievalCell { cut: Some(0.1), ..plain.clone() },
+            RetrievalCell { parameters: temperature(0.2), ..plain.clone() },
+            RetrievalCell { filler: Some(crate::niah::Filler::Grass), ..plain.clone() },
+            RetrievalCell { beta_given: true, ..plain.clone() },
+            RetrievalCell { seed: 7, ..plain.clone() },
             harder(Difficulty { keys: Some(16), ..standard }),
             harder(Difficulty { digits: 7, ..standard }),
             harder(Difficulty { distractors: Distractors::Sharing, ..standard }),
@@ -91,10 +91,10 @@ mod tests {
             assert!(!cell.is_standard(), "{cell:?}");
             assert_eq!(current(vec![plain.clone(), cell], |_| None).len(), 2);
         }
-        let [one, other] = [0.2, 0.3].map(|c| Cell { parameters: temperature(c), ..plain.clone() });
+        let [one, other] = [0.2, 0.3].map(|c| RetrievalCell { parameters: temperature(c), ..plain.clone() });
         assert!(!one.same_place(&other) && !one.same_measurement(&other));
-        let other_heads = Cell { method: Method::DopeAll, heads: Some("query".into()), ..plain.clone() };
-        assert!(!other_heads.same_place(&Cell { heads: Some("key".into()), ..other_heads.clone() }));
-        assert!(!Cell { shard: Some("1/3".parse().unwrap()), ..plain }.is_standard());
+        let other_heads = RetrievalCell { method: Method::DopeAll, heads: Some("query".into()), ..plain.clone() };
+        assert!(!other_heads.same_place(&RetrievalCell { heads: Some("key".into()), ..other_heads.clone() }));
+        assert!(!RetrievalCell { shard: Some("1/3".parse().unwrap()), ..plain }.is_standard());
     }
 }

@@ -15,7 +15,7 @@ pub use self::current::current;
 #[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
 pub use self::outcomes::Outcomes;
-pub use self::retrieval::Cell;
+pub use self::retrieval::RetrievalCell;
 pub use self::shard::{Shard, merge};
 pub use self::study::{Finding, LinePoint, MethodLine, StudyFigure};
 use crate::error::{Error, Result};

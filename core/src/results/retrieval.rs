@@ -10,7 +10,7 @@ use crate::stats::wilson;
 
 /// One cell of a retrieval table: a model read with a method, on a task, at a length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cell {
+pub struct RetrievalCell {
     /// Name of the model's folder.
     pub model: String,
     /// Position method.
@@ -74,7 +74,7 @@ pub struct Cell {
     pub outcomes: Option<Outcomes>,
 }
 
-impl ResultCell for Cell {
+impl ResultCell for RetrievalCell {
     fn reading(&self) -> Reading<'_> {
         reading_of!(self, self.heads.as_deref())
     }
@@ -98,9 +98,9 @@ impl ResultCell for Cell {
     }
 }
 
-impl Cell {
+impl RetrievalCell {
     /// Share of right answers at the training context below which a task says nothing about a model at longer ones.
-    pub const GATE: f64 = 0.8;
+    pub const THRESHOLD: f64 = 0.8;
 
     /// The probability that values of needles drawn at random are the right answer ([`Spec::guess_floor`]).
     pub fn guess_floor(&self) -> f64 {
@@ -109,21 +109,21 @@ impl Cell {
         spec.guess_floor()
     }
 
-    /// Whether the model, read in the same way, answers at least [`Cell::GATE`] of such questions at its training
+    /// Whether the model, read in the same way, answers at least [`RetrievalCell::THRESHOLD`] of such questions at its training
     /// context, so that the task counts for the model. `None` if `cells` has no such result.
-    pub fn passes_gate(&self, cells: &[Self]) -> Option<bool> {
+    pub fn passes_threshold(&self, cells: &[Self]) -> Option<bool> {
         let at_training_context =
             |cell: &Self| Self { extension: 1, context: cell.context / cell.extension.max(1), ..cell.clone() };
         let here = at_training_context(self);
-        let is_gate =
+        let is_at_training_context =
             |cell: &&Self| cell.extension == 1 && cell.same_place(&here) && cell.fingerprint == self.fingerprint;
-        cells.iter().find(is_gate).map(|cell| cell.accuracy >= Self::GATE)
+        cells.iter().find(is_at_training_context).map(|cell| cell.accuracy >= Self::THRESHOLD)
     }
 
     /// The same with accuracy, interval and string match computed from its counts; `matched` is the sum of the string
     /// matches of all questions.
     #[must_use]
-    pub fn scored(self, matched: f64) -> Self {
+    pub fn recomputed(self, matched: f64) -> Self {
         let trials = self.trials.max(1) as f64;
         Self {
             accuracy: self.correct as f64 / trials,
@@ -136,7 +136,7 @@ impl Cell {
 }
 
 #[cfg(test)]
-impl Cell {
+impl RetrievalCell {
     /// A cell without questions, for tests.
     pub(super) fn example() -> Self {
         Self {
@@ -170,7 +170,7 @@ impl Cell {
 
 #[cfg(test)]
 mod tests {
-    use super::Cell;
+    use super::RetrievalCell;
     use crate::niah::{Difficulty, Distractors, QuestionSplit, Task};
     use crate::results::to_json;
 
@@ -183,10 +183,14 @@ mod tests {
             hops: 3,
             split: QuestionSplit::Selection,
         };
-        let hard = Cell { difficulty, outcomes: Some([true, false].into_iter().collect()), ..Cell::example() };
-        let cells = [hard, Cell::example()];
+        let hard = RetrievalCell {
+            difficulty,
+            outcomes: Some([true, false].into_iter().collect()),
+            ..RetrievalCell::example()
+        };
+        let cells = [hard, RetrievalCell::example()];
         let text = to_json(&cells).unwrap();
-        assert_eq!(serde_json::from_str::<Vec<Cell>>(&text).unwrap(), cells);
+        assert_eq!(serde_json::from_str::<Vec<RetrievalCell>>(&text).unwrap(), cells);
         let standard = text.lines().nth(2).unwrap();
         assert!(
             !["keys", "digits", "distractors", "hops", "split", "outcomes"].iter().any(|word| standard.contains(word))
@@ -195,18 +199,23 @@ mod tests {
 
     #[test]
     fn a_task_counts_where_the_model_answers_it_at_its_training_context() {
-        let at = |extension, accuracy| Cell { extension, context: 256 * extension, accuracy, ..Cell::example() };
+        let at = |extension, accuracy| RetrievalCell {
+            extension,
+            context: 256 * extension,
+            accuracy,
+            ..RetrievalCell::example()
+        };
         let long = at(4, 0.1);
-        assert_eq!(long.passes_gate(&[long.clone(), at(1, 0.8)]), Some(true));
-        assert_eq!(long.passes_gate(&[at(1, 0.799), long.clone()]), Some(false));
-        assert_eq!(long.passes_gate(&[at(2, 0.9), long.clone()]), None, "nothing is known of 1x");
+        assert_eq!(long.passes_threshold(&[long.clone(), at(1, 0.8)]), Some(true));
+        assert_eq!(long.passes_threshold(&[at(1, 0.799), long.clone()]), Some(false));
+        assert_eq!(long.passes_threshold(&[at(2, 0.9), long.clone()]), None, "nothing is known of 1x");
         let sharing = Difficulty { distractors: Distractors::Sharing, ..Difficulty::default() };
         for other in [
-            Cell { difficulty: sharing, ..at(1, 0.9) },
-            Cell { task: Task::MultiKey, ..at(1, 0.9) },
-            Cell { fingerprint: "other".into(), ..at(1, 0.9) },
+            RetrievalCell { difficulty: sharing, ..at(1, 0.9) },
+            RetrievalCell { task: Task::MultiKey, ..at(1, 0.9) },
+            RetrievalCell { fingerprint: "other".into(), ..at(1, 0.9) },
         ] {
-            assert_eq!(long.passes_gate(&[other]), None, "another question or model");
+            assert_eq!(long.passes_threshold(&[other]), None, "another question or model");
         }
     }
 }

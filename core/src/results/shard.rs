@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cell, Outcomes, ResultCell};
+use super::{Outcomes, ResultCell, RetrievalCell};
 use crate::error::{Error, Result};
 
 /// The questions `index`, `index + of`, `index + 2·of` … of a cell, counted from 0.
@@ -44,7 +44,7 @@ impl FromStr for Shard {
 /// # Errors
 /// If a shard of a cell is missing, occurs twice, has another number of questions, or is beside a result of the whole
 /// cell.
-pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
+pub fn merge(cells: Vec<RetrievalCell>) -> Result<Vec<RetrievalCell>> {
     let mut merged: Vec<Joined> = Vec::new();
     for mut cell in cells {
         // No run asks more questions than this, so the file is damaged.
@@ -72,7 +72,7 @@ pub fn merge(cells: Vec<Cell>) -> Result<Vec<Cell>> {
 /// The shards of a cell so far.
 struct Joined {
     /// The cell, with the summed counts of these shards.
-    cell: Cell,
+    cell: RetrievalCell,
     /// Shards and their numbers of questions.
     parts: Vec<(Shard, usize)>,
     /// Outcomes of the questions of each shard.
@@ -82,7 +82,7 @@ struct Joined {
 }
 
 impl Joined {
-    fn whole(mut self) -> Result<Cell> {
+    fn whole(mut self) -> Result<RetrievalCell> {
         self.parts.sort_unstable();
         // If a result of the whole cell and shards of it are mixed, `of` is wrong for some parts, and the comparison
         // below fails.
@@ -90,13 +90,13 @@ impl Joined {
         let shards = (0..of).map(|index| Shard { index, of });
         if self.parts.iter().copied().eq(shards.map(|shard| (shard, shard.trials(self.cell.trials).count()))) {
             let outcomes = Outcomes::join(&self.outcomes);
-            return Ok(Cell { shard: None, outcomes, ..self.cell }.scored(self.matched));
+            return Ok(RetrievalCell { shard: None, outcomes, ..self.cell }.recomputed(self.matched));
         }
         let part = |(shard, trials): &(Shard, usize)| match *shard {
             Shard::WHOLE => format!("all of {trials} questions"),
             Shard { index, of } => format!("{}/{of} of {trials} questions", index + 1),
         };
-        let Cell { model, method, task, values, extension, .. } = &self.cell;
+        let RetrievalCell { model, method, task, values, extension, .. } = &self.cell;
         Err(Error::Shards {
             cell: format!("{model} {} {} {} {extension}x", method.name(), task.name(), values.name()),
             found: self.parts.iter().map(part).collect::<Vec<_>>().join(", "),
@@ -107,16 +107,16 @@ impl Joined {
 #[cfg(test)]
 mod tests {
     use super::{Shard, merge};
-    use crate::results::Cell;
+    use crate::results::RetrievalCell;
 
-    fn cell(correct: &[bool], shard: Shard) -> Cell {
+    fn cell(correct: &[bool], shard: Shard) -> RetrievalCell {
         let asked: Vec<bool> = shard.trials(correct.len()).map(|trial| correct[trial]).collect();
         let right = asked.iter().filter(|&&right| right).count();
         let shard = (shard != Shard::WHOLE).then_some(shard);
         let outcomes = Some(asked.iter().copied().collect());
-        let cell = Cell { trials: asked.len(), correct: right, shard, outcomes, ..Cell::example() };
+        let cell = RetrievalCell { trials: asked.len(), correct: right, shard, outcomes, ..RetrievalCell::example() };
         // Thirds do not add up exactly.
-        cell.scored(right as f64 / 3.0)
+        cell.recomputed(right as f64 / 3.0)
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Projection, Removal, Stage};
+use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::dope::scores;
 
 use crate::arguments::at_least_one;
@@ -31,7 +31,7 @@ pub struct SelectArgs {
     pub heads: usize,
     /// Vectors whose entropy is measured: query, key.
     #[arg(long, default_value = "query")]
-    pub from: Projection,
+    pub from: ScoredVectors,
     /// Stage at which they are measured: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies),
     /// post_rope (by those of training).
     #[arg(long, default_value = "post_ntk")]

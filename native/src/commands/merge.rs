@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use drope_core::benchmarks::{self, BenchmarkCell};
 use drope_core::perplexity::{self, PerplexityCell};
-use drope_core::results::{self, Cell};
+use drope_core::results::{self, RetrievalCell};
 use serde::de::DeserializeOwned;
 
 use crate::files;
@@ -25,7 +25,7 @@ pub struct MergeArgs {
 /// Joins the shards of each cell joined into one file.
 pub fn merge(MergeArgs { files: paths, json }: &MergeArgs) -> Result<()> {
     let texts = paths.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
-    let merged = if let Some(cells) = cells_of_all::<Cell>(&texts) {
+    let merged = if let Some(cells) = cells_of_all::<RetrievalCell>(&texts) {
         results::to_json(&results::merge(cells)?)
     } else if let Some(cells) = cells_of_all::<PerplexityCell>(&texts) {
         results::to_json(&perplexity::merge(cells)?)

@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
 use drope_core::niah::{Filler, Score, Spec, Task};
-use drope_core::results::{Cell, Outcomes, ResultCell, Shard, rounded};
+use drope_core::results::{Outcomes, ResultCell, RetrievalCell, Shard, rounded};
 
 use crate::arguments::Sweep;
 use crate::arguments::{DifficultyArgs, at_least_one, depth};
@@ -49,7 +49,7 @@ pub struct NiahArgs {
 }
 
 /// Measures every cell that the results file does not hold. Returns all that were asked for.
-pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
+pub fn niah(args: &NiahArgs) -> Result<Vec<RetrievalCell>> {
     let mut model = reading::load(&args.sweep)?;
     if let Some(path) = &args.heads {
         model.loaded.config.dope_heads = Some(model_folder::dope_heads(path)?);
@@ -58,7 +58,7 @@ pub fn niah(args: &NiahArgs) -> Result<Vec<Cell>> {
     samples_of(args.shard, args.trials, "questions")?;
     print_header();
     let cells = cells(&model, args)?;
-    print_gates(&cells);
+    print_thresholds(&cells);
     Ok(cells)
 }
 
@@ -71,23 +71,23 @@ pub fn print_header() {
 }
 
 /// The cells of a model that is loaded already.
-pub fn cells(model: &MeasuredModel, args: &NiahArgs) -> Result<Vec<Cell>> {
+pub fn cells(model: &MeasuredModel, args: &NiahArgs) -> Result<Vec<RetrievalCell>> {
     measure(&args.sweep, model.threads, &planned_cells(model, args)?)
 }
 
 /// Prints whether each task passes the gate, by the accuracy of its cell at the training context, if that was measured.
-fn print_gates(cells: &[Cell]) {
+fn print_thresholds(cells: &[RetrievalCell]) {
     for cell in cells.iter().filter(|cell| cell.extension == 1) {
-        let Some(passes) = cell.passes_gate(cells) else { continue };
+        let Some(passes) = cell.passes_threshold(cells) else { continue };
         println!(
-            "{} {} {} {}: {:.1}% at 1x, {} the gate of {:.0}%",
+            "{} {} {} {}: {:.1}% at 1x, {} the threshold of {:.0}%",
             cell.model,
             cell.method.name(),
             cell.task.name(),
             cell.values.name(),
             100.0 * cell.accuracy,
             if passes { "passes" } else { "fails" },
-            100.0 * Cell::GATE
+            100.0 * RetrievalCell::THRESHOLD
         );
     }
 }
@@ -100,7 +100,7 @@ struct QuestionsToAsk<'a> {
     /// Numbers of the questions.
     trials: Vec<usize>,
     /// The cell without its results.
-    blank: Cell,
+    blank: RetrievalCell,
 }
 
 fn planned_cells<'a>(model: &'a MeasuredModel, args: &NiahArgs) -> Result<Vec<QuestionsToAsk<'a>>> {
@@ -137,7 +137,7 @@ fn planned_cell<'a>(
 ) -> QuestionsToAsk<'a> {
     let heads = model.loaded.config.dope_heads.as_ref().filter(|_| reading.method.is_dope());
     let trials: Vec<usize> = args.shard.trials(args.trials).collect();
-    let blank = Cell {
+    let blank = RetrievalCell {
         model: model.name.clone(),
         method: reading.method,
         task: spec.task,
@@ -167,15 +167,15 @@ fn planned_cell<'a>(
 }
 
 impl Measurement for QuestionsToAsk<'_> {
-    type Cell = Cell;
+    type Cell = RetrievalCell;
     type Outcome = Score;
 
     fn title(&self) -> String {
-        let Cell { method, parameters, task, values, context, .. } = &self.blank;
+        let RetrievalCell { method, parameters, task, values, context, .. } = &self.blank;
         format!("{} {} {} {context} tokens {parameters}", method.name(), task.name(), values.name())
     }
 
-    fn blank(&self) -> &Cell {
+    fn blank(&self) -> &RetrievalCell {
         &self.blank
     }
 
@@ -183,8 +183,8 @@ impl Measurement for QuestionsToAsk<'_> {
         &self.trials
     }
 
-    fn find(&self, known: &[Cell]) -> Vec<Cell> {
-        let is_done = |cell: &&Cell| {
+    fn find(&self, known: &[RetrievalCell]) -> Vec<RetrievalCell> {
+        let is_done = |cell: &&RetrievalCell| {
             cell.same_measurement(&self.blank) && (cell.shard, cell.trials) == (self.blank.shard, self.blank.trials)
         };
         known.iter().find(is_done).cloned().into_iter().collect()
@@ -195,15 +195,19 @@ impl Measurement for QuestionsToAsk<'_> {
         pollster::block_on(answer(self.model, &self.reading, &spec, self.blank.sinks))
     }
 
-    fn cells(&self, scores: Vec<Score>) -> Result<Vec<Cell>> {
+    fn cells(&self, scores: Vec<Score>) -> Result<Vec<RetrievalCell>> {
         let outcomes: Outcomes = scores.iter().map(|score| score.exact).collect();
         let matched = scores.iter().map(|score| (score.string_match * 1e6).round() as u64).sum::<u64>() as f64 / 1e6;
-        Ok(vec![Cell { correct: outcomes.count(), outcomes: Some(outcomes), ..self.blank.clone() }.scored(matched)])
+        Ok(vec![
+            RetrievalCell { correct: outcomes.count(), outcomes: Some(outcomes), ..self.blank.clone() }
+                .recomputed(matched),
+        ])
     }
 
-    fn print(&self, cells: &[Cell]) {
+    fn print(&self, cells: &[RetrievalCell]) {
         for cell in cells {
-            let Cell { model, method, task, values, extension, context, accuracy, ci95, string_match, .. } = cell;
+            let RetrievalCell { model, method, task, values, extension, context, accuracy, ci95, string_match, .. } =
+                cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
                 "{model:12} {:8} {:17} {:8} {extension:>3}x {context:>7} {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%  {}",

@@ -170,7 +170,7 @@ impl Measurement for TextsToPredict<'_> {
     }
 
     fn cells(&self, texts: Vec<TextLoss>) -> Result<Vec<PerplexityCell>> {
-        Ok(vec![PerplexityCell { texts, ..self.blank.clone() }.scored()])
+        Ok(vec![PerplexityCell { texts, ..self.blank.clone() }.recomputed()])
     }
 
     fn print(&self, cells: &[PerplexityCell]) {

@@ -3,13 +3,13 @@
 use anyhow::{Result, bail};
 use drope_core::generate::{Options, generate};
 use drope_core::niah::{self, Score, Sinks, Spec};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use crate::interrupt;
 use crate::reading::{MeasuredModel, PlannedReading};
 
 /// The seed of a question. Each length and fixed depth has its own seeds; methods, tasks and values share them.
-pub fn question_seed(cell: &Cell, trial: usize) -> u64 {
+pub fn question_seed(cell: &RetrievalCell, trial: usize) -> u64 {
     let depth = cell.depth.map_or(0, |depth| (depth * 1e6).round() as u64 + 1);
     cell.seed.wrapping_mul(1_000_003).wrapping_add((trial as u64) << 8).wrapping_add(depth << 40)
         + cell.extension as u64

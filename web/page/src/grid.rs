@@ -1,7 +1,7 @@
 //! Accuracy by method and length: the committed results, and what is counted in this tab.
 
 use drope_core::positions::Method;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use drope_core::stats::wilson;
 use leptos::prelude::*;
 
@@ -52,7 +52,7 @@ pub fn Grid(state: State) -> impl IntoView {
 
 /// One cell: a button that runs it.
 #[component]
-fn GridCell(state: State, method: Method, extension: usize, results: StoredValue<Vec<Cell>>) -> impl IntoView {
+fn GridCell(state: State, method: Method, extension: usize, results: StoredValue<Vec<RetrievalCell>>) -> impl IntoView {
     let key = move || CellKey { reading: plain(method), kind: state.kind(), extension, depth: None };
     let committed = move || results.with_value(|results| find(results, &key()).cloned());
     let counted = move || state.counted(&key());

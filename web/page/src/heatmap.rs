@@ -1,7 +1,7 @@
 //! Exact answers by depth and length, the usual table for retrieval: a heatmap for each column, from the committed
 //! results and from what is counted in this tab.
 
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use drope_protocol::{QuestionKind, Reading};
 use leptos::prelude::*;
 
@@ -73,15 +73,15 @@ fn key(reading: Reading, kind: QuestionKind, extension: usize, depth: u32) -> Ce
 }
 
 /// What is known of a cell: what was counted in this tab, once all was asked, else the committed result.
-fn counts(state: State, results: StoredValue<Vec<Cell>>, key: &CellKey) -> Option<DepthCounts> {
+fn counts(state: State, results: StoredValue<Vec<RetrievalCell>>, key: &CellKey) -> Option<DepthCounts> {
     let here = state.counted(key).filter(|counted| counted.done == TRIALS_AT_DEPTH);
     let here = here.map(|counted| DepthCounts { correct: counted.correct, trials: counted.done, is_here: true });
-    let committed = |cell: &Cell| DepthCounts { correct: cell.correct, trials: cell.trials, is_here: false };
+    let committed = |cell: &RetrievalCell| DepthCounts { correct: cell.correct, trials: cell.trials, is_here: false };
     here.or_else(|| results.with_value(|results| find(results, key).map(committed)))
 }
 
 /// All cells that have counts, for saving to a file.
-fn all_cells(state: State, results: StoredValue<Vec<Cell>>) -> Vec<HeatmapCell> {
+fn all_cells(state: State, results: StoredValue<Vec<RetrievalCell>>) -> Vec<HeatmapCell> {
     let cell = |key: CellKey| {
         let counts = counts(state, results, &key)?;
         Some(HeatmapCell { key, counts })
@@ -90,7 +90,7 @@ fn all_cells(state: State, results: StoredValue<Vec<Cell>>) -> Vec<HeatmapCell> 
 }
 
 #[component]
-fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<Cell>>) -> impl IntoView {
+fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<RetrievalCell>>) -> impl IntoView {
     view! {
         <table class="depths">
             <caption>{move || title(&column.reading())}</caption>
@@ -119,7 +119,7 @@ fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<Cell>>) 
 fn DepthCell(
     state: State,
     column: Column,
-    results: StoredValue<Vec<Cell>>,
+    results: StoredValue<Vec<RetrievalCell>>,
     extension: usize,
     depth: u32,
 ) -> impl IntoView {

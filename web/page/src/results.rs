@@ -1,6 +1,6 @@
 //! The committed results that the grid shows, and what is said of them.
 
-use drope_core::results::{Cell, ResultCell, current};
+use drope_core::results::{ResultCell, RetrievalCell, current};
 use drope_protocol::QuestionKind;
 
 use super::state::{CellKey, EXTENSIONS};
@@ -24,28 +24,29 @@ pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike 
 const MEANINGFUL: f64 = 0.05;
 
 /// Cells of the page's models on the standard questions, one for each place of the grid.
-pub fn committed() -> Vec<Cell> {
+pub fn committed() -> Vec<RetrievalCell> {
     shown(FILES.into_iter().flat_map(cells))
 }
 
-fn cells(file: &str) -> Vec<Cell> {
+fn cells(file: &str) -> Vec<RetrievalCell> {
     serde_json::from_str(file).unwrap_or_default()
 }
 
-fn shown(cells: impl IntoIterator<Item = Cell>) -> Vec<Cell> {
-    let is_shown = |cell: &Cell| cell.is_standard() && cell.method.info().nano_model == cell.model;
+fn shown(cells: impl IntoIterator<Item = RetrievalCell>) -> Vec<RetrievalCell> {
+    let is_shown = |cell: &RetrievalCell| cell.is_standard() && cell.method.info().nano_model == cell.model;
     // A test makes sure that the files hold one state of each model.
     current(cells.into_iter().filter(is_shown), |_| None)
 }
 
 /// Cells of the heatmap: the standard questions at fixed depths.
-pub fn committed_at_depths() -> Vec<Cell> {
-    let is_shown = |cell: &Cell| Cell { depth: None, ..cell.clone() }.is_standard() && cell.depth.is_some();
+pub fn committed_at_depths() -> Vec<RetrievalCell> {
+    let is_shown =
+        |cell: &RetrievalCell| RetrievalCell { depth: None, ..cell.clone() }.is_standard() && cell.depth.is_some();
     cells(DEPTHS).into_iter().filter(is_shown).collect()
 }
 
 /// The result in a place of the tables.
-pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
+pub fn find<'a>(results: &'a [RetrievalCell], key: &CellKey) -> Option<&'a RetrievalCell> {
     results.iter().find(|cell| {
         let depth = cell.depth.map(|depth| (100.0 * depth).round() as u32);
         (cell.method, kind_of(cell), cell.extension, depth) == (key.reading.method, key.kind, key.extension, key.depth)
@@ -54,7 +55,7 @@ pub fn find<'a>(results: &'a [Cell], key: &CellKey) -> Option<&'a Cell> {
     })
 }
 
-fn kind_of(&Cell { task, values, filler, difficulty, .. }: &Cell) -> QuestionKind {
+fn kind_of(&RetrievalCell { task, values, filler, difficulty, .. }: &RetrievalCell) -> QuestionKind {
     QuestionKind { task, values, filler, difficulty }
 }
 
@@ -89,10 +90,10 @@ pub fn papers_drope() -> String {
 }
 
 /// Which methods are best at each length, in a sentence; methods whose intervals overlap the best one's are level with it.
-pub fn leaders(results: &[Cell], kind: QuestionKind) -> String {
+pub fn leaders(results: &[RetrievalCell], kind: QuestionKind) -> String {
     let leaders = EXTENSIONS.map(|extension| {
-        let is_here = |cell: &&Cell| (kind_of(cell), cell.extension) == (kind, extension);
-        let here: Vec<&Cell> = results.iter().filter(is_here).collect();
+        let is_here = |cell: &&RetrievalCell| (kind_of(cell), cell.extension) == (kind, extension);
+        let here: Vec<&RetrievalCell> = results.iter().filter(is_here).collect();
         let best = here.iter().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy))?;
         let level = here.iter().filter(|cell| cell.ci95[1] >= best.ci95[0]).map(|cell| cell.method.title());
         let level: Vec<&str> = level.collect();
@@ -114,7 +115,7 @@ pub fn leaders(results: &[Cell], kind: QuestionKind) -> String {
 mod tests {
     use std::collections::HashMap;
 
-    use drope_core::results::{Cell, ResultCell};
+    use drope_core::results::{ResultCell, RetrievalCell};
 
     use super::{FILES, UNEVEN, cells, interval, percent, shown};
 
@@ -132,12 +133,12 @@ mod tests {
     #[test]
     fn special_cells_are_not_shown_and_more_questions_count_before_fewer() {
         let old = cells(FILES[0]).into_iter().find(|cell| cell.trials == 500).unwrap();
-        let more = Cell { trials: 2000, ..old.clone() };
+        let more = RetrievalCell { trials: 2000, ..old.clone() };
         let special = [
-            Cell { trials: 9000, depth: Some(0.5), ..old.clone() },
-            Cell { trials: 9000, sinks: 8, ..old.clone() },
-            Cell { trials: 9000, cut: Some(0.1), ..old.clone() },
-            Cell { trials: 9000, model: "drope-plain".into(), ..old.clone() },
+            RetrievalCell { trials: 9000, depth: Some(0.5), ..old.clone() },
+            RetrievalCell { trials: 9000, sinks: 8, ..old.clone() },
+            RetrievalCell { trials: 9000, cut: Some(0.1), ..old.clone() },
+            RetrievalCell { trials: 9000, model: "drope-plain".into(), ..old.clone() },
         ];
         for order in [[old.clone(), more.clone()], [more.clone(), old.clone()]] {
             assert_eq!(shown(order.into_iter().chain(special.clone())), std::slice::from_ref(&more));
@@ -148,8 +149,8 @@ mod tests {
     #[test]
     fn the_files_hold_one_state_of_each_model() {
         let mut states = HashMap::new();
-        let is_shown = |cell: &Cell| cell.is_standard() && cell.method.info().nano_model == cell.model;
-        let committed: Vec<Cell> = FILES.into_iter().flat_map(cells).filter(is_shown).collect();
+        let is_shown = |cell: &RetrievalCell| cell.is_standard() && cell.method.info().nano_model == cell.model;
+        let committed: Vec<RetrievalCell> = FILES.into_iter().flat_map(cells).filter(is_shown).collect();
         assert!(committed.len() > 100, "{}", committed.len());
         for cell in &committed {
             // A fingerprint is of a model and of the method that reads it.

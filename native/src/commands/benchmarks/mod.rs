@@ -118,7 +118,7 @@ impl Measurement for BenchmarkQuestions<'_> {
     }
 
     fn cells(&self, answers: Vec<Vec<Answer>>) -> Result<Vec<BenchmarkCell>> {
-        Ok(vec![BenchmarkCell { answers: answers.concat(), ..self.blank.clone() }.scored()])
+        Ok(vec![BenchmarkCell { answers: answers.concat(), ..self.blank.clone() }.recomputed()])
     }
 
     fn print(&self, cells: &[BenchmarkCell]) {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use drope_core::config::dope::{DopeHeads, Noise, Order, Parts, Projection, Removal, Stage};
+use drope_core::config::dope::{DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use serde::Serialize;
@@ -20,11 +20,11 @@ use crate::commands::dope;
 use crate::files::model_folder;
 
 /// Queries or keys, r, number of heads, stage, order: rows of the paper's table that did best in some column.
-const CHOICES: [(Projection, usize, usize, Stage, Order); 4] = [
-    (Projection::Key, 32, 3, Stage::PostNtk, Order::Ascending),
-    (Projection::Query, 1, 5, Stage::PostNtk, Order::Ascending),
-    (Projection::Key, 8, 1, Stage::PostNtk, Order::Descending),
-    (Projection::Query, 16, 3, Stage::PreNtk, Order::Ascending),
+const CHOICES: [(ScoredVectors, usize, usize, Stage, Order); 4] = [
+    (ScoredVectors::Key, 32, 3, Stage::PostNtk, Order::Ascending),
+    (ScoredVectors::Query, 1, 5, Stage::PostNtk, Order::Ascending),
+    (ScoredVectors::Key, 8, 1, Stage::PostNtk, Order::Descending),
+    (ScoredVectors::Query, 16, 3, Stage::PreNtk, Order::Ascending),
 ];
 
 const TREATMENTS: [Method; 3] = [Method::DopeGaussian, Method::DopeAll, Method::DopeParts];
@@ -126,7 +126,7 @@ pub fn rows(context: &ReportContext) -> Result<Vec<DopeRow>> {
 /// Heads by a criterion of the paper, and the file that names them.
 fn choose(
     context: &ReportContext,
-    (from, rank, heads, stage, order): (Projection, usize, usize, Stage, Order),
+    (from, rank, heads, stage, order): (ScoredVectors, usize, usize, Stage, Order),
 ) -> Result<(PathBuf, DopeHeads)> {
     let file =
         context.data(&format!("dope-heads-{}-{rank}-{heads}-{}-{}.json", from.name(), stage.name(), order.name()));

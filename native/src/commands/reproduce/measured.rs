@@ -9,7 +9,7 @@ use drope_core::niah::{Difficulty, Task};
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use drope_core::probe::HeadCell;
-use drope_core::results::{self, Cell, ResultCell, Shard, rounded};
+use drope_core::results::{self, ResultCell, RetrievalCell, Shard, rounded};
 use serde::de::DeserializeOwned;
 
 use super::context::{ReportContext, SEED};
@@ -50,7 +50,7 @@ impl Ask {
     }
 
     /// Whether a cell is one of these, however many questions it has; `heads` is what the cell must say of its heads.
-    fn asks_for(&self, cell: &Cell, heads: Option<&str>) -> bool {
+    fn asks_for(&self, cell: &RetrievalCell, heads: Option<&str>) -> bool {
         (self.method, self.task) == (cell.method, cell.task)
             && cell.values == self.values
             && self.extensions.contains(&cell.extension)
@@ -103,11 +103,11 @@ impl ReportContext<'_> {
     }
 
     /// Scores; where nothing is to be measured, those that count of the results file.
-    pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<Cell>> {
+    pub fn niah(&self, file: &str, model: &str, ask: &Ask) -> Result<Vec<RetrievalCell>> {
         let Some(folder) = self.measurable(model) else {
             let heads = ask.heads.as_deref().map(model_folder::dope_heads).transpose()?;
             let label = heads.as_ref().map(DopeHeads::label);
-            let is_asked = |cell: &Cell| cell.model == model && ask.asks_for(cell, label.as_deref());
+            let is_asked = |cell: &RetrievalCell| cell.model == model && ask.asks_for(cell, label.as_deref());
             return self.known(file, model, ask.method, heads.as_ref(), is_asked);
         };
         niah::niah(&niah::NiahArgs {

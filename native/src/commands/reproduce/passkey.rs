@@ -3,7 +3,7 @@
 use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use serde::Serialize;
 
 use super::chart::{self, Axes, Series};
@@ -106,7 +106,7 @@ fn rows(context: &ReportContext) -> Result<Vec<PasskeyRow>> {
         let ask = Ask::new(method, Task::Passkey, &EXTENSIONS, context.trials(TRIALS, TRIALS));
         let cells = context.niah("passkey.json", model, &Ask { depths: DEPTHS.to_vec(), ..ask })?;
         let losses = context.perplexity(model, method, None, &EXTENSIONS)?;
-        let at = |s: usize| cells.iter().filter(move |cell| cell.extension == s).collect::<Vec<&Cell>>();
+        let at = |s: usize| cells.iter().filter(move |cell| cell.extension == s).collect::<Vec<&RetrievalCell>>();
         let whole = EXTENSIONS.into_iter().filter_map(|s| Score::pooled(&at(s))).collect();
         let long = at(longest());
         let at_depth = |depth: f64| long.iter().find(|cell| cell.depth == Some(depth)).map(|cell| Score::exact(cell));

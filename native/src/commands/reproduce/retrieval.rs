@@ -3,7 +3,7 @@
 use anyhow::Result;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use serde::Serialize;
 
 use super::comparison::{self, JudgedRow, judge, ordering};
@@ -109,7 +109,7 @@ pub fn task_scores(context: &ReportContext) -> Result<Vec<TaskScores>> {
     let mut scores = Vec::new();
     for &task in tasks {
         let cells = every_system(context, task)?;
-        let rows = |row: fn(String, &[Cell]) -> ScoreRow| {
+        let rows = |row: fn(String, &[RetrievalCell]) -> ScoreRow| {
             cells.iter().map(|((name, ..), cells)| row((*name).to_owned(), cells)).collect::<Vec<_>>()
         };
         let exact = TaskScores { task: task.name().to_owned(), rows: rows(ScoreRow::exact) };
@@ -125,7 +125,7 @@ pub fn task_scores(context: &ReportContext) -> Result<Vec<TaskScores>> {
     Ok(scores)
 }
 
-fn every_system(context: &ReportContext, task: Task) -> Result<Vec<(System, Vec<Cell>)>> {
+fn every_system(context: &ReportContext, task: Task) -> Result<Vec<(System, Vec<RetrievalCell>)>> {
     let mut rows = Vec::new();
     for system in SYSTEMS {
         let (name, model, method) = system;

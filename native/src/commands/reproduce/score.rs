@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use drope_core::stats::{wilson, wilson_of_mean};
 use serde::Serialize;
 
@@ -23,18 +23,18 @@ pub struct Score {
 
 impl Score {
     /// Exact answers.
-    pub fn exact(cell: &Cell) -> Self {
+    pub fn exact(cell: &RetrievalCell) -> Self {
         Self { extension: cell.extension, share: cell.accuracy, ci95: cell.ci95, trials: cell.trials }
     }
 
     /// The share of the values that were found: RULER's score.
-    pub fn found(cell: &Cell) -> Self {
+    pub fn found(cell: &RetrievalCell) -> Self {
         let ci95 = wilson_of_mean(cell.string_match, cell.trials as f64);
         Self { extension: cell.extension, share: cell.string_match, ci95, trials: cell.trials }
     }
 
     /// Exact answers of several cells of one length together; `None` of no cell.
-    pub fn pooled(cells: &[&Cell]) -> Option<Self> {
+    pub fn pooled(cells: &[&RetrievalCell]) -> Option<Self> {
         let extension = cells.first()?.extension;
         let (trials, correct) = cells.iter().fold((0, 0), |sum, cell| (sum.0 + cell.trials, sum.1 + cell.correct));
         Some(Self { extension, share: correct as f64 / trials as f64, ci95: wilson(correct, trials), trials })
@@ -68,16 +68,16 @@ pub struct ScoreRow {
 
 impl ScoreRow {
     /// Exact answers.
-    pub fn exact(system: impl Into<String>, cells: &[Cell]) -> Self {
+    pub fn exact(system: impl Into<String>, cells: &[RetrievalCell]) -> Self {
         Self::of(system, cells, Score::exact)
     }
 
     /// Shares of the values that were found.
-    pub fn found(system: impl Into<String>, cells: &[Cell]) -> Self {
+    pub fn found(system: impl Into<String>, cells: &[RetrievalCell]) -> Self {
         Self::of(system, cells, Score::found)
     }
 
-    fn of(system: impl Into<String>, cells: &[Cell], score: fn(&Cell) -> Score) -> Self {
+    fn of(system: impl Into<String>, cells: &[RetrievalCell], score: fn(&RetrievalCell) -> Score) -> Self {
         Self {
             system: system.into(),
             is_of_known_weights: cells.iter().all(|cell| !cell.fingerprint.is_empty()),

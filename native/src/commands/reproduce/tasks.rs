@@ -4,7 +4,7 @@ use anyhow::Result;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use drope_core::stats::wilson_of_mean;
 
 use super::comparison::{self, judge, ordering};
@@ -73,8 +73,8 @@ pub fn means(context: &ReportContext) -> Result<Vec<ScoreRow>> {
 }
 
 /// Mean of RULER's score over the tasks at one length; `None` unless all of them are measured.
-fn mean(cells: &[Cell], extension: usize) -> Option<Score> {
-    let here: Vec<&Cell> = cells.iter().filter(|cell| cell.extension == extension).collect();
+fn mean(cells: &[RetrievalCell], extension: usize) -> Option<Score> {
+    let here: Vec<&RetrievalCell> = cells.iter().filter(|cell| cell.extension == extension).collect();
     let is_whole = here.len() == TASKS.len() * VALUES.len();
     let fewest = here.iter().map(|cell| cell.trials).min().filter(|_| is_whole)?;
     let trials = fewest * here.len();

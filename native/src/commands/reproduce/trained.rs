@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE, short_hash};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use serde::{Deserialize, Serialize};
 
 use super::context::{ReportContext, is_model};
@@ -73,7 +73,7 @@ impl ReportContext<'_> {
         if self.args.render {
             return Ok(true);
         }
-        let known: Vec<Cell> = results_file::read(Some(&self.data(file)))?;
+        let known: Vec<RetrievalCell> = results_file::read(Some(&self.data(file)))?;
         let records: Vec<TrainedModel> = results_file::read(Some(&self.data(FILE)))?;
         let record = records.iter().rfind(|record| record.model == name);
         let wanted = TrainedModel::new(name, recipe, from)?;

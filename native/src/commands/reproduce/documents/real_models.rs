@@ -285,7 +285,7 @@ mod tests {
             "beta": 1.0, "cut": cut, "length": 16384, "of_texts": 2, "tokens": 0, "loss": 0.0, "perplexity": 0.0, "ci95": null,
             "answer_perplexity": null, "curve": [], "texts": [text(0), text(1)],
         });
-        serde_json::from_value::<PerplexityCell>(json).unwrap().scored()
+        serde_json::from_value::<PerplexityCell>(json).unwrap().recomputed()
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
 use drope_core::positions::Method;
-use drope_core::results::{Cell, ResultCell, current};
+use drope_core::results::{ResultCell, RetrievalCell, current};
 
 use super::super::context::{EXTENSIONS, ReportContext};
 use super::super::markdown::{by_length, table};
@@ -14,9 +14,9 @@ use crate::files::model_folder;
 use crate::reading::results_file;
 
 /// Cells of all standard questions, those of DroPE as in the paper included, whose model is not shipped.
-pub fn read(context: &ReportContext) -> Result<Vec<Cell>> {
-    let mut cells: Vec<Cell> = results_file::read(Some(&context.data("niah.json")))?;
-    let ablation: Vec<Cell> = results_file::read(Some(&context.data("ablation.json")))?;
+pub fn read(context: &ReportContext) -> Result<Vec<RetrievalCell>> {
+    let mut cells: Vec<RetrievalCell> = results_file::read(Some(&context.data("niah.json")))?;
+    let ablation: Vec<RetrievalCell> = results_file::read(Some(&context.data("ablation.json")))?;
     cells.extend(ablation.into_iter().filter(|cell| cell.model == PLAIN_MODEL));
     cells.retain(ResultCell::is_standard);
     let mut present = HashMap::new();
@@ -25,25 +25,25 @@ pub fn read(context: &ReportContext) -> Result<Vec<Cell>> {
             present.insert((model, method), model_folder::fingerprint(&folder, method, None)?);
         }
     }
-    Ok(current(cells, |cell: &Cell| present.get(&(cell.model.clone(), cell.method)).cloned()))
+    Ok(current(cells, |cell: &RetrievalCell| present.get(&(cell.model.clone(), cell.method)).cloned()))
 }
 
 /// The one table that matters most.
-pub fn table_of_numbers(cells: &[Cell]) -> String {
-    let is_wanted = |cell: &&Cell| (cell.task.name(), cell.values.name()) == ("multi-key", "numbers");
+pub fn table_of_numbers(cells: &[RetrievalCell]) -> String {
+    let is_wanted = |cell: &&RetrievalCell| (cell.task.name(), cell.values.name()) == ("multi-key", "numbers");
     tables(&cells.iter().filter(is_wanted).cloned().collect::<Vec<_>>())
 }
 
 /// A table for each task and kind of values.
-pub fn tables(cells: &[Cell]) -> String {
-    let mut groups: BTreeMap<(&str, &str), Vec<&Cell>> = BTreeMap::new();
+pub fn tables(cells: &[RetrievalCell]) -> String {
+    let mut groups: BTreeMap<(&str, &str), Vec<&RetrievalCell>> = BTreeMap::new();
     for cell in cells {
         groups.entry((cell.task.name(), cell.values.name())).or_default().push(cell);
     }
     groups.iter().map(|((task, values), group)| task_table(task, values, group)).collect()
 }
 
-fn task_table(task: &str, values: &str, group: &[&Cell]) -> String {
+fn task_table(task: &str, values: &str, group: &[&RetrievalCell]) -> String {
     let trials: BTreeSet<usize> = group.iter().map(|cell| cell.trials).collect();
     let trials = trials.iter().map(usize::to_string).collect::<Vec<_>>().join(" or ");
     // In the order of the list of methods, whatever the order in which they were measured.
@@ -54,7 +54,7 @@ fn task_table(task: &str, values: &str, group: &[&Cell]) -> String {
     readings.dedup();
     let line = |&(_, model, method): &(usize, &str, Method)| {
         let of_row = group.iter().filter(|cell| (&*cell.model, cell.method) == (model, method));
-        let cells: Vec<Cell> = of_row.map(|cell| (*cell).clone()).collect();
+        let cells: Vec<RetrievalCell> = of_row.map(|cell| (*cell).clone()).collect();
         ScoreRow::exact(format!("{model}, {}", method.name()), &cells).line(&EXTENSIONS)
     };
     let lines: Vec<_> = readings.iter().map(line).collect();
@@ -67,12 +67,12 @@ fn task_table(task: &str, values: &str, group: &[&Cell]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use drope_core::results::Cell;
+    use drope_core::results::RetrievalCell;
     use serde_json::json;
 
     use super::tables;
 
-    fn cell(model: &str, method: &str, extension: usize, fingerprint: &str) -> Cell {
+    fn cell(model: &str, method: &str, extension: usize, fingerprint: &str) -> RetrievalCell {
         let cell = json!({
             "model": model, "method": method, "task": "single", "values": "numbers", "extension": extension, "context": 256,
             "trials": 2000, "correct": 1993, "accuracy": 0.9965, "string_match": 1.0, "ci95": [0.9928, 0.9983],

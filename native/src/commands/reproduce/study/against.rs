@@ -51,8 +51,8 @@ impl Check {
 /// Every item for each of the runs that it names.
 pub fn checks(results: &StudyResults, hypotheses: &[HypothesisTest]) -> Vec<Check> {
     let tested = hypotheses.iter().filter(|test| [1, 3].contains(&test.number)).map(interval);
-    let gate = DROPPED.map(|run| behind_gate(results, run, &PRIMARY));
-    let order = DROPPED.map(|run| behind_gate(results, run, &LATEST_VALUE));
+    let gate = DROPPED.map(|run| below_threshold(results, run, &PRIMARY));
+    let order = DROPPED.map(|run| below_threshold(results, run, &LATEST_VALUE));
     let cost = DROPPED.map(|run| cost_at_1x(results, run));
     tested.chain(gate).chain(order).chain(cost).collect()
 }
@@ -65,8 +65,8 @@ fn interval(test: &HypothesisTest) -> Check {
 }
 
 /// Trunks in which a run fails the gate of a task where `keep` passes it.
-fn behind_gate(results: &StudyResults, run: &str, task: &StudyTask) -> Check {
-    let passes = |run: &str, trunk| results.passes_gate_at_1x(&ReadRun::plain(run), trunk, task);
+fn below_threshold(results: &StudyResults, run: &str, task: &StudyTask) -> Check {
+    let passes = |run: &str, trunk| results.passes_threshold_at_1x(&ReadRun::plain(run), trunk, task);
     let both = TRUNKS.filter_map(|trunk| Some((trunk, passes(run, trunk)?, passes("keep", trunk)?)));
     let comparable: Vec<(usize, bool)> =
         both.filter(|&(_, _, keep)| keep).map(|(trunk, own, _)| (trunk, own)).collect();

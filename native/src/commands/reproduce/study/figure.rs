@@ -1,6 +1,6 @@
 //! Retrieval against length on the primary task, a line a method: what the figure and the page show.
 
-use drope_core::results::{Cell, LinePoint, MethodLine, StudyFigure, rounded};
+use drope_core::results::{LinePoint, MethodLine, RetrievalCell, StudyFigure, rounded};
 
 use super::hypotheses::{HypothesisTest, TrunkPart};
 use super::models::{ReadRun, TRUNKS};
@@ -53,7 +53,7 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     }
     let is_measured = |s: &usize| methods.iter().any(|line| line.points.iter().any(|point| point.extension == *s));
     let lengths = lengths(&PRIMARY).into_iter().filter(is_measured).collect();
-    let floor = results.of_task(&PRIMARY).map(Cell::guess_floor).fold(0.0, f64::max);
+    let floor = results.of_task(&PRIMARY).map(RetrievalCell::guess_floor).fold(0.0, f64::max);
     let is_complete = |(_, part): &&(usize, TrunkPart)| *part != TrunkPart::Incomplete;
     let complete = tests.iter().map(|test| test.trunks.iter().filter(is_complete).count()).min().unwrap_or(0);
     let trunks = [complete, TRUNKS.count()];

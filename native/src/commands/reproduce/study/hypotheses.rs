@@ -1,6 +1,6 @@
 //! The four hypotheses of docs/protocol.md: differences in retention, their intervals and corrected p-values.
 
-use drope_core::results::{Cell, ResultCell};
+use drope_core::results::{ResultCell, RetrievalCell};
 use drope_core::stats::{BootstrapInterval, PairedMeans, PairedOutcomes, holm, paired_bootstrap};
 
 use super::models::{RUNS, ReadRun, TRUNKS};
@@ -25,7 +25,7 @@ pub enum TrunkPart {
     /// First less second in retention.
     Enters(f64),
     /// One of its models fails the gate.
-    BehindGate,
+    BelowThreshold,
     /// One of its eight runs is not measured at all four lengths.
     Incomplete,
     /// The two readings are not measured on the same questions, with their outcomes.
@@ -117,16 +117,16 @@ fn outcomes(results: &StudyResults, sides: &[ReadRun; 2], trunk: usize) -> Resul
         let cells = sides.each_ref().map(|side| results.cell(side, trunk, &PRIMARY, extension));
         let [Some(first), Some(second)] = cells else { return Err(TrunkPart::NotPaired) };
         for cell in [first, second] {
-            is_behind |= !results.passes_gate(cell).ok_or(TrunkPart::NotPaired)?;
+            is_behind |= !results.passes_threshold(cell).ok_or(TrunkPart::NotPaired)?;
         }
         let answers = answers(first, second).ok_or(TrunkPart::NotPaired)?;
         outcomes.push(answers.into_iter().map(|pair| pair.map(|is_right| f64::from(u8::from(is_right)))).collect());
     }
-    if is_behind { Err(TrunkPart::BehindGate) } else { Ok(outcomes) }
+    if is_behind { Err(TrunkPart::BelowThreshold) } else { Ok(outcomes) }
 }
 
 /// Question by question, whether each was right; `None` where they were not asked the same ones, or it is not recorded.
-pub fn answers(first: &Cell, second: &Cell) -> Option<Vec<[bool; 2]>> {
+pub fn answers(first: &RetrievalCell, second: &RetrievalCell) -> Option<Vec<[bool; 2]>> {
     let (a, b) = (first.outcomes.as_ref()?, second.outcomes.as_ref()?);
     let is_same = first.same_question(second) && a.iter().len() == b.iter().len();
     is_same.then(|| a.iter().zip(b.iter()).map(|(first, second)| [first, second]).collect())

@@ -79,7 +79,7 @@ fn unread(results: &StudyResults, run: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use drope_core::results::Cell;
+    use drope_core::results::RetrievalCell;
 
     use super::super::models::run_and_trunk;
     use super::super::rows::StudyResults;
@@ -96,7 +96,7 @@ mod tests {
             whole.contains("`keep` is not read with: Position interpolation, NTK-aware RoPE, Dynamic NTK"),
             "{whole}"
         );
-        let is_run = |cell: &Cell| !matches!(run_and_trunk(&cell.model), Some(("all", 4..)));
+        let is_run = |cell: &RetrievalCell| !matches!(run_and_trunk(&cell.model), Some(("all", 4..)));
         let cells = study_cells(|_, _| [0.9; 4]).into_iter().filter(is_run).collect();
         let cut = missing(&StudyResults::new(cells)).join("\n");
         assert!(cut.contains("Without a result of the primary task: `all` of trunks 4 and 5."), "{cut}");

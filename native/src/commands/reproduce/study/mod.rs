@@ -25,7 +25,7 @@ mod why;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use serde::de::DeserializeOwned;
 
 use self::rows::StudyResults;
@@ -37,7 +37,7 @@ use crate::reading::results_file;
 /// the results files in `folder`. Returns what the README says of the study; `None`, and nothing is written, where there are no
 /// results.
 pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
-    let searched = read::<Cell>(&folder.join("longrope2"))?;
+    let searched = read::<RetrievalCell>(&folder.join("longrope2"))?;
     let results = StudyResults::new([read(folder)?, searched].concat());
     if results.is_empty() {
         return Ok(None);

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use drope_core::positions::{Method, Parameters};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 use serde::Serialize;
 
 /// Pretraining seeds.
@@ -62,7 +62,7 @@ impl StudyReading {
         Self { method, parameters: Parameters::default() }
     }
 
-    pub fn of(cell: &Cell) -> Self {
+    pub fn of(cell: &RetrievalCell) -> Self {
         Self { method: cell.method, parameters: cell.parameters.clone() }
     }
 

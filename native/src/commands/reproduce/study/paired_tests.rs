@@ -44,7 +44,7 @@ pub fn lengths(task: &StudyTask) -> Vec<usize> {
 fn test(results: &StudyResults, sides: &[ReadRun; 2], task: &StudyTask, s: usize, trunk: usize) -> Option<McNemar> {
     let [first, second] = sides.each_ref().map(|side| results.cell(side, trunk, task, s));
     let (first, second) = (first?, second?);
-    let passes = |cell| results.passes_gate(cell) == Some(true);
+    let passes = |cell| results.passes_threshold(cell) == Some(true);
     let answers = answers(first, second).filter(|_| passes(first) && passes(second))?;
     Some(mcnemar(answers.into_iter().map(|[first, second]| (first, second))))
 }

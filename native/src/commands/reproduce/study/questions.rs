@@ -2,7 +2,7 @@
 
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Distractors, Filler, QuestionSplit, Task};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 /// Of the evaluation's questions.
 pub const QUESTION_SEED: u64 = 31_000;
@@ -87,7 +87,7 @@ impl StudyTask {
     }
 
     /// Whether a cell is of these questions, at some length.
-    pub fn is_of(&self, cell: &Cell) -> bool {
+    pub fn is_of(&self, cell: &RetrievalCell) -> bool {
         (cell.task, cell.values, cell.filler, cell.difficulty)
             == (self.task, Values::Numbers, self.filler, self.difficulty)
             && (cell.seed, cell.depth, cell.sinks) == (self.seed, None, 0)
@@ -97,8 +97,8 @@ impl StudyTask {
 #[cfg(test)]
 impl StudyTask {
     /// A cell of these questions, for tests.
-    pub fn asked_in(&self, cell: Cell) -> Cell {
+    pub fn asked_in(&self, cell: RetrievalCell) -> RetrievalCell {
         let Self { task, filler, difficulty, seed, .. } = *self;
-        Cell { task, filler, difficulty, values: Values::Numbers, seed, ..cell }
+        RetrievalCell { task, filler, difficulty, values: Values::Numbers, seed, ..cell }
     }
 }

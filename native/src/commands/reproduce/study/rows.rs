@@ -1,7 +1,7 @@
 //! The cells of the study, and what they say of each run over its trunks.
 
 use drope_core::niah::QuestionSplit;
-use drope_core::results::{Cell, current};
+use drope_core::results::{RetrievalCell, current};
 use drope_core::stats::{student_half_width, wilson};
 
 use super::models::{ABLATION, RUNS, ReadRun, StudyReading, TRUNK, TRUNKS, run_and_trunk};
@@ -10,7 +10,7 @@ use super::selection::{self, SelectionScore};
 
 /// Everything that was measured.
 pub struct StudyResults {
-    cells: Vec<Cell>,
+    cells: Vec<RetrievalCell>,
     selection: Vec<SelectionScore>,
 }
 
@@ -42,7 +42,7 @@ impl OverTrunks {
     }
 
     /// Accuracies of cells, of one trunk each.
-    pub fn of_cells(cells: &[&Cell]) -> Option<Self> {
+    pub fn of_cells(cells: &[&RetrievalCell]) -> Option<Self> {
         let over = Self::of(&cells.iter().map(|cell| cell.accuracy).collect::<Vec<_>>())?;
         let ci95 = match cells {
             [cell] => Some(wilson(cell.correct, cell.trials)),
@@ -55,8 +55,8 @@ impl OverTrunks {
 impl StudyResults {
     /// Keeps what the study evaluates: questions of the evaluation's keys and seed, all of a cell's, models of the study, and
     /// readings that a method and its parameters describe. Cells of the selection split say which reading is best, and no more.
-    pub fn new(cells: Vec<Cell>) -> Self {
-        let is_of_study = |cell: &Cell| {
+    pub fn new(cells: Vec<RetrievalCell>) -> Self {
+        let is_of_study = |cell: &RetrievalCell| {
             cell.shard.is_none()
                 && (cell.beta_given, cell.cut, cell.heads.as_ref()) == (false, None, None)
                 && run_and_trunk(&cell.model).is_some()
@@ -64,7 +64,7 @@ impl StudyResults {
         let cells = current(cells.into_iter().filter(is_of_study), |_| None);
         let selection = selection::scores(&cells);
         let is_evaluation =
-            |cell: &Cell| (cell.difficulty.split, cell.seed) == (QuestionSplit::Evaluation, QUESTION_SEED);
+            |cell: &RetrievalCell| (cell.difficulty.split, cell.seed) == (QuestionSplit::Evaluation, QUESTION_SEED);
         Self { cells: cells.into_iter().filter(is_evaluation).collect(), selection }
     }
 
@@ -84,7 +84,7 @@ impl StudyResults {
     }
 
     /// All cells of a task.
-    pub fn of_task(&self, task: &StudyTask) -> impl Iterator<Item = &Cell> {
+    pub fn of_task(&self, task: &StudyTask) -> impl Iterator<Item = &RetrievalCell> {
         self.cells.iter().filter(|cell| task.is_of(cell))
     }
 
@@ -105,7 +105,7 @@ impl StudyResults {
     }
 
     /// One trunk's.
-    pub fn cell(&self, read: &ReadRun, trunk: usize, task: &StudyTask, extension: usize) -> Option<&Cell> {
+    pub fn cell(&self, read: &ReadRun, trunk: usize, task: &StudyTask, extension: usize) -> Option<&RetrievalCell> {
         self.of_task(task).find(|cell| {
             cell.extension == extension
                 && run_and_trunk(&cell.model) == Some((&read.run, trunk))
@@ -114,30 +114,30 @@ impl StudyResults {
     }
 
     /// Those of all trunks, with the trunk.
-    pub fn trunks(&self, read: &ReadRun, task: &StudyTask, extension: usize) -> Vec<(usize, &Cell)> {
+    pub fn trunks(&self, read: &ReadRun, task: &StudyTask, extension: usize) -> Vec<(usize, &RetrievalCell)> {
         TRUNKS.filter_map(|trunk| Some((trunk, self.cell(read, trunk, task, extension)?))).collect()
     }
 
     /// Accuracy over trunks.
     pub fn accuracy(&self, read: &ReadRun, task: &StudyTask, extension: usize) -> Option<OverTrunks> {
-        let cells: Vec<&Cell> = self.trunks(read, task, extension).into_iter().map(|(_, cell)| cell).collect();
+        let cells: Vec<&RetrievalCell> = self.trunks(read, task, extension).into_iter().map(|(_, cell)| cell).collect();
         OverTrunks::of_cells(&cells)
     }
 
     /// Whether the model of a cell passes the gate of its task; `None` where 1× is not measured.
-    pub fn passes_gate(&self, cell: &Cell) -> Option<bool> {
-        cell.passes_gate(&self.cells)
+    pub fn passes_threshold(&self, cell: &RetrievalCell) -> Option<bool> {
+        cell.passes_threshold(&self.cells)
     }
 
     /// The same of a run's model at 1×.
-    pub fn passes_gate_at_1x(&self, read: &ReadRun, trunk: usize, task: &StudyTask) -> Option<bool> {
-        self.passes_gate(self.cell(read, trunk, task, 1)?)
+    pub fn passes_threshold_at_1x(&self, read: &ReadRun, trunk: usize, task: &StudyTask) -> Option<bool> {
+        self.passes_threshold(self.cell(read, trunk, task, 1)?)
     }
 
     /// The mean accuracy beyond 1× of one trunk's model, divided by its own at 1×; `None` where a length is missing or it fails the gate.
     pub fn retention(&self, read: &ReadRun, trunk: usize, task: &StudyTask) -> Option<f64> {
         let cells = LENGTHS.map(|extension| self.cell(read, trunk, task, extension));
-        if !cells.iter().all(|cell| cell.is_some_and(|cell| self.passes_gate(cell) == Some(true))) {
+        if !cells.iter().all(|cell| cell.is_some_and(|cell| self.passes_threshold(cell) == Some(true))) {
             return None;
         }
         let [own, beyond @ ..] = cells.map(|cell| cell.map_or(0.0, |cell| cell.accuracy));
@@ -148,7 +148,7 @@ impl StudyResults {
 #[cfg(test)]
 mod tests {
     use drope_core::niah::{Difficulty, QuestionSplit};
-    use drope_core::results::Cell;
+    use drope_core::results::RetrievalCell;
 
     use super::super::models::ReadRun;
     use super::super::questions::PRIMARY;
@@ -162,7 +162,7 @@ mod tests {
         assert!(StudyResults::new(vec![chosen.clone()]).is_empty());
         let both = StudyResults::new(vec![cell("all-1", &PRIMARY, 1, 0.5), chosen]);
         assert_eq!(both.accuracy(&ReadRun::plain("all"), &PRIMARY, 1).unwrap().mean, 0.5);
-        let other = Cell { seed: 32_000, ..cell("all-1", &PRIMARY, 1, 1.0) };
+        let other = RetrievalCell { seed: 32_000, ..cell("all-1", &PRIMARY, 1, 1.0) };
         assert!(StudyResults::new(vec![other]).is_empty(), "another seed");
     }
 

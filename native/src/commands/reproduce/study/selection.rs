@@ -1,7 +1,7 @@
 //! Which reading of a run is its best, by the questions of the selection split.
 
 use drope_core::niah::QuestionSplit;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use super::models::{StudyReading, run_and_trunk};
 use super::questions::{LENGTHS, PRIMARY, SELECTION_SEED, StudyTask};
@@ -20,14 +20,14 @@ pub struct SelectionScore {
 }
 
 /// The scores of every model and reading that was asked at all of the lengths, in the order of their cells.
-pub fn scores(cells: &[Cell]) -> Vec<SelectionScore> {
+pub fn scores(cells: &[RetrievalCell]) -> Vec<SelectionScore> {
     let asked =
         |extension: usize| cells.iter().filter(move |cell| SELECTION.is_of(cell) && cell.extension == extension);
     let [_, shortest, others @ ..] = LENGTHS;
-    let score = |first: &Cell| {
+    let score = |first: &RetrievalCell| {
         let (run, trunk) = run_and_trunk(&first.model)?;
         let reading = StudyReading::of(first);
-        let is_same = |cell: &&Cell| cell.model == first.model && StudyReading::of(cell) == reading;
+        let is_same = |cell: &&RetrievalCell| cell.model == first.model && StudyReading::of(cell) == reading;
         let accuracies = others.map(|extension| asked(extension).find(is_same).map(|cell| cell.accuracy));
         let sum = accuracies.into_iter().try_fold(first.accuracy, |sum, accuracy| Some(sum + accuracy?))?;
         Some(SelectionScore { run: run.to_owned(), trunk, reading, score: sum / (others.len() + 1) as f64 })
@@ -73,12 +73,12 @@ pub fn best(scores: &[SelectionScore], run: &str) -> Option<StudyReading> {
 #[cfg(test)]
 mod tests {
     use drope_core::positions::{Method, Parameter, Parameters};
-    use drope_core::results::Cell;
+    use drope_core::results::RetrievalCell;
 
     use super::super::test_cells::{read_with, selected};
     use super::{best, scores};
 
-    fn cells(lines: &[(&str, Method, f64)]) -> Vec<Cell> {
+    fn cells(lines: &[(&str, Method, f64)]) -> Vec<RetrievalCell> {
         let of_line = |&(model, method, score): &(&str, Method, f64)| {
             read_with(method, &Parameters::default(), selected(model, [score; 3]))
         };

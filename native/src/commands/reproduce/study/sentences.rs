@@ -82,7 +82,7 @@ pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     };
     let groups = [
         group("enter", &|part| matches!(part, TrunkPart::Enters(_))).or_else(|| Some("no trunk enters".to_owned())),
-        group("are behind the gate", &|part| *part == TrunkPart::BehindGate),
+        group("are behind the gate", &|part| *part == TrunkPart::BelowThreshold),
         group("are incomplete", &|part| *part == TrunkPart::Incomplete),
         group("are not measured with both readings", &|part| *part == TrunkPart::NotPaired),
     ];

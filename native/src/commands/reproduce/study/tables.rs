@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use super::super::markdown::{self, DASH, cells, list, percent, table};
 use super::hypotheses::{HypothesisTest, TrunkPart};
@@ -13,14 +13,14 @@ use super::rows::{OverTrunks, StudyResults};
 use super::sentences::{interval_text, p_text, plain_text, points};
 
 /// Behind a failed gate.
-const GATE_MARK: &str = "†";
+const THRESHOLD_MARK: &str = "†";
 
 /// What the trunks answer at 1×, read plainly, and whether that passes the gate.
 pub fn trunks(results: &StudyResults) -> String {
     let read = ReadRun::plain(TRUNK);
     let accuracy = |trunk, task| results.cell(&read, trunk, task, 1).map(|cell| percent(cell.accuracy));
     let line = |trunk: usize| {
-        let passes = match results.passes_gate_at_1x(&read, trunk, &PRIMARY) {
+        let passes = match results.passes_threshold_at_1x(&read, trunk, &PRIMARY) {
             Some(true) => "yes",
             Some(false) => "no",
             None => DASH,
@@ -37,7 +37,7 @@ pub fn primary(results: &StudyResults) -> String {
     let line = |read: &ReadRun| {
         let measured_at = |s: usize| results.trunks(read, &PRIMARY, s).len();
         let measured = measured_at(1);
-        let passing = TRUNKS.filter(|&t| results.passes_gate_at_1x(read, t, &PRIMARY) == Some(true)).count();
+        let passing = TRUNKS.filter(|&t| results.passes_threshold_at_1x(read, t, &PRIMARY) == Some(true)).count();
         let trunks = match measured {
             0 => {
                 let most = LENGTHS.iter().map(|&s| measured_at(s)).max().unwrap_or(0);
@@ -73,21 +73,21 @@ pub fn gated(results: &StudyResults, task: &StudyTask, lengths: &[usize]) -> Opt
     let shown = |read: &ReadRun| lengths.iter().any(|&s| !results.trunks(read, task, s).is_empty());
     let read_runs: Vec<ReadRun> = results.read_runs(task).into_iter().filter(shown).collect();
     let line = |read: &ReadRun| {
-        let shares = lengths.iter().map(|&s| by_gate(results, read, task, s));
+        let shares = lengths.iter().map(|&s| by_threshold(results, read, task, s));
         [title(&read.run), read.reading.text()].into_iter().chain(shares).collect::<Vec<_>>()
     };
     let header = [&cells(["run", "reading"])[..], &markdown::by_length("", lengths)[1..]].concat();
     (!read_runs.is_empty()).then(|| table(&header, &read_runs.iter().map(line).collect::<Vec<_>>()))
 }
 
-fn by_gate(results: &StudyResults, read: &ReadRun, task: &StudyTask, extension: usize) -> String {
+fn by_threshold(results: &StudyResults, read: &ReadRun, task: &StudyTask, extension: usize) -> String {
     let cells: Vec<_> = results.trunks(read, task, extension).into_iter().map(|(_, cell)| cell).collect();
     let (passing, failing): (Vec<_>, Vec<_>) =
-        cells.into_iter().partition(|cell| results.passes_gate(cell) == Some(true));
+        cells.into_iter().partition(|cell| results.passes_threshold(cell) == Some(true));
     let text = |cells: &[_], mark: &str| {
         OverTrunks::of_cells(cells).map(|over| format!("{:.1}{mark} ({})", 100.0 * over.mean, over.trunks))
     };
-    let parts: Vec<String> = [text(&passing, ""), text(&failing, GATE_MARK)].into_iter().flatten().collect();
+    let parts: Vec<String> = [text(&passing, ""), text(&failing, THRESHOLD_MARK)].into_iter().flatten().collect();
     if parts.is_empty() { DASH.to_owned() } else { parts.join(", ") }
 }
 
@@ -95,7 +95,8 @@ fn by_gate(results: &StudyResults, read: &ReadRun, task: &StudyTask, extension: 
 pub fn floor(results: &StudyResults, task: &StudyTask) -> String {
     let cells = || results.of_task(task).filter(|cell| task.lengths.contains(&cell.extension));
     // Where all values of the text are asked for, the guess that takes all of them is right.
-    let floors: BTreeSet<String> = cells().map(Cell::guess_floor).filter(|floor| *floor < 1.0).map(percent).collect();
+    let floors: BTreeSet<String> =
+        cells().map(RetrievalCell::guess_floor).filter(|floor| *floor < 1.0).map(percent).collect();
     let questions: BTreeSet<usize> = cells().map(|cell| cell.trials).collect();
     let questions: Vec<String> = questions.iter().map(usize::to_string).collect();
     let floors: Vec<String> = floors.into_iter().collect();
@@ -126,7 +127,7 @@ pub fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
 fn part_text(part: TrunkPart) -> String {
     match part {
         TrunkPart::Enters(difference) => points(difference).replace(" points", ""),
-        TrunkPart::BehindGate => "behind the gate".to_owned(),
+        TrunkPart::BelowThreshold => "behind the gate".to_owned(),
         TrunkPart::Incomplete => "incomplete".to_owned(),
         TrunkPart::NotPaired => "not measured".to_owned(),
     }
@@ -170,7 +171,7 @@ pub fn paired_header() -> Vec<String> {
 pub fn binding(results: &StudyResults) -> String {
     let read = ReadRun::plain(TRUNK);
     let known: Vec<(usize, bool)> =
-        TRUNKS.filter_map(|trunk| Some((trunk, results.passes_gate_at_1x(&read, trunk, &PRIMARY)?))).collect();
+        TRUNKS.filter_map(|trunk| Some((trunk, results.passes_threshold_at_1x(&read, trunk, &PRIMARY)?))).collect();
     let missing: Vec<String> = TRUNKS
         .filter(|trunk| !known.iter().any(|(measured, _)| measured == trunk))
         .map(|trunk| format!("{TRUNK}-{trunk}"))

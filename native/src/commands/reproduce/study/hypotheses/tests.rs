@@ -1,5 +1,5 @@
 use drope_core::positions::{Method, Parameters};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use super::super::models::run_and_trunk;
 use super::super::rows::StudyResults;
@@ -45,7 +45,7 @@ fn trunks_behind_the_gate_do_not_enter_and_two_are_too_few() {
     };
     let tests = test_all(&study(behind(2)));
     assert_eq!(tests[2].verdict, HypothesisVerdict::AsGood);
-    assert_eq!((tests[2].trunks[1].1, tests[2].differences().len()), (TrunkPart::BehindGate, 3));
+    assert_eq!((tests[2].trunks[1].1, tests[2].differences().len()), (TrunkPart::BelowThreshold, 3));
     let tests = test_all(&study(behind(3)));
     assert_eq!(tests[2].verdict, HypothesisVerdict::NotTested(Untested::TooFewTrunks));
     assert!(tests[2].interval.is_none() && tests[2].p_holm.is_none());
@@ -55,7 +55,7 @@ fn trunks_behind_the_gate_do_not_enter_and_two_are_too_few() {
 #[test]
 fn a_trunk_without_one_of_its_eight_runs_is_incomplete() {
     let cells = study_cells(|_, _| LEVEL).into_iter();
-    let is_there = |cell: &Cell| !matches!(run_and_trunk(&cell.model), Some(("pi", 4..)));
+    let is_there = |cell: &RetrievalCell| !matches!(run_and_trunk(&cell.model), Some(("pi", 4..)));
     let tests = test_all(&StudyResults::new(cells.filter(is_there).chain(plain_selection()).collect()));
     assert_eq!((tests[0].trunks[3].1, tests[0].trunks[4].1), (TrunkPart::Incomplete, TrunkPart::Incomplete));
     assert_eq!((tests[0].differences().len(), tests[0].verdict), (3, HypothesisVerdict::AsGood));

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use super::super::super::markdown::{DASH, table};
 use super::super::models::{TRUNK, run_and_trunk};
@@ -30,19 +30,19 @@ const KINDS: [(&str, Task, Values); 8] = [
 const WORKING: f64 = 0.9;
 
 /// What trunks answer at 1× with every frequency below a cut dropped and nothing trained.
-pub fn cuts(cells: &[Cell]) -> Option<Explanation> {
-    let is_asked = |cell: &&Cell| {
+pub fn cuts(cells: &[RetrievalCell]) -> Option<Explanation> {
+    let is_asked = |cell: &&RetrievalCell| {
         run_and_trunk(&cell.model).is_some_and(|(run, _)| run == TRUNK)
             && (cell.method, cell.extension, cell.seed) == (Method::PDrope, 1, QUESTION_SEED)
             && (cell.difficulty, cell.filler, cell.depth) == (STANDARD, None, None)
     };
-    let cells: Vec<&Cell> = cells.iter().filter(is_asked).collect();
+    let cells: Vec<&RetrievalCell> = cells.iter().filter(is_asked).collect();
     let mut cuts: Vec<f64> = cells.iter().filter_map(|cell| cell.cut).collect();
     cuts.sort_by(f64::total_cmp);
     cuts.dedup();
     let (&lowest, &highest) = (cuts.first()?, cuts.last()?);
     let at = |task: Task, values: Values, cut: f64| {
-        let here = |cell: &&&Cell| (cell.task, cell.values, cell.cut) == (task, values, Some(cut));
+        let here = |cell: &&&RetrievalCell| (cell.task, cell.values, cell.cut) == (task, values, Some(cut));
         OverTrunks::of_cells(&cells.iter().filter(here).copied().collect::<Vec<_>>())
     };
     let lines = KINDS.iter().enumerate().filter_map(|(style, &(name, task, values))| {

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use drope_core::probe::HeadCell;
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use self::attention::HeadStatistic;
 use super::super::markdown::picture;
@@ -24,7 +24,7 @@ pub struct StudyAccount<'a> {
     /// What the models of the study answered.
     pub results: &'a StudyResults,
     /// What the trunks answered with frequencies below a cut dropped.
-    pub cuts: Vec<Cell>,
+    pub cuts: Vec<RetrievalCell>,
     /// What the heads do.
     pub heads: Vec<HeadCell>,
     /// What the pilots answered.

@@ -2,7 +2,7 @@ use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
-use drope_core::results::Cell;
+use drope_core::results::RetrievalCell;
 
 use super::super::questions::{LATEST_VALUE, MULTI_KEY, MULTI_QUERY, QUESTION_SEED};
 use super::super::rows::StudyResults;
@@ -14,9 +14,9 @@ use super::two_keys::two_keys;
 use super::{Explanation, StudyAccount};
 
 /// A trunk's answers with a cut.
-fn cut_cell(trunk: usize, cut: f64, values: Values, share: f64) -> Cell {
+fn cut_cell(trunk: usize, cut: f64, values: Values, share: f64) -> RetrievalCell {
     let asked = cell(&format!("rope-{trunk}"), &MULTI_KEY, 1, share);
-    Cell { method: Method::PDrope, cut: Some(cut), task: Task::Single, values, ..asked }
+    RetrievalCell { method: Method::PDrope, cut: Some(cut), task: Task::Single, values, ..asked }
 }
 
 /// A head that gives the needle a share of its attention, and whose queries have the same entropy everywhere.
@@ -63,7 +63,7 @@ fn the_longest_wavelength_that_is_needed_is_that_of_the_last_working_cut() {
     let found = cuts(&cells).unwrap();
     has(&found, "lowest cut: single, words 21; single, numbers 63.");
     assert!(found.table.contains("| 0.3 | 21 | 90.0 (2) | – | – | – | 80.0 (2) |"), "{}", found.table);
-    let selection: Vec<Cell> = cells.into_iter().map(|cell| Cell { seed: 32_000, ..cell }).collect();
+    let selection: Vec<RetrievalCell> = cells.into_iter().map(|cell| RetrievalCell { seed: 32_000, ..cell }).collect();
     assert!(cuts(&selection).is_none(), "other questions");
 }
 
