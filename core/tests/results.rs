@@ -9,6 +9,7 @@ use drope_core::probe::HeadCell;
 use drope_core::results::{ResultCell, RetrievalCell, append, current, to_json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 fn results() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/results")
@@ -29,15 +30,23 @@ fn rewritten(name: &str, text: &str) -> String {
     }
 }
 
-/// Whether two JSON texts are the same but for the last of 17 digits, which reading JSON does not keep.
+/// Whether two JSON texts say the same, in whatever order objects have their fields, but for the last of 17 digits, which
+/// reading JSON does not keep.
 fn almost_same(a: &str, b: &str) -> bool {
-    let parts = |text: &str| text.split([',', ':', '[', ']', '{', '}']).map(str::to_owned).collect::<Vec<_>>();
-    let same = |(a, b): (&String, &String)| match (a.trim().parse::<f64>(), b.trim().parse::<f64>()) {
-        (Ok(a), Ok(b)) => (a - b).abs() <= 4.0 * f64::EPSILON * a.abs(),
-        _ => a == b,
-    };
-    let (a, b) = (parts(a), parts(b));
-    a.len() == b.len() && a.iter().zip(&b).all(same)
+    fn same(a: &Value, b: &Value) -> bool {
+        match (a, b) {
+            (Value::Number(a), Value::Number(b)) => {
+                let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+                (a - b).abs() <= 4.0 * f64::EPSILON * a.abs()
+            }
+            (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same(a, b)))
+            }
+            _ => a == b,
+        }
+    }
+    same(&serde_json::from_str(a).unwrap(), &serde_json::from_str(b).unwrap())
 }
 
 #[test]

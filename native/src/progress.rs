@@ -46,11 +46,13 @@ impl Deref for Progress {
 /// Reports the state of a bar until the sender is dropped.
 fn report_every(time: Duration, bar: ProgressBar, say: impl Fn(String) + Send + 'static) -> Sender<()> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    let report = move || {
         while receiver.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
             say(line(&bar));
         }
-    });
+    };
+    // Without the thread the work goes on, silently.
+    let _ = thread::Builder::new().name("progress".to_owned()).spawn(report);
     sender
 }
 

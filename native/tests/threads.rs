@@ -49,8 +49,8 @@ fn a_command_has_as_many_computing_threads_as_it_was_given() {
         let with = |command: &[&str]| {
             let names = threads_of(&[command, &["--model", model, "--threads", threads, "--device", "cpu"]].concat());
             let of = |kind: &str| names.iter().filter(|name| name.starts_with(kind)).count();
-            // The other threads are the main thread and the one that waits for Ctrl-C.
-            let others = names.len() - of("worker-") - of("kernel-");
+            // The other threads are the main thread, the one that waits for Ctrl-C, and the one that reports every half minute.
+            let others = names.len() - of("worker-") - of("kernel-") - of("progress");
             assert!(others <= 2, "{command:?}: {names:?}");
             (of("worker-"), of("kernel-"))
         };

@@ -1,11 +1,12 @@
 //! The format of what `core eval ruler`, `longbench` and `choice` write.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::names::named;
-use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, is_default, reading_of, rounded};
+use crate::results::{CellHeader, Reading, ResultCell, is_default, rounded};
 use crate::stats::{effective_trials, wilson_of_mean};
 
 named! {
@@ -39,12 +40,9 @@ pub struct Answer {
 /// A task of a benchmark, answered by a model read with a method at a length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkCell {
-    /// Name of the model's folder.
-    pub model: String,
-    /// Position method.
-    pub method: Method,
-    /// Extension factor s.
-    pub extension: usize,
+    /// What was read, and how.
+    #[serde(flatten)]
+    pub header: CellHeader,
     /// Tokens of prompt and answer that the model may have.
     pub context: usize,
     /// Benchmark.
@@ -59,19 +57,6 @@ pub struct BenchmarkCell {
     pub is_chat: bool,
     /// Seed of the questions.
     pub seed: u64,
-    /// Temperature of the logits.
-    pub beta: f64,
-    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub beta_given: bool,
-    /// Cut of a partial drop, where another than the model's own was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<f64>,
-    /// Parameters of the method that were chosen in place of the config's or its customary ones.
-    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
-    /// Hash of the model and of what its config says.
-    pub fingerprint: String,
     /// Number of questions, including those of other shards.
     pub of_questions: usize,
     /// Number of consecutive questions about one haystack; the last haystack may have fewer.
@@ -98,9 +83,17 @@ fn is_one(number: &usize) -> bool {
     *number == 1
 }
 
+impl Deref for BenchmarkCell {
+    type Target = CellHeader;
+
+    fn deref(&self) -> &CellHeader {
+        &self.header
+    }
+}
+
 impl ResultCell for BenchmarkCell {
     fn reading(&self) -> Reading<'_> {
-        reading_of!(self)
+        self.header.reading(None)
     }
 
     fn same_question(&self, other: &Self) -> bool {
@@ -170,7 +163,7 @@ pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
 #[cfg(test)]
 mod tests {
     use super::{Answer, Benchmark, BenchmarkCell, merge};
-    use crate::positions::{Method, Parameters};
+    use crate::results::CellHeader;
 
     fn cell(indices: &[usize]) -> BenchmarkCell {
         let answer = |&index: &usize| Answer {
@@ -181,20 +174,22 @@ mod tests {
             expected: vec![],
         };
         BenchmarkCell {
-            model: "m".into(),
-            method: Method::Yarn,
-            extension: 2,
+            header: CellHeader {
+                model: "m".into(),
+                method: crate::positions::Method::Yarn,
+                extension: 2,
+                beta: 1.0,
+                beta_given: false,
+                cut: None,
+                parameters: crate::positions::Parameters::default(),
+                fingerprint: "a".into(),
+            },
             context: 8192,
             benchmark: Benchmark::Ruler,
             task: "vt".into(),
             source: String::new(),
             is_chat: false,
             seed: 42,
-            beta: 1.0,
-            beta_given: false,
-            cut: None,
-            parameters: Parameters::default(),
-            fingerprint: "a".into(),
             of_questions: 4,
             questions_per_haystack: 1,
             score: 0.0,

@@ -1,9 +1,10 @@
 //! The format of perplexities in results files.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
-use crate::positions::{Method, Parameters};
-use crate::results::{Reading, ResultCell, SEED, is_default, reading_of, rounded};
+use crate::results::{CellHeader, Reading, ResultCell, SEED, rounded};
 use crate::stats::student_half_width;
 
 /// Sums over one text.
@@ -41,32 +42,15 @@ pub const PARTS: usize = 16;
 /// Perplexity of a model read with a method at a length: what `core eval ppl` writes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PerplexityCell {
-    /// Name of the model's folder.
-    pub model: String,
-    /// Position method.
-    pub method: Method,
-    /// Extension factor s.
-    pub extension: usize,
+    /// What was read, and how.
+    #[serde(flatten)]
+    pub header: CellHeader,
     /// s·C tokens: the window.
     pub context: usize,
     /// Tokens from window to window.
     pub stride: usize,
     /// Seed of the texts, or the name of their file.
     pub source: String,
-    /// Temperature of the logits.
-    pub beta: f64,
-    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub beta_given: bool,
-    /// Cut of a partial drop, where another than the model's own was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<f64>,
-    /// Parameters of the method that were chosen in place of the config's or its customary ones.
-    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
-    /// Hash of the model and of what its config says; empty in results from before there was one.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub fingerprint: String,
     /// Tokens of each text.
     #[serde(default)]
     pub length: usize,
@@ -89,9 +73,17 @@ pub struct PerplexityCell {
     pub texts: Vec<TextLoss>,
 }
 
+impl Deref for PerplexityCell {
+    type Target = CellHeader;
+
+    fn deref(&self) -> &CellHeader {
+        &self.header
+    }
+}
+
 impl ResultCell for PerplexityCell {
     fn reading(&self) -> Reading<'_> {
-        reading_of!(self)
+        self.header.reading(None)
     }
 
     fn same_question(&self, other: &Self) -> bool {
@@ -153,17 +145,19 @@ impl PerplexityCell {
     /// A cell without texts, for tests.
     pub(super) fn example() -> Self {
         Self {
-            model: "m".into(),
-            method: Method::Rope,
-            extension: 1,
+            header: CellHeader {
+                model: "m".into(),
+                method: crate::positions::Method::Rope,
+                extension: 1,
+                beta: 1.0,
+                beta_given: false,
+                cut: None,
+                parameters: crate::positions::Parameters::default(),
+                fingerprint: String::new(),
+            },
             context: 256,
             stride: 128,
             source: "1".into(),
-            beta: 1.0,
-            beta_given: false,
-            cut: None,
-            parameters: Parameters::default(),
-            fingerprint: String::new(),
             length: 2048,
             of_texts: 5,
             tokens: 0,

@@ -36,6 +36,7 @@ pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
 mod tests {
     use super::merge;
     use crate::perplexity::{PerplexityCell, TextLoss};
+    use crate::results::CellHeader;
     use crate::results::ResultCell;
 
     #[test]
@@ -71,8 +72,10 @@ mod tests {
         assert!(absurd(f64::MAX).is_err());
         assert_eq!(cell(&[3]).recomputed().ci95, None);
         // Other texts are another cell, and so is another model.
-        let other =
-            [PerplexityCell { length: 512, ..cell(&[0]) }, PerplexityCell { fingerprint: "b".into(), ..cell(&[0]) }];
+        let other = [
+            PerplexityCell { length: 512, ..cell(&[0]) },
+            PerplexityCell { header: CellHeader { fingerprint: "b".into(), ..cell(&[0]).header }, ..cell(&[0]) },
+        ];
         assert!(other.iter().all(|other| !other.same_measurement(&cell(&[0]))));
         assert!(cell(&[1]).same_measurement(&cell(&[0])));
     }

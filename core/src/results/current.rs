@@ -33,10 +33,15 @@ mod tests {
     use super::current;
     use crate::niah::{Difficulty, Distractors, QuestionSplit};
     use crate::positions::{Amount, Method, Parameter, Parameters};
-    use crate::results::{ResultCell, RetrievalCell};
+    use crate::results::{CellHeader, ResultCell, RetrievalCell};
 
     fn cell(trials: usize, correct: usize, fingerprint: &str) -> RetrievalCell {
-        RetrievalCell { trials, correct, fingerprint: fingerprint.into(), ..RetrievalCell::example() }
+        RetrievalCell {
+            header: CellHeader { fingerprint: fingerprint.into(), ..RetrievalCell::example().header },
+            trials,
+            correct,
+            ..RetrievalCell::example()
+        }
     }
 
     fn counted(cells: Vec<RetrievalCell>, present: Option<&str>) -> Vec<(usize, usize)> {
@@ -60,9 +65,12 @@ mod tests {
 
     #[test]
     fn a_fitted_temperature_is_the_same_place_and_a_given_one_is_not() {
-        let fitted = |beta| RetrievalCell { beta, ..cell(10, 1, "") };
+        let fitted = |beta| RetrievalCell { header: CellHeader { beta, ..cell(10, 1, "").header }, ..cell(10, 1, "") };
         assert_eq!(current(vec![fitted(1.0), fitted(1.2)], |_| None), [fitted(1.2)]);
-        let given = |beta| RetrievalCell { beta, beta_given: true, ..cell(10, 1, "") };
+        let given = |beta| RetrievalCell {
+            header: CellHeader { beta, beta_given: true, ..cell(10, 1, "").header },
+            ..cell(10, 1, "")
+        };
         assert_eq!(current(vec![fitted(1.0), given(1.0), given(1.2)], |_| None).len(), 3);
     }
 
@@ -75,10 +83,13 @@ mod tests {
         let special = [
             RetrievalCell { depth: Some(0.5), ..plain.clone() },
             RetrievalCell { sinks: 8, ..plain.clone() },
-            RetrievalCell { cut: Some(0.1), ..plain.clone() },
-            RetrievalCell { parameters: temperature(0.2), ..plain.clone() },
+            RetrievalCell { header: CellHeader { cut: Some(0.1), ..plain.header.clone() }, ..plain.clone() },
+            RetrievalCell {
+                header: CellHeader { parameters: temperature(0.2), ..plain.header.clone() },
+                ..plain.clone()
+            },
             RetrievalCell { filler: Some(crate::niah::Filler::Grass), ..plain.clone() },
-            RetrievalCell { beta_given: true, ..plain.clone() },
+            RetrievalCell { header: CellHeader { beta_given: true, ..plain.header.clone() }, ..plain.clone() },
             RetrievalCell { seed: 7, ..plain.clone() },
             harder(Difficulty { keys: Some(16), ..standard }),
             harder(Difficulty { digits: 7, ..standard }),
@@ -91,9 +102,16 @@ mod tests {
             assert!(!cell.is_standard(), "{cell:?}");
             assert_eq!(current(vec![plain.clone(), cell], |_| None).len(), 2);
         }
-        let [one, other] = [0.2, 0.3].map(|c| RetrievalCell { parameters: temperature(c), ..plain.clone() });
+        let [one, other] = [0.2, 0.3].map(|c| RetrievalCell {
+            header: CellHeader { parameters: temperature(c), ..plain.header.clone() },
+            ..plain.clone()
+        });
         assert!(!one.same_place(&other) && !one.same_measurement(&other));
-        let other_heads = RetrievalCell { method: Method::DopeAll, heads: Some("query".into()), ..plain.clone() };
+        let other_heads = RetrievalCell {
+            header: CellHeader { method: Method::DopeAll, ..plain.header.clone() },
+            heads: Some("query".into()),
+            ..plain.clone()
+        };
         assert!(!other_heads.same_place(&RetrievalCell { heads: Some("key".into()), ..other_heads.clone() }));
         assert!(!RetrievalCell { shard: Some("1/3".parse().unwrap()), ..plain }.is_standard());
     }

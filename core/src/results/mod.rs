@@ -9,7 +9,7 @@ mod retrieval;
 mod shard;
 mod study;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use self::current::current;
 #[cfg(feature = "model")]
@@ -47,27 +47,51 @@ pub struct Reading<'a> {
     pub fingerprint: &'a str,
 }
 
-/// What was read, of a cell whose fields have the usual names; `heads` are none unless they are given.
-macro_rules! reading_of {
-    ($cell:expr) => {
-        $crate::results::reading_of!($cell, None)
-    };
-    ($cell:expr, $heads:expr) => {
-        $crate::results::Reading {
-            model: &$cell.model,
-            method: $cell.method,
-            extension: $cell.extension,
-            beta: $cell.beta,
-            beta_given: $cell.beta_given,
-            cut: $cell.cut,
-            parameters: &$cell.parameters,
-            heads: $heads,
-            fingerprint: &$cell.fingerprint,
-        }
-    };
+/// What every cell says of its reading. In files the fields stand beside the cell's own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellHeader {
+    /// Name of the model's folder.
+    pub model: String,
+    /// Position method.
+    pub method: Method,
+    /// Extension factor s.
+    pub extension: usize,
+    /// Temperature of the logits.
+    pub beta: f64,
+    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub beta_given: bool,
+    /// Cut of a partial drop, where another than the model's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<f64>,
+    /// Parameters of the method that were chosen in place of the config's or its customary ones.
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    pub parameters: Parameters,
+    /// Hash of the model and of what its config says ([`LoadedModel::fingerprint`]); empty in results from before there was
+    /// one.
+    ///
+    /// [`LoadedModel::fingerprint`]: crate::loaded_model::LoadedModel::fingerprint
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub fingerprint: String,
 }
 
-pub(crate) use reading_of;
+impl CellHeader {
+    /// What was read, and how; `heads` are those that DoPE treats.
+    pub fn reading<'a>(&'a self, heads: Option<&'a str>) -> Reading<'a> {
+        let Self { model, method, extension, beta, beta_given, cut, parameters, fingerprint } = self;
+        Reading {
+            model,
+            method: *method,
+            extension: *extension,
+            beta: *beta,
+            beta_given: *beta_given,
+            cut: *cut,
+            parameters,
+            heads,
+            fingerprint,
+        }
+    }
+}
 
 impl Reading<'_> {
     /// Whether the model was read as its config says: no temperature, cut or parameters of the command line.

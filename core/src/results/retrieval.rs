@@ -1,26 +1,24 @@
 //! Retrieval: what `core eval niah` writes, and the page and the README's table read.
 
+use std::ops::Deref;
+
 use serde::{Deserialize, Serialize};
 
-use super::{Outcomes, Reading, ResultCell, SEED, Shard, is_default, reading_of, rounded};
+use super::{CellHeader, Outcomes, Reading, ResultCell, SEED, Shard, is_default, rounded};
 use crate::language::Values;
 use crate::niah::{Difficulty, Filler, Spec, Task};
-use crate::positions::{Method, Parameters};
 use crate::stats::wilson;
 
 /// One cell of a retrieval table: a model read with a method, on a task, at a length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RetrievalCell {
-    /// Name of the model's folder.
-    pub model: String,
-    /// Position method.
-    pub method: Method,
+    /// What was read, and how.
+    #[serde(flatten)]
+    pub header: CellHeader,
     /// Task.
     pub task: Task,
     /// Kind of values.
     pub values: Values,
-    /// Extension factor s.
-    pub extension: usize,
     /// s·C tokens: prompt and answer.
     pub context: usize,
     /// Questions asked.
@@ -35,17 +33,6 @@ pub struct RetrievalCell {
     pub ci95: [f64; 2],
     /// Seed of the questions.
     pub seed: u64,
-    /// Temperature of the logits.
-    pub beta: f64,
-    /// Whether that temperature was asked for and replaced the model's own, its `head_scales` included.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub beta_given: bool,
-    /// Cut of a partial drop, where another than the model's own was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<f64>,
-    /// Parameters of the method that were chosen in place of the config's or its customary ones.
-    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
-    pub parameters: Parameters,
     /// Where the queried needle was put, if not at random.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<f64>,
@@ -61,11 +48,6 @@ pub struct RetrievalCell {
     /// The heads that DoPE treats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heads: Option<String>,
-    /// Hash of the model and of what its config says ([`LoadedModel::fingerprint`]); empty in results from before there was one.
-    ///
-    /// [`LoadedModel::fingerprint`]: crate::loaded_model::LoadedModel::fingerprint
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub fingerprint: String,
     /// Which of the questions were asked, if not all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
@@ -74,9 +56,17 @@ pub struct RetrievalCell {
     pub outcomes: Option<Outcomes>,
 }
 
+impl Deref for RetrievalCell {
+    type Target = CellHeader;
+
+    fn deref(&self) -> &CellHeader {
+        &self.header
+    }
+}
+
 impl ResultCell for RetrievalCell {
     fn reading(&self) -> Reading<'_> {
-        reading_of!(self, self.heads.as_deref())
+        self.header.reading(self.heads.as_deref())
     }
 
     fn same_question(&self, other: &Self) -> bool {
@@ -112,8 +102,11 @@ impl RetrievalCell {
     /// Whether the model, read in the same way, answers at least [`RetrievalCell::THRESHOLD`] of such questions at its training
     /// context, so that the task counts for the model. `None` if `cells` has no such result.
     pub fn passes_threshold(&self, cells: &[Self]) -> Option<bool> {
-        let at_training_context =
-            |cell: &Self| Self { extension: 1, context: cell.context / cell.extension.max(1), ..cell.clone() };
+        let at_training_context = |cell: &Self| Self {
+            header: CellHeader { extension: 1, ..cell.header.clone() },
+            context: cell.context / cell.extension.max(1),
+            ..cell.clone()
+        };
         let here = at_training_context(self);
         let is_at_training_context =
             |cell: &&Self| cell.extension == 1 && cell.same_place(&here) && cell.fingerprint == self.fingerprint;
@@ -140,11 +133,18 @@ impl RetrievalCell {
     /// A cell without questions, for tests.
     pub(super) fn example() -> Self {
         Self {
-            model: "m".into(),
-            method: Method::Drope,
+            header: CellHeader {
+                model: "m".into(),
+                method: crate::positions::Method::Drope,
+                extension: 2,
+                beta: 1.0,
+                beta_given: false,
+                cut: None,
+                parameters: crate::positions::Parameters::default(),
+                fingerprint: String::new(),
+            },
             task: Task::Single,
             values: Values::Words,
-            extension: 2,
             context: 512,
             trials: 0,
             correct: 0,
@@ -152,16 +152,11 @@ impl RetrievalCell {
             string_match: 0.0,
             ci95: [0.0, 0.0],
             seed: SEED,
-            beta: 1.0,
-            beta_given: false,
-            cut: None,
-            parameters: Parameters::default(),
             depth: None,
             filler: None,
             sinks: 0,
             difficulty: Difficulty::default(),
             heads: None,
-            fingerprint: String::new(),
             shard: None,
             outcomes: None,
         }
@@ -172,6 +167,7 @@ impl RetrievalCell {
 mod tests {
     use super::RetrievalCell;
     use crate::niah::{Difficulty, Distractors, QuestionSplit, Task};
+    use crate::results::CellHeader;
     use crate::results::to_json;
 
     #[test]
@@ -200,7 +196,7 @@ mod tests {
     #[test]
     fn a_task_counts_where_the_model_answers_it_at_its_training_context() {
         let at = |extension, accuracy| RetrievalCell {
-            extension,
+            header: CellHeader { extension, ..RetrievalCell::example().header },
             context: 256 * extension,
             accuracy,
             ..RetrievalCell::example()
@@ -213,7 +209,7 @@ mod tests {
         for other in [
             RetrievalCell { difficulty: sharing, ..at(1, 0.9) },
             RetrievalCell { task: Task::MultiKey, ..at(1, 0.9) },
-            RetrievalCell { fingerprint: "other".into(), ..at(1, 0.9) },
+            RetrievalCell { header: CellHeader { fingerprint: "other".into(), ..at(1, 0.9).header }, ..at(1, 0.9) },
         ] {
             assert_eq!(long.passes_threshold(&[other]), None, "another question or model");
         }

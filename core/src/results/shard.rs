@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcomes, ResultCell, RetrievalCell};
+use super::{CellHeader, Outcomes, ResultCell, RetrievalCell};
 use crate::error::{Error, Result};
 
 /// The questions `index`, `index + of`, `index + 2·of` … of a cell, counted from 0.
@@ -96,7 +96,8 @@ impl Joined {
             Shard::WHOLE => format!("all of {trials} questions"),
             Shard { index, of } => format!("{}/{of} of {trials} questions", index + 1),
         };
-        let RetrievalCell { model, method, task, values, extension, .. } = &self.cell;
+        let CellHeader { model, method, extension, .. } = &self.cell.header;
+        let RetrievalCell { task, values, .. } = &self.cell;
         Err(Error::Shards {
             cell: format!("{model} {} {} {} {extension}x", method.name(), task.name(), values.name()),
             found: self.parts.iter().map(part).collect::<Vec<_>>().join(", "),

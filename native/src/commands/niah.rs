@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::config::dope::DopeHeads;
 use drope_core::language::Values;
 use drope_core::niah::{Filler, Score, Spec, Task};
-use drope_core::results::{Outcomes, ResultCell, RetrievalCell, Shard, rounded};
+use drope_core::results::{CellHeader, Outcomes, ResultCell, RetrievalCell, Shard};
 
 use crate::arguments::Sweep;
 use crate::arguments::{DifficultyArgs, at_least_one, depth};
@@ -138,11 +138,9 @@ fn planned_cell<'a>(
     let heads = model.loaded.config.dope_heads.as_ref().filter(|_| reading.method.is_dope());
     let trials: Vec<usize> = args.shard.trials(args.trials).collect();
     let blank = RetrievalCell {
-        model: model.name.clone(),
-        method: reading.method,
+        header: reading.header(model, &args.sweep),
         task: spec.task,
         values: spec.values,
-        extension: reading.extension,
         context: reading.context,
         trials: trials.len(),
         correct: 0,
@@ -150,16 +148,11 @@ fn planned_cell<'a>(
         string_match: 0.0,
         ci95: [0.0, 0.0],
         seed: args.sweep.seed,
-        beta: rounded(reading.positions.logit_scale),
-        beta_given: args.sweep.beta.is_some(),
-        cut: args.sweep.cut.map(rounded),
-        parameters: reading.parameters.clone(),
         depth: spec.depth,
         filler: (spec.filler != spec.task.filler()).then_some(spec.filler),
         sinks: args.sinks,
         difficulty: spec.difficulty,
         heads: heads.map(DopeHeads::label),
-        fingerprint: reading.fingerprint.clone(),
         shard: (args.shard != Shard::WHOLE).then_some(args.shard),
         outcomes: None,
     };
@@ -171,7 +164,8 @@ impl Measurement for QuestionsToAsk<'_> {
     type Outcome = Score;
 
     fn title(&self) -> String {
-        let RetrievalCell { method, parameters, task, values, context, .. } = &self.blank;
+        let CellHeader { method, parameters, .. } = &self.blank.header;
+        let RetrievalCell { task, values, context, .. } = &self.blank;
         format!("{} {} {} {context} tokens {parameters}", method.name(), task.name(), values.name())
     }
 
@@ -206,8 +200,8 @@ impl Measurement for QuestionsToAsk<'_> {
 
     fn print(&self, cells: &[RetrievalCell]) {
         for cell in cells {
-            let RetrievalCell { model, method, task, values, extension, context, accuracy, ci95, string_match, .. } =
-                cell;
+            let CellHeader { model, method, extension, .. } = &cell.header;
+            let RetrievalCell { task, values, context, accuracy, ci95, string_match, .. } = cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
                 "{model:12} {:8} {:17} {:8} {extension:>3}x {context:>7} {:>7.1}%  [{low:.1}, {high:.1}]   {:>5.1}% {:>5.1}%  {}",

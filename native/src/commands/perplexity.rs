@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::language::{HeldOutUse, held_out_documents};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, synthetic_source, token_losses, windows};
-use drope_core::results::{ResultCell, Shard, rounded};
+use drope_core::results::{CellHeader, ResultCell, Shard};
 
 use crate::arguments::Sweep;
 use crate::arguments::at_least_one;
@@ -80,17 +80,10 @@ fn blank_cell(
     let most = reading.method.crop_length(&model.loaded.config).unwrap_or(usize::MAX);
     let window = most.min(reading.context);
     PerplexityCell {
-        model: model.name.clone(),
-        method: reading.method,
-        extension: reading.extension,
+        header: reading.header(model, &args.sweep),
         context: window,
         stride: args.stride.unwrap_or(window / 2),
         source: source.to_owned(),
-        beta: rounded(reading.positions.logit_scale),
-        beta_given: args.sweep.beta.is_some(),
-        cut: args.sweep.cut.map(rounded),
-        parameters: reading.parameters.clone(),
-        fingerprint: reading.fingerprint.clone(),
         length: 0,
         of_texts,
         tokens: 0,
@@ -175,7 +168,8 @@ impl Measurement for TextsToPredict<'_> {
 
     fn print(&self, cells: &[PerplexityCell]) {
         for cell in cells {
-            let PerplexityCell { model, method, extension, context, perplexity, ci95, answer_perplexity, .. } = cell;
+            let CellHeader { model, method, extension, .. } = &cell.header;
+            let PerplexityCell { context, perplexity, ci95, answer_perplexity, .. } = cell;
             println!(
                 "{model:12} {:12} {extension:>3}x {context:>7} {perplexity:>10.3}  {:22} {:>8}  {}",
                 method.name(),

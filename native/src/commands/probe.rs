@@ -9,7 +9,7 @@ use drope_core::model::{Model, token_ids};
 use drope_core::niah::{self, Spec, Task};
 use drope_core::positions::Positions;
 use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, bias_gradients, mean, probe_heads};
-use drope_core::results::{self, ResultCell, rounded};
+use drope_core::results::{self, ResultCell};
 use drope_core::tokenizer::Tokenizer;
 
 use crate::arguments::Sweep;
@@ -45,17 +45,10 @@ pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
     for method in args.sweep.methods(&model.loaded.config) {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = HeadCell {
-                model: model.name.clone(),
-                method,
-                extension: reading.extension,
+                header: reading.header(&model, &args.sweep),
                 tokens: (!args.sweep.lengths.is_empty()).then_some(reading.context),
-                beta: rounded(reading.positions.logit_scale),
-                beta_given: args.sweep.beta.is_some(),
-                cut: args.sweep.cut.map(rounded),
-                parameters: reading.parameters.clone(),
                 trials: args.trials,
                 seed: args.sweep.seed,
-                fingerprint: reading.fingerprint.clone(),
                 runs: args.gradients,
                 probe: HeadProbe::default(),
                 gradients: None,

@@ -3,6 +3,7 @@
 use anyhow::Result;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::positions::{Method, Parameters, Positions};
+use drope_core::results::{CellHeader, rounded};
 
 use crate::arguments::{Sweep, positions};
 use crate::device;
@@ -56,4 +57,20 @@ pub fn readings(sweep: &Sweep, model: &LoadedModel, method: Method) -> Result<Ve
         })
     };
     sweep.contexts(&config).into_iter().map(reading).collect()
+}
+
+impl PlannedReading {
+    /// What the cells of this reading say of it.
+    pub fn header(&self, model: &MeasuredModel, sweep: &Sweep) -> CellHeader {
+        CellHeader {
+            model: model.name.clone(),
+            method: self.method,
+            extension: self.extension,
+            beta: rounded(self.positions.logit_scale),
+            beta_given: sweep.beta.is_some(),
+            cut: sweep.cut.map(rounded),
+            parameters: self.parameters.clone(),
+            fingerprint: self.fingerprint.clone(),
+        }
+    }
 }

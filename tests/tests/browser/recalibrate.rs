@@ -46,7 +46,7 @@ fn native_updates(recipe: &str, updates: usize) -> Result<(Vec<f32>, Vec<u8>)> {
 async fn kept_losses(browser: &Browser, name: &str) -> Result<Vec<f64>> {
     let script = "const done = arguments[1];
         navigator.storage.getDirectory().then((top) => top.getDirectoryHandle('models'))
-          .then((models) => models.getDirectoryHandle(arguments[0])).then((folder) => folder.getFileHandle('model.json'))
+          .then((models) => models.getDirectoryHandle(arguments[0] + '~1')).then((folder) => folder.getFileHandle('model.json'))
           .then((file) => file.getFile()).then((file) => file.text()).then((text) => done(JSON.parse(text).recalibration.losses))
           .catch((error) => done(String(error)));";
     let losses = browser.client.execute_async(script, vec![name.into()]).await?;

@@ -115,7 +115,7 @@ pub fn leaders(results: &[RetrievalCell], kind: QuestionKind) -> String {
 mod tests {
     use std::collections::HashMap;
 
-    use drope_core::results::{ResultCell, RetrievalCell};
+    use drope_core::results::{CellHeader, ResultCell, RetrievalCell};
 
     use super::{FILES, UNEVEN, cells, interval, percent, shown};
 
@@ -137,8 +137,12 @@ mod tests {
         let special = [
             RetrievalCell { trials: 9000, depth: Some(0.5), ..old.clone() },
             RetrievalCell { trials: 9000, sinks: 8, ..old.clone() },
-            RetrievalCell { trials: 9000, cut: Some(0.1), ..old.clone() },
-            RetrievalCell { trials: 9000, model: "drope-plain".into(), ..old.clone() },
+            RetrievalCell { header: CellHeader { cut: Some(0.1), ..old.header.clone() }, trials: 9000, ..old.clone() },
+            RetrievalCell {
+                header: CellHeader { model: "drope-plain".into(), ..old.header.clone() },
+                trials: 9000,
+                ..old.clone()
+            },
         ];
         for order in [[old.clone(), more.clone()], [more.clone(), old.clone()]] {
             assert_eq!(shown(order.into_iter().chain(special.clone())), std::slice::from_ref(&more));

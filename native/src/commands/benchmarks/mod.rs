@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 use drope_core::generate::{Options, generate_each};
-use drope_core::results::{ResultCell, Shard, rounded};
+use drope_core::results::{CellHeader, ResultCell, Shard};
 
 pub use self::choice::{ChoiceArgs, choice};
 pub use self::longbench::{LongBenchArgs, longbench};
@@ -52,20 +52,13 @@ fn blank(
     of_questions: usize,
 ) -> BenchmarkCell {
     BenchmarkCell {
-        model: model.name.clone(),
-        method: reading.method,
-        extension: reading.extension,
+        header: reading.header(model, sweep),
         context: reading.context,
         benchmark,
         task: task.to_owned(),
         source: String::new(),
         is_chat: false,
         seed: sweep.seed,
-        beta: rounded(reading.positions.logit_scale),
-        beta_given: sweep.beta.is_some(),
-        cut: sweep.cut.map(rounded),
-        parameters: reading.parameters.clone(),
-        fingerprint: reading.fingerprint.clone(),
         of_questions,
         questions_per_haystack: 1,
         score: 0.0,
@@ -123,7 +116,8 @@ impl Measurement for BenchmarkQuestions<'_> {
 
     fn print(&self, cells: &[BenchmarkCell]) {
         for cell in cells {
-            let BenchmarkCell { model, method, extension, context, task, answers, score, ci95, normed, .. } = cell;
+            let CellHeader { model, method, extension, .. } = &cell.header;
+            let BenchmarkCell { context, task, answers, score, ci95, normed, .. } = cell;
             let [low, high] = ci95.map(|bound| 100.0 * bound);
             println!(
                 "{model:12} {:12} {extension:>3}x {context:>7} {task:20} {:>9} {:>6.1}%  [{low:.1}, {high:.1}]  {}{}",

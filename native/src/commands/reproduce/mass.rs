@@ -111,9 +111,10 @@ pub fn follow_attention(context: &ReportContext) -> Result<Section> {
 
 impl FollowedHead {
     /// In steps that a file keeps, so that a report rendered from it is the same.
-    fn new(HeadCell { extension, probe, .. }: &HeadCell) -> Self {
+    fn new(cell: &HeadCell) -> Self {
+        let HeadCell { probe, .. } = cell;
         Self {
-            extension: *extension,
+            extension: cell.extension,
             attention: rounded(probe.needle_of_question),
             entropy: rounded(probe.entropy),
             bound: rounded(probe.entropy_bound),

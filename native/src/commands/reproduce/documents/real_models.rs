@@ -7,6 +7,7 @@ use anyhow::Result;
 use drope_core::benchmarks::BenchmarkCell;
 use drope_core::perplexity::{PARTS, PerplexityCell};
 use drope_core::positions::Method;
+use drope_core::results::CellHeader;
 
 use super::super::markdown::{self, DASH, cells, section, table};
 use super::super::perplexities::PerplexityRow;
@@ -87,7 +88,7 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], measured: 
         .filter(|cell| is_whole(cell))
         .map(|cell| {
             let method = if is_windowed(cell) { Method::Crop } else { cell.method };
-            PerplexityCell { method, ..cell.clone() }
+            PerplexityCell { header: CellHeader { method, ..cell.header.clone() }, ..cell.clone() }
         })
         .collect();
     let whole: Vec<&PerplexityCell> = whole.iter().collect();

@@ -2,7 +2,7 @@
 
 use drope_core::niah::QuestionSplit;
 use drope_core::positions::{Method, Parameters};
-use drope_core::results::RetrievalCell;
+use drope_core::results::{CellHeader, RetrievalCell};
 use serde_json::json;
 
 use super::models::{RUNS, StudyReading, TRUNK, TRUNKS, run_and_trunk};
@@ -38,7 +38,13 @@ pub fn measured(model: &str, shares: [f64; 4]) -> Vec<RetrievalCell> {
 
 /// The same cells read otherwise.
 pub fn read_with(method: Method, parameters: &Parameters, cells: Vec<RetrievalCell>) -> Vec<RetrievalCell> {
-    cells.into_iter().map(|cell| RetrievalCell { method, parameters: parameters.clone(), ..cell }).collect()
+    cells
+        .into_iter()
+        .map(|cell| RetrievalCell {
+            header: CellHeader { method, parameters: parameters.clone(), ..cell.header },
+            ..cell
+        })
+        .collect()
 }
 
 /// The primary task at 2×, 4× and 8× on the selection split.

@@ -2,7 +2,7 @@ use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
-use drope_core::results::RetrievalCell;
+use drope_core::results::{CellHeader, RetrievalCell};
 
 use super::super::questions::{LATEST_VALUE, MULTI_KEY, MULTI_QUERY, QUESTION_SEED};
 use super::super::rows::StudyResults;
@@ -16,24 +16,31 @@ use super::{Explanation, StudyAccount};
 /// A trunk's answers with a cut.
 fn cut_cell(trunk: usize, cut: f64, values: Values, share: f64) -> RetrievalCell {
     let asked = cell(&format!("rope-{trunk}"), &MULTI_KEY, 1, share);
-    RetrievalCell { method: Method::PDrope, cut: Some(cut), task: Task::Single, values, ..asked }
+    RetrievalCell {
+        header: CellHeader { method: Method::PDrope, cut: Some(cut), ..asked.header },
+        task: Task::Single,
+        values,
+        ..asked
+    }
 }
 
 /// A head that gives the needle a share of its attention, and whose queries have the same entropy everywhere.
 fn head_cell(model: &str, head: usize, extension: usize, needle: f64, entropy: f64) -> HeadCell {
     let bound = (256.0 * extension as f64).ln();
     HeadCell {
-        model: model.to_owned(),
-        method: if model.starts_with("all") { Method::Drope } else { Method::Rope },
-        extension,
+        header: CellHeader {
+            model: model.to_owned(),
+            method: if model.starts_with("all") { Method::Drope } else { Method::Rope },
+            extension,
+            beta: 1.0,
+            beta_given: false,
+            cut: None,
+            parameters: Default::default(),
+            fingerprint: model.to_owned(),
+        },
         tokens: None,
-        beta: 1.0,
-        beta_given: false,
-        cut: None,
-        parameters: Default::default(),
         trials: 50,
         seed: QUESTION_SEED,
-        fingerprint: model.to_owned(),
         runs: 0,
         probe: HeadProbe {
             head,
