@@ -1,7 +1,7 @@
 //! What tests and measurements need from package registries: unpacked in the cache.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -96,35 +96,44 @@ pub fn smollm2(place: &Workplace) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Vocabularies as GGUF, one of each kind of tokenizer, with `.inp` and `.out` beside each: texts, and the ids that Hugging Face's
-/// tokenizers give them.
-pub fn vocabularies(place: &Workplace) -> Result<PathBuf> {
-    let path = place.cache.join("vocabularies");
+/// A folder of the cache, which `fill` makes if it is not there; it has its name once it is whole.
+fn folder(place: &Workplace, name: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    let path = place.cache.join(name);
     if !path.is_dir() {
-        let archive = fetch(place, &LLAMA_CPP)?;
         let unpacked = tempfile::tempdir_in(&place.cache)?;
-        let mut tar = Command::new("tar");
-        tar.arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()).arg("--strip-components=4");
-        for kind in ["gpt-2", "llama-bpe", "llama-spm", "qwen2"] {
-            let models = "llama_cpp_python-0.3.9/vendor/llama.cpp/models";
-            tar.args(["", ".inp", ".out"].map(|ending| format!("{models}/ggml-vocab-{kind}.gguf{ending}")));
-        }
-        run(&mut tar)?;
+        fill(unpacked.path())?;
         std::fs::rename(unpacked.keep(), &path)?;
     }
     Ok(path)
 }
 
+/// The command that unpacks an archive into a folder, without so many folders at the beginning of its paths.
+fn tar(archive: &Path, into: &Path, stripped: usize) -> Command {
+    let mut tar = Command::new("tar");
+    tar.arg("-xzf").arg(archive).arg("-C").arg(into).arg(format!("--strip-components={stripped}"));
+    tar
+}
+
+/// Vocabularies as GGUF, one of each kind of tokenizer, with `.inp` and `.out` beside each: texts, and the ids that Hugging Face's
+/// tokenizers give them.
+pub fn vocabularies(place: &Workplace) -> Result<PathBuf> {
+    folder(place, "vocabularies", |unpacked| {
+        let mut tar = tar(&fetch(place, &LLAMA_CPP)?, unpacked, 4);
+        for kind in ["gpt-2", "llama-bpe", "llama-spm", "qwen2"] {
+            let models = "llama_cpp_python-0.3.9/vendor/llama.cpp/models";
+            tar.args(["", ".inp", ".out"].map(|ending| format!("{models}/ggml-vocab-{kind}.gguf{ending}")));
+        }
+        run(&mut tar)
+    })
+}
+
 /// Chat templates: those of llama.cpp's source in `llama-cpp`, those of trl in `trl`.
 pub fn templates(place: &Workplace) -> Result<PathBuf> {
-    let path = place.cache.join("templates-1");
-    if !path.is_dir() {
-        let unpacked = tempfile::tempdir_in(&place.cache)?;
-        let [of_llama_cpp, of_trl] = ["llama-cpp", "trl"].map(|name| unpacked.path().join(name));
+    folder(place, "templates-1", |unpacked| {
+        let [of_llama_cpp, of_trl] = ["llama-cpp", "trl"].map(|name| unpacked.join(name));
         std::fs::create_dir_all(&of_llama_cpp)?;
         std::fs::create_dir_all(&of_trl)?;
-        let mut tar = Command::new("tar");
-        tar.arg("-xzf").arg(fetch(place, &LLAMA_CPP)?).arg("-C").arg(&of_llama_cpp).arg("--strip-components=5");
+        let mut tar = tar(&fetch(place, &LLAMA_CPP)?, &of_llama_cpp, 5);
         run(tar.arg("llama_cpp_python-0.3.9/vendor/llama.cpp/models/templates"))?;
         let mut wheel =
             zip::ZipArchive::new(std::fs::File::open(fetch(place, &TRL)?)?).context("the wheel is a zip")?;
@@ -135,20 +144,11 @@ pub fn templates(place: &Workplace) -> Result<PathBuf> {
                 std::io::copy(&mut file, &mut std::fs::File::create(of_trl.join(name))?)?;
             }
         }
-        std::fs::rename(unpacked.keep(), &path)?;
-    }
-    Ok(path)
+        Ok(())
+    })
 }
 
 /// The folder of llama.cpp's addon for Node.js.
 pub fn llama_cpp(place: &Workplace) -> Result<PathBuf> {
-    let path = place.cache.join("llama-cpp-3.22.1");
-    if !path.is_dir() {
-        let archive = fetch(place, &LLAMA_CPP_ADDON)?;
-        let unpacked = tempfile::tempdir_in(&place.cache)?;
-        let mut tar = Command::new("tar");
-        run(tar.arg("-xzf").arg(archive).arg("-C").arg(unpacked.path()).arg("--strip-components=1"))?;
-        std::fs::rename(unpacked.keep(), &path)?;
-    }
-    Ok(path)
+    folder(place, "llama-cpp-3.22.1", |unpacked| run(&mut tar(&fetch(place, &LLAMA_CPP_ADDON)?, unpacked, 1)))
 }

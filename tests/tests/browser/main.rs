@@ -15,6 +15,7 @@ mod processes;
 mod recalibrate;
 mod server;
 mod stop;
+mod store;
 mod threads;
 mod visit;
 
