@@ -3,12 +3,12 @@
 //! No I/O, no clock, no threads, no blocking tensor read: the same code runs natively and in a browser tab.
 #![warn(missing_docs)]
 
-#[cfg(feature = "benchmarks")]
+#[cfg(feature = "statistics")]
 pub mod benchmarks;
 #[cfg(feature = "model")]
 pub mod chat;
 pub mod config;
-#[cfg(feature = "statistics")]
+#[cfg(all(feature = "model", feature = "statistics"))]
 pub mod dope;
 pub mod error;
 #[cfg(feature = "model")]
@@ -25,7 +25,6 @@ pub mod longrope2;
 pub mod model;
 mod names;
 pub mod niah;
-#[cfg(feature = "model")]
 pub mod perplexity;
 pub mod positions;
 pub mod probe;

@@ -5,6 +5,7 @@ mod attention;
 #[cfg(feature = "model")]
 mod bias;
 mod cell;
+mod gradients;
 mod head;
 #[cfg(feature = "model")]
 mod question;
@@ -18,6 +19,7 @@ pub use self::bias::bias_gradients;
 #[cfg(feature = "model")]
 pub use self::bias::positional_bias;
 pub use self::cell::HeadCell;
+pub use self::gradients::{BiasNorms, GradientRecord, LayerGradients};
 pub use self::head::{HeadProbe, PARTS, entropy, mass, mean};
 #[cfg(feature = "model")]
 pub use self::question::{TokenizedSample, probe_heads};

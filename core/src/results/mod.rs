@@ -4,6 +4,7 @@
 mod current;
 #[cfg(feature = "model")]
 mod fingerprint;
+mod model;
 mod outcomes;
 mod retrieval;
 mod shard;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub use self::current::current;
 #[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
+pub use self::model::{ModelRecord, TrainingRecord};
 pub use self::outcomes::Outcomes;
 pub use self::retrieval::RetrievalCell;
 pub use self::shard::{Shard, merge};
