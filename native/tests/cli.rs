@@ -316,7 +316,9 @@ fn every_command_names_the_path_that_is_missing() {
         &["dope", "select", "--model", missing],
         &["search", "longrope2", "--model", missing, "--out", out],
         &["tune", "--model", missing, "--method", "yarn", "--out", out],
-        &["reproduce", "--quick", "--out", out, "--models", missing],
+        &["gradients", "--model", missing],
+        &["reproduce", "--plan", missing, "--out", out],
+        &["reproduce", "--render", "--data", missing, "--out", out],
         &["study", "--plan", missing, "--out", out],
         &["merge", missing, "--json", out],
     ];

@@ -95,39 +95,6 @@ fn a_run_pauses_where_it_is_told_and_goes_on_from_there() {
 }
 
 #[test]
-fn a_report_joins_what_is_there_and_says_what_is_not() {
-    let folder = Folder::new("report");
-    let root = fixtures().join("../..");
-    let (models, recipes) = (root.join("models"), root.join("recipes"));
-    let out = folder.path("out");
-    let make = |only: &str| -> Vec<String> {
-        let arguments =
-            ["reproduce", "--quick", "--out", text(&out), "--models", text(&models), "--recipes", text(&recipes)];
-        [&arguments[..], &["--only", only]].concat().into_iter().map(str::to_owned).collect()
-    };
-    let make = |only: &str| run(&make(only).iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(make("frequencies,passkey").status.success());
-    let report = std::fs::read_to_string(out.join("README.md")).unwrap();
-    assert!(report.contains("That the printed formula of YaRN is PI holds here"), "{report}");
-    let left_out = report.lines().find(|line| line.starts_with("Left out so far")).unwrap();
-    assert!(left_out.contains("passkey") && left_out.contains("retrieval") && !left_out.contains("frequencies"));
-    let svg = std::fs::read_to_string(out.join("frequencies-2x.svg")).unwrap();
-    assert!(svg.starts_with("<svg") && svg.contains("polyline"));
-    // PI halves every frequency, and so does YaRN as the paper prints it.
-    let numbers = read_json(&out.join("frequencies.json"));
-    let gammas = |method: &str| -> Vec<f64> {
-        let rows = numbers["rows"].as_array().unwrap();
-        let row = rows.iter().find(|row| row["method"] == method && row["factor"] == 2).unwrap();
-        row["gamma"].as_array().unwrap().iter().map(|gamma| gamma.as_f64().unwrap()).collect()
-    };
-    assert!(gammas("pi").iter().chain(&gammas("yarn-as-printed")).all(|gamma| (gamma - 0.5).abs() < 1e-9));
-    assert_eq!(gammas("yarn")[0], 1.0);
-    assert!(String::from_utf8_lossy(&make("everything").stderr).contains("there is no section"));
-    let none = run(&["reproduce", "--quick", "--out", text(&out), "--models", text(&folder.path("none"))]);
-    assert!(String::from_utf8_lossy(&none.stderr).contains("give the folder of the models with --models"));
-}
-
-#[test]
 fn what_changes_the_answer_is_measured_again_and_nothing_else() {
     let folder = Folder::new("again");
     let (model, json) = (nano_rope_in(&folder), folder.path("results.json"));

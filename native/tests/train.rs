@@ -4,7 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Folder, RECIPE, fixtures, refused, run, text};
+use common::{Folder, RECIPE, fixtures, refused, run, succeeds, text};
 
 /// A run of a few updates on the CPU; `more` are further arguments.
 fn pretrain(recipe: &Path, out: &Path, more: &[&str]) {
@@ -197,6 +197,33 @@ fn temperatures_are_fitted_to_a_model_without_positions_alone() {
         let config = read_json(&model.join("config.json"));
         assert!(config[field] != 0.0 && !config[field].is_null(), "{config}");
     }
+    // A copy has another config and the same weights, tokenizer and recipe; the model keeps its own.
+    let (before, copy) = (read_json(&model.join("config.json")), folder.path("copy"));
+    let fit = ["fit-scale", "--model", text(&model), "--documents", "1", "--device", "cpu", "--out", text(&copy)];
+    assert!(run(&fit).status.success());
+    assert!(read_json(&copy.join("config.json")) != before && read_json(&model.join("config.json")) == before);
+    for file in ["model.safetensors", "tokenizer.json", "recipe.toml", "loss.jsonl"] {
+        let bytes = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
+        assert!(bytes(&copy) == bytes(&model), "{file}");
+    }
+    succeeds(&["inspect", "--model", text(&copy)]);
+}
+
+#[test]
+fn fields_of_a_recipe_can_be_set_and_wrong_ones_are_named() {
+    let folder = Folder::new("set");
+    let (recipe, out) = (recipe(&folder, "recipe.toml", 9, &[], ""), folder.path("out"));
+    let with = |set: &str| {
+        let arguments = ["pretrain", "--recipe", text(&recipe), "--set", set, "--out", text(&out), "--device", "cpu"];
+        arguments.map(str::to_owned)
+    };
+    let words = |arguments: [String; 9]| run(&arguments.each_ref().map(String::as_str));
+    let wrong = words(with("schedule.peek=1"));
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("unknown field `peek`") && !out.exists());
+    assert!(words(with("steps=2,schedule.peak=2e-3")).status.success());
+    let kept: toml::Table = toml::from_str(&std::fs::read_to_string(out.join("recipe.toml")).unwrap()).unwrap();
+    assert_eq!((kept["steps"].as_integer(), kept["schedule"]["peak"].as_float()), (Some(2), Some(2e-3)));
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::toolchain::TARGET;
 use crate::tools::Tools;
 
 /// These packages are always built together: cargo joins their features, and another set would compile Burn again.
-pub const NATIVE: [&str; 8] = ["-p", "drope-core", "-p", "drope-native", "-p", "drope-tests", "-p", "xtask"];
+pub const NATIVE: [&str; 10] =
+    ["-p", "drope-core", "-p", "drope-native", "-p", "drope-report", "-p", "drope-tests", "-p", "xtask"];
 /// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
@@ -23,7 +24,7 @@ const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 const CROSSING: [&str; 5] = ["browser", "chat_templates", "real_model", "tokenizers", "transformers"];
 
 /// Where test programs are.
-const TESTS: [&str; 3] = ["core/tests", "native/tests", "tests/tests"];
+const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/tests"];
 
 /// The checks that take less than five minutes once everything is compiled.
 pub fn quick() -> Result<()> {

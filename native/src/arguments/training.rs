@@ -16,6 +16,9 @@ pub struct TrainArgs {
     /// Recipe, a TOML file.
     #[arg(long)]
     recipe: PathBuf,
+    /// Fields of the recipe in place of its own, such as schedule.peak=2e-3,drop.positions=low; tables are separated by points.
+    #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
+    set: Vec<recipe::Setting>,
     /// Seed of the weights and of the documents, instead of the recipe's.
     #[arg(long)]
     seed: Option<u64>,
@@ -42,7 +45,7 @@ pub struct TrainArgs {
 impl TrainArgs {
     /// Reads the recipe and trains.
     pub fn with_recipe(&self, train: impl FnOnce(&TrainOptions) -> Result<()>) -> Result<()> {
-        let mut recipe = recipe::read(&self.recipe)?;
+        let mut recipe = recipe::read(&self.recipe, &self.set)?;
         recipe.seed = self.seed.unwrap_or(recipe.seed);
         train(&TrainOptions {
             recipe: &recipe,
@@ -52,7 +55,6 @@ impl TrainArgs {
             threads: self.threads,
             save_every: self.save_every.max(1),
             until: self.until,
-            how_to_go_on: "go on with --resume",
         })
     }
 }

@@ -78,7 +78,7 @@ pub struct SelectArgs {
 const NOISE_SEED: u64 = 42;
 
 /// Scores every head, chooses, and writes the choice.
-pub fn select(options: &SelectArgs) -> Result<DopeHeads> {
+pub fn select(options: &SelectArgs) -> Result<()> {
     let &SelectArgs { from, stage, rank, order, .. } = options;
     let criterion = Criterion { from, stage, rank: (rank > 0).then_some(rank), order };
     let device = device::open(options.device)?.device;
@@ -114,8 +114,8 @@ pub fn select(options: &SelectArgs) -> Result<DopeHeads> {
         files::write(path, (serde_json::to_string_pretty(&chosen)? + "\n").as_bytes())?;
     }
     if options.save {
-        let config = drope_core::config::Config { dope_heads: Some(chosen.clone()), ..context.loaded.config };
+        let config = drope_core::config::Config { dope_heads: Some(chosen), ..context.loaded.config };
         model_folder::save_config(&options.model, &config)?;
     }
-    Ok(chosen)
+    Ok(())
 }

@@ -1,22 +1,62 @@
 //! `core inspect`: the config of a model, its size, and its frequencies under a method.
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Args;
 use drope_core::loaded_model::TOKENIZER_FILE;
-use drope_core::positions::Encoding;
+use drope_core::positions::{Encoding, Method};
+use drope_core::results::ModelRecord;
 
 use crate::arguments::ReadingArgs;
 use crate::files::{model_folder, weights_files};
+use crate::reading::results_file;
+use crate::training::training_record;
 
 /// Arguments of `core inspect`.
 #[derive(Args)]
 pub struct InspectArgs {
     #[command(flatten)]
     reading: ReadingArgs,
+    /// Also write what results files say of the model into this list: its config, size, fingerprints, and how it was trained. An
+    /// earlier line about the model is replaced.
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// With --json: also the fingerprints of the model with these heads for DoPE, files of `core dope select`.
+    #[arg(long, value_delimiter = ',', requires = "json")]
+    heads: Vec<PathBuf>,
 }
 
 /// Prints the config, the number of parameters and the effective frequencies.
-pub fn inspect(InspectArgs { reading }: &InspectArgs) -> Result<()> {
+pub fn inspect(args: &InspectArgs) -> Result<()> {
+    print(&args.reading)?;
+    let Some(json) = &args.json else { return Ok(()) };
+    let record = record(&args.reading.model, &args.heads)?;
+    results_file::replace(json, record, |known: &ModelRecord, record| known.model == record.model)
+}
+
+/// What results files say of a model.
+fn record(folder: &Path, heads: &[PathBuf]) -> Result<ModelRecord> {
+    let config = model_folder::config(folder)?;
+    let of_method = |method: Method| Ok((method.name().to_owned(), model_folder::fingerprint(folder, method, None)?));
+    let of_heads = |path: &PathBuf| {
+        let heads = model_folder::dope_heads(path)?;
+        Ok((heads.label(), model_folder::fingerprint(folder, Method::DopeParts, Some(&heads))?))
+    };
+    Ok(ModelRecord {
+        model: model_folder::model_name(folder)?,
+        parameters: weights_files::open(folder)?.num_parameters(),
+        config: serde_json::from_str(&config.to_json())?,
+        fingerprints: Method::ALL
+            .into_iter()
+            .map(of_method)
+            .chain(heads.iter().map(of_heads))
+            .collect::<Result<_>>()?,
+        training: training_record(folder)?,
+    })
+}
+
+fn print(reading: &ReadingArgs) -> Result<()> {
     let (folder, config) = (&reading.model, &reading.config()?);
     let (method, factor, positions) = (reading.method(config), reading.factor(config), reading.positions(config)?);
     let parameters = weights_files::open(folder)?.num_parameters();

@@ -6,6 +6,7 @@ mod convert;
 mod dope;
 mod fit_scale;
 mod generate;
+mod gradients;
 mod inspect;
 mod logits;
 mod merge;
@@ -55,6 +56,8 @@ enum Command {
     Eval(Eval),
     /// Show what each head attends to when a question has been read: needle, other needles, first token, entropy.
     Probe(probe::ProbeArgs),
+    /// Measure the gradients of the positional biases at random weights, with rotary positions and without positions.
+    Gradients(gradients::GradientsArgs),
     /// Denoising positional encoding (DoPE).
     #[command(subcommand)]
     Dope(dope::Dope),
@@ -62,7 +65,7 @@ enum Command {
     #[command(subcommand)]
     Search(search::Search),
     Tune(tune::TuneArgs),
-    /// Make the papers' tables and figures at nano size: Markdown, JSON and SVG.
+    /// Make the papers' tables and figures at nano size: train and measure what they need, and write them as Markdown and SVG.
     Reproduce(reproduce::ReproduceArgs),
     /// Run a plan of these commands, several at once, resumably: training, evaluation, whatever a study consists of.
     Study(study::StudyArgs),
@@ -95,6 +98,7 @@ impl Command {
             Self::Search(search::Search::Longrope2(args)) => args.threads,
             Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Tune(_) => 1,
             Self::Convert(_)
+            | Self::Gradients(_)
             | Self::Reproduce(_)
             | Self::Inspect(_)
             | Self::Bench(_)
@@ -116,16 +120,17 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Convert(args) => convert::convert(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Bench(args) => bench::bench(&args),
-        Command::Eval(Eval::Niah(args)) => niah::niah(&args).map(|_| ()),
-        Command::Eval(Eval::Ppl(args)) => perplexity::perplexities(&args).map(|_| ()),
+        Command::Eval(Eval::Niah(args)) => niah::niah(&args),
+        Command::Eval(Eval::Ppl(args)) => perplexity::perplexities(&args),
         Command::Eval(Eval::Ruler(args)) => benchmarks::ruler(&args),
         Command::Eval(Eval::Longbench(args)) => benchmarks::longbench(&args),
         Command::Eval(Eval::Choice(args)) => benchmarks::choice(&args),
-        Command::Probe(args) => probe::probe(&args).map(|_| ()),
-        Command::Dope(dope::Dope::Select(args)) => dope::select(&args).map(|_| ()),
+        Command::Probe(args) => probe::probe(&args),
+        Command::Gradients(args) => gradients::gradients(&args),
+        Command::Dope(dope::Dope::Select(args)) => dope::select(&args),
         Command::Search(search::Search::Longrope2(args)) => search::longrope2(&args),
         Command::Tune(args) => tune::tune(&args),
-        Command::Reproduce(args) => reproduce::write_report(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Study(args) => study::study(&args),
         Command::Merge(args) => merge::merge(&args),
     }

@@ -44,7 +44,7 @@ struct PredictedText {
 }
 
 /// Measures every cell that the results file does not hold. Returns all that were asked for.
-pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
+pub fn perplexities(args: &PerplexityArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
     let lengths = args.sweep.contexts(&model.loaded.config).into_iter().map(|(_, length)| length);
     let longest = lengths.max().context("--extension is empty; give at least one factor")?;
@@ -67,7 +67,8 @@ pub fn perplexities(args: &PerplexityArgs) -> Result<Vec<PerplexityCell>> {
         "{:12} {:12} {:>4} {:>7} {:>10}  {:22} {:>8}",
         "model", "method", "s", "tokens", "perplexity", "95 %", "answers"
     );
-    measure(&args.sweep, model.threads, &cells)
+    measure(&args.sweep, model.threads, &cells)?;
+    Ok(())
 }
 
 fn blank_cell(

@@ -2,43 +2,36 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use drope_core::config::Config;
 use drope_core::generate::Flow;
-use drope_core::language::{HeldOutUse, Values, held_out_documents};
-use drope_core::model::{Model, token_ids};
+use drope_core::language::Values;
 use drope_core::niah::{self, Spec, Task};
-use drope_core::positions::Positions;
-use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, bias_gradients, mean, probe_heads};
+use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, mean, probe_heads};
 use drope_core::results::{self, ResultCell};
-use drope_core::tokenizer::Tokenizer;
 
-use crate::arguments::Sweep;
-use crate::arguments::at_least_one;
+use super::gradients::bias_norms;
+use crate::arguments::{Sweep, at_least_one};
 use crate::device::DeviceChoice;
+use crate::interrupt;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
-use crate::{device, interrupt};
 
 /// Arguments of `core probe`.
 #[derive(Args)]
 pub struct ProbeArgs {
     #[command(flatten)]
-    pub sweep: Sweep,
+    sweep: Sweep,
     /// Questions a length.
     #[arg(long, default_value = "50", value_parser = at_least_one)]
-    pub trials: usize,
+    trials: usize,
     /// Also measure the gradients of the positional biases, averaged over this many models of the same shape with
     /// random weights.
     #[arg(long, default_value_t = 0)]
-    pub gradients: usize,
+    gradients: usize,
 }
 
 const TASK: Task = Task::MultiKey;
 
-/// Number of tokens of the texts that gradients are taken on.
-pub const GRADIENT_TOKENS: usize = 128;
-
 /// Asks multi-key questions and writes the means of every head.
-pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
+pub fn probe(args: &ProbeArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
     let questions: Vec<usize> = (0..args.trials).collect();
     let mut cells = Vec::new();
@@ -62,7 +55,8 @@ pub fn probe(args: &ProbeArgs) -> Result<Vec<HeadCell>> {
             });
         }
     }
-    measure(&args.sweep, model.threads, &cells)
+    measure(&args.sweep, model.threads, &cells)?;
+    Ok(())
 }
 
 /// The heads of a model that is read with a method at a length.
@@ -115,7 +109,7 @@ impl Measurement for HeadsToProbe<'_> {
         let loaded = &self.model.loaded;
         let gradients = match self.blank.runs {
             0 => None,
-            runs => Some(gradients(
+            runs => Some(bias_norms(
                 &loaded.config,
                 &loaded.tokenizer,
                 &self.reading.positions,
@@ -149,37 +143,3 @@ impl Measurement for HeadsToProbe<'_> {
 
 /// Gets one number from the measurements of a head.
 type HeadNumber = fn(&HeadProbe) -> f64;
-
-/// Norms of the gradients of both positional biases for each layer, of random weights and documents.
-pub fn gradients(
-    config: &Config,
-    tokenizer: &Tokenizer,
-    positions: &Positions,
-    runs: usize,
-    seed: u64,
-    device: DeviceChoice,
-) -> Result<Vec<[f64; 2]>> {
-    let device = device::open(device)?.device.autodiff();
-    let mut means = vec![[0.0; 2]; config.num_hidden_layers];
-    for run in 0..runs as u64 {
-        interrupt::check("stopped while computing gradients; the same command computes them again")?;
-        let model = Model::random(config, run, &device);
-        let ids = document(tokenizer, seed.wrapping_add(run));
-        let ids = token_ids(&ids, [1, ids.len()], &device);
-        for back in [0, 1] {
-            let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
-            let norms = pollster::block_on(norms)?;
-            for (mean, norm) in means.iter_mut().zip(norms) {
-                mean[back] += norm / runs as f64;
-            }
-        }
-    }
-    Ok(means)
-}
-
-/// A document of the synthetic language that training does not see.
-pub fn document(tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
-    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mut documents = held_out_documents(HeldOutUse::BiasGradients, seed, GRADIENT_TOKENS, tokenizer.bos(), &encode);
-    documents.next().map(|document| document.ids).unwrap_or_default()
-}

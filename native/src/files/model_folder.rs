@@ -1,6 +1,7 @@
 //! Models on disk: Hugging Face folders of `config.json`, `tokenizer.json` and the weights, or GGUF files, which hold all three.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use burn::tensor::Device;
@@ -136,6 +137,29 @@ pub fn copy(
         files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
     }
     save_around(folder, config, tokenizer, weights)
+}
+
+/// Copies the files of a model's folder as they are, but for the config; those of the weights last, so that a folder with weights is
+/// whole.
+pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
+    let cannot_read = || format!("cannot read {}", from.display());
+    let entries: Vec<_> = from.read_dir().and_then(Iterator::collect).with_context(cannot_read)?;
+    let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).filter(|path| path.is_file()).collect();
+    // A list of shards is read before the shards.
+    paths.sort_by_key(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+    save_config(folder, config)?;
+    for path in paths {
+        let target = folder.join(path.file_name().unwrap_or_default());
+        if !target.ends_with(CONFIG_FILE) && !target.ends_with(MODELING_FILE) {
+            let mut source = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            let copied = files::stage(&target, |out| {
+                std::io::copy(&mut source, out).with_context(|| format!("cannot write {}", target.display()))?;
+                Ok(())
+            })?;
+            copied.commit()?;
+        }
+    }
+    Ok(())
 }
 
 fn save_around(folder: &Path, config: &Config, tokenizer: &Tokenizer, weights: files::Staged) -> Result<()> {

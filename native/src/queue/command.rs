@@ -58,7 +58,8 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
         words_anywhere,
     };
     if let Some(recipe) = &parsed.recipe {
-        recipe::read(recipe)?;
+        let settings = matches.try_get_many::<recipe::Setting>("set").ok().flatten();
+        recipe::read(recipe, &settings.map(|settings| settings.cloned().collect::<Vec<_>>()).unwrap_or_default())?;
     }
     Ok(parsed)
 }

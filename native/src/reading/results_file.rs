@@ -28,6 +28,16 @@ pub fn append<T: Serialize>(json: Option<&Path>, cells: &[T]) -> Result<()> {
     })
 }
 
+/// Adds a cell to the file in place of those that it replaces.
+pub fn replace<T: Serialize + DeserializeOwned>(path: &Path, cell: T, replaces: impl Fn(&T, &T) -> bool) -> Result<()> {
+    files::update(path, |text| {
+        let mut cells: Vec<T> = if text.is_empty() { Vec::new() } else { parse(path, text)? };
+        cells.retain(|known| !replaces(known, &cell));
+        cells.push(cell);
+        Ok(results::to_json(&cells)?)
+    })
+}
+
 fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<Vec<T>> {
     serde_json::from_str(text)
         .with_context(|| format!("{} does not hold results; choose another --json", path.display()))

@@ -5,6 +5,7 @@ mod checkpoint;
 mod gradients;
 mod progress;
 pub mod recipe;
+mod record;
 mod run;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
 pub use self::gradients::gradients_in_threads;
+pub use self::record::training_record;
 use self::run::Job;
 use crate::device::DeviceChoice;
 use crate::files::model_folder::{self, model_name};
@@ -34,8 +36,6 @@ pub struct TrainOptions<'a> {
     pub save_every: usize,
     /// Updates after which to pause: the checkpoint is the folder of the model so far.
     pub until: Option<usize>,
-    /// How the user can continue a stopped run, as the end of its message.
-    pub how_to_go_on: &'a str,
 }
 
 /// Updates done of the unfinished run in `out`; `None` where there is none.

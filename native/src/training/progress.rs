@@ -16,7 +16,10 @@ use drope_core::train::recipe::Recipe;
 /// Updates that a line of the curve averages over.
 const EVERY: usize = 20;
 
-/// One line of `loss.jsonl`.
+/// The loss curve in a model's folder.
+pub const CURVE_FILE: &str = "loss.jsonl";
+
+/// One line of the loss curve.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CurveLine {
     pub step: usize,
@@ -57,7 +60,7 @@ struct RunningMeans {
 impl RunProgress {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
     pub fn start(out: &Path, state: &TrainingState, recipe: &Recipe) -> Result<Self> {
-        let curve = out.join("loss.jsonl");
+        let curve = out.join(CURVE_FILE);
         let lines = match files::read_text(&curve) {
             Ok(text) if state.step > 0 => text
                 .lines()

@@ -14,7 +14,7 @@ use drope_core::train::{Batch, DocumentSource, Trainer};
 use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::progress::RunProgress;
-use super::{TrainOptions, gradients_in_threads};
+use super::{TrainOptions, gradients_in_threads, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
 use crate::interrupt;
@@ -65,7 +65,7 @@ pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Dev
             checkpoint::save(options.out, &state, job, &trainer)?;
         }
         if is_stopped {
-            let message = format!("stopped at step {} of {}; {}", state.step, recipe.steps, options.how_to_go_on);
+            let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
             return Err(interrupt::Stopped(message).into());
         }
         if is_paused {
@@ -76,7 +76,7 @@ pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Dev
     }
     ensure!(state.step == recipe.steps, "the thread that makes batches ended at step {}", state.step);
     model_folder::save(options.out, config, trainer.model(), tokenizer)?;
-    files::write(&options.out.join("recipe.toml"), toml::to_string(recipe)?.as_bytes())?;
+    files::write(&options.out.join(recipe::FILE), toml::to_string(recipe)?.as_bytes())?;
     files::write(&options.out.join(CARD_FILE), card(job, &state)?.as_bytes())?;
     progress.finish(&state)?;
     checkpoint::remove(options.out)

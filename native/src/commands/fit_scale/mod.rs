@@ -8,14 +8,14 @@ mod uniform;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::config::{Config, HeadScales};
 use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
-use crate::files::model_folder;
+use crate::files::{model_folder, weights_files};
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
 
@@ -34,6 +34,9 @@ pub struct FitScaleArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
+    /// Folder for a copy of the model with the temperature; default: the temperature is written into the model's own config.
+    #[arg(long)]
+    out: Option<PathBuf>,
     /// One temperature for all heads, or one for each.
     #[arg(long, value_enum, default_value = "uniform")]
     kind: Kind,
@@ -51,14 +54,23 @@ pub struct FitScaleArgs {
     pub threads: usize,
 }
 
-/// Fits and writes the result into the model's config.
+/// Fits, and writes the result into the model's config or a copy of the model.
 pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
-    let FitScaleArgs { model, kind, documents, seed, device, .. } = args;
-    model_folder::save_config(model, &fit(model, *kind, *documents, *seed, *device)?)
+    let FitScaleArgs { model, out, kind, documents, seed, device, .. } = args;
+    ensure!(
+        !weights_files::is_gguf(model),
+        "{} is a GGUF, which has no field for the temperature; write it as a folder with `core convert`",
+        model.display()
+    );
+    let config = fit(model, *kind, *documents, *seed, *device)?;
+    match out {
+        None => model_folder::save_config(model, &config),
+        Some(out) => model_folder::copy_files(model, out, &config),
+    }
 }
 
 /// The model's config with the result in it.
-pub fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
+fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceChoice) -> Result<Config> {
     let device = device::open(choice)?.device;
     let context = FittingContext::open(folder, documents, seed, &device)?;
     if !matches!(context.method, Method::Drope | Method::PDrope | Method::Nope) {

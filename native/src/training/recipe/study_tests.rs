@@ -18,7 +18,7 @@ fn folder() -> PathBuf {
 fn recalibrations() -> Vec<(String, Recipe)> {
     let names = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let recipes = names.map(|path| (name(&path), read(&path).unwrap()));
+    let recipes = names.map(|path| (name(&path), read(&path, &[]).unwrap()));
     let recipes: Vec<_> = recipes.filter(|(_, recipe)| recipe.drop.is_some()).collect();
     assert!(recipes.len() >= 8);
     recipes
@@ -52,7 +52,7 @@ fn recalibrations_agree_in_all_but_what_the_study_varies() {
 
 #[test]
 fn recalibrations_with_one_seed_draw_the_same_documents() {
-    let trunk = read(&folder().join("rope.toml")).unwrap();
+    let trunk = read(&folder().join("rope.toml"), &[]).unwrap();
     let tokenizer = Tokenizer::train(tokenizer_corpus(1, &trunk.documents)).unwrap();
     let batches = |recipe: &Recipe| {
         let source = recipe.documents(&tokenizer, tokenizer.bos());

@@ -1,0 +1,38 @@
+//! Renders this repository's documents from results files, and does nothing else: rows → verdict → prose.
+
+mod comparison;
+mod documents;
+mod files;
+mod markdown;
+mod number;
+mod plot;
+mod results;
+mod sections;
+mod study;
+mod verdict;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use self::results::Results;
+
+/// Writes the papers' tables and figures at nano size, a file each and README.md, which joins them, into `out`, from the results
+/// files in `data`.
+///
+/// # Errors
+/// If a results file does not hold what it should, or a document cannot be written.
+pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
+    sections::write(&Results::read(data)?, out)
+}
+
+/// Writes the documents of a repository: what stands between the marks of README.md and of docs/results/README.md, docs/findings.md,
+/// and, where there are results of them, what is written of the study and of real models.
+///
+/// # Errors
+/// As [`write_reproduction`], and if a document has lost its marks.
+pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
+    let study = study::write(&data.join("study"), root)?;
+    documents::write_real_models(&data.join("real-models"), root)?;
+    documents::write(&Results::read(data)?, study, root)
+}
