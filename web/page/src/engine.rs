@@ -21,7 +21,7 @@ pub enum BackendChoice {
 }
 
 /// The worker, from the page's first moment on.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Engine {
     /// Its wasm is on its way.
     Loading,

@@ -5,6 +5,7 @@ mod answers;
 mod blob;
 mod chart;
 mod column;
+mod connection;
 mod controls;
 mod difficulty;
 mod engine;
@@ -54,10 +55,12 @@ fn App() -> impl IntoView {
     let state = State::from_address();
     state.keep_address();
     if state.is_embedded {
-        worker_link::connect(state);
+        worker_link::connect_once(state);
+        runs::measure_waiting(state);
         return view! { <Embedded state /> }.into_any();
     }
     offline::keep(state);
+    runs::measure_waiting(state);
     let sections = RwSignal::new(0);
     add_sections(state, sections);
     let has = move |count: u32| move || sections.get() >= count;

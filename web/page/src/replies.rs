@@ -6,10 +6,8 @@ use drope_protocol::{Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
 use super::column::{Answer, Finished, Predicted, ProbedHeads};
-use super::runs::measure_next;
 use super::state::{Asked, Counted, Download, Running, State};
 use super::trainer_link::render_templates;
-use super::worker_link::confirm_end;
 
 /// Takes in a message of the worker; those of a run that was stopped change nothing.
 pub fn take(state: State, reply: Reply) {
@@ -54,15 +52,12 @@ pub fn take(state: State, reply: Reply) {
             }
         }
         Reply::Finished { run } => {
-            confirm_end(run);
             if is_current(run) {
                 state.running.set(None);
                 state.loading.set(None);
-                measure_next(state);
             }
         }
         Reply::Failed { run, message } => {
-            confirm_end(run);
             if is_current(run) {
                 fail(state, message);
             }

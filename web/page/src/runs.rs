@@ -5,9 +5,8 @@ use std::collections::VecDeque;
 use drope_protocol::{Comparison, Length, Origin, Question, Request};
 use leptos::prelude::*;
 
-use super::engine::Engine;
 use super::state::{CellKey, Counted, Running, State};
-use super::worker_link::{connect, send, send_with_files, stop as stop_worker};
+use super::worker_link::{send, send_with_files, stop as stop_worker};
 
 /// Trials of a cell that is measured in the tab.
 pub const TRIALS: usize = 50;
@@ -53,7 +52,7 @@ pub fn predict(state: State) {
 /// Keeps a model of the reader's; `files` are those of a folder, or a zip.
 pub fn import(state: State, name: String, origin: Origin, files: &js_sys::Array) {
     let run = begin_alone(state, Running::Model);
-    send_with_files(state, &Request::Import { run, name, origin }, files);
+    send_with_files(state, Request::Import { run, name, origin }, files);
 }
 
 /// Deletes a model that the browser keeps.
@@ -90,8 +89,17 @@ pub fn measure_all(state: State, cells: impl IntoIterator<Item = CellKey>) {
     measure_next(state);
 }
 
+/// Measures the cells that wait, each when nothing else runs any more.
+pub fn measure_waiting(state: State) {
+    Effect::new(move || {
+        if state.running.with(Option::is_none) {
+            measure_next(state);
+        }
+    });
+}
+
 /// Measures the next cell, if one waits.
-pub fn measure_next(state: State) {
+fn measure_next(state: State) {
     let Some(cell) = state.queue.try_update(|queue| next_shown(state, queue)).flatten() else { return };
     let run = begin(state, Running::Cell(cell.clone()));
     state.count(cell.clone(), Counted::default());
@@ -140,8 +148,5 @@ fn begin(state: State, what: Running) -> u32 {
     state.run.update(|run| *run += 1);
     state.running.set(Some(what));
     state.loading.set(None);
-    if state.engine.get_untracked() == Engine::Stopped {
-        connect(state);
-    }
     state.run.get_untracked()
 }

@@ -8,7 +8,7 @@ use super::recalibration::RecalibrationScore;
 use super::stored_model::StoredModel;
 
 /// What the worker reports. `run` is the number of the run that a message belongs to, `column` is the number of the column, from 0.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
     /// The worker's program runs.
     Awake,

@@ -9,6 +9,7 @@ mod content;
 mod download;
 #[cfg(feature = "train")]
 mod export;
+mod folder_name;
 mod import;
 mod import_source;
 mod lock;

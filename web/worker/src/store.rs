@@ -14,7 +14,8 @@ use web_sys::{
 };
 
 use super::blob_file::BlobFile;
-use super::lock::{Lock, try_lock};
+use super::folder_name::FolderName;
+use super::lock::Lock;
 use super::run::Interruption;
 use super::{reply, scope};
 
@@ -79,39 +80,6 @@ async fn list() -> Result<Vec<StoredModel>, JsValue> {
     }
     models.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(models)
-}
-
-/// The name of a model's folder. A model that replaces another one is written into a folder of its own, with the next
-/// number; it takes the other one's place when its note is written.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FolderName {
-    model: String,
-    generation: u32,
-}
-
-impl FolderName {
-    /// Models have no such letter in their names.
-    const SEPARATOR: char = '~';
-
-    fn parse(folder: &str) -> Self {
-        let parts = folder.rsplit_once(Self::SEPARATOR);
-        let numbered = parts.and_then(|(model, number)| Some((model, number.parse().ok()?)));
-        let (model, generation) = numbered.unwrap_or((folder, 0));
-        Self { model: model.to_owned(), generation }
-    }
-
-    fn text(&self) -> String {
-        match self.generation {
-            // As folders were called before they had numbers.
-            0 => self.model.clone(),
-            number => format!("{}{}{number}", self.model, Self::SEPARATOR),
-        }
-    }
-
-    /// The lock that is held while the folder is written.
-    async fn try_lock(&self) -> Result<Option<Lock>, JsValue> {
-        try_lock(&format!("drope-model-{}", self.text())).await
-    }
 }
 
 /// The folders of all models, by name, and of one model in the order in which they were made.
