@@ -1,4 +1,4 @@
-//! The score by which DoPE selects heads: the truncated matrix entropy of their queries or keys
+//! What DoPE selects heads by: the truncated matrix entropy of their queries or keys
 //! (Xiong et al. 2025, arXiv 2511.09146); how the paper is read: [`crate::config::dope`].
 
 use nalgebra::DMatrix;
@@ -23,7 +23,7 @@ struct Sums {
 ///
 /// # Errors
 /// If a text holds an id outside the vocabulary, or the device fails.
-pub async fn scores(
+pub async fn truncated_entropies(
     model: &Model,
     config: &Config,
     criterion: &Criterion,
@@ -49,7 +49,7 @@ pub async fn scores(
             heads.push(DopeHead {
                 layer,
                 head,
-                score: truncated_entropy(&spectrum(&judged.gram), criterion.rank),
+                entropy: truncated_entropy(&spectrum(&judged.gram), criterion.rank),
                 query_std: query.deviation(),
                 key_std: key.deviation(),
             });
@@ -126,7 +126,7 @@ fn spectrum(gram: &DMatrix<f64>) -> Vec<f64> {
     eigenvalues.sort_by(|a, b| b.total_cmp(a));
     eigenvalues
 }
-/// The score of a head whose queries or keys have these eigenvalues, largest first, of sum 1: their truncated entropy in nats, for
+/// The truncated entropy in nats of a head whose queries or keys have these eigenvalues, largest first, of sum 1; for
 /// r = 1 the largest itself.
 pub fn truncated_entropy(eigenvalues: &[f64], rank: Option<usize>) -> f64 {
     match rank {

@@ -1,5 +1,5 @@
 //! LongRoPE2's evolutionary search for the factors of LongRoPE (Shang et al. 2025, arXiv 2502.20082). This module runs
-//! no model: the caller scores candidates and keeps the state.
+//! no model: the caller measures candidates and keeps the state.
 
 use std::f64::consts::TAU;
 use std::ops::RangeInclusive;
@@ -49,10 +49,11 @@ pub struct Candidate {
     /// One factor for each pair.
     pub factors: Vec<f64>,
     /// Perplexity of the needles' answers, which the search makes small; `None` if it is not known yet.
-    pub score: Option<f64>,
+    #[serde(rename = "score")]
+    pub perplexity: Option<f64>,
 }
 
-/// Candidates of a generation, best first once they are scored.
+/// Candidates of a generation, best first once they are measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Population {
     /// Generations done.
@@ -90,7 +91,7 @@ impl Space {
         }
         // Rounded to millionths, factors do not change when they are written as text and read again.
         let factors = factors.into_iter().map(|factor| (factor * 1e6).round() / 1e6).collect();
-        Candidate { critical, factors, score: None }
+        Candidate { critical, factors, perplexity: None }
     }
 
     /// The first generation: every factor after the critical pair at s, and mutants of that.
@@ -104,11 +105,11 @@ impl Space {
         Population { generation: 0, candidates }
     }
 
-    /// The next generation of a scored one: its best quarter, and their mutants and crossings.
+    /// The next generation of a measured one: its best quarter, and their mutants and crossings.
     pub fn next(&self, population: &Population, seed: u64) -> Population {
         let mut rng = generator(seed, population.generation + 1);
         let mut parents = population.candidates.clone();
-        parents.sort_by(|a, b| a.score.unwrap_or(f64::INFINITY).total_cmp(&b.score.unwrap_or(f64::INFINITY)));
+        parents.sort_by(|a, b| a.perplexity.unwrap_or(f64::INFINITY).total_cmp(&b.perplexity.unwrap_or(f64::INFINITY)));
         let size = parents.len();
         parents.truncate(size.div_ceil(4));
         let mut candidates = parents.clone();
@@ -159,8 +160,8 @@ mod tests {
         let space = Space::new(4.0, 10_000.0, 32, 256, bounds);
         // Seven of sixteen pairs rotate at least once in 256 tokens.
         assert_eq!((space.pairs, space.critical), (16, 7));
-        let score = |candidate: &mut Candidate| {
-            candidate.score = Some(candidate.factors[7..].iter().map(|factor| (factor - optimum).powi(2)).sum());
+        let measure = |candidate: &mut Candidate| {
+            candidate.perplexity = Some(candidate.factors[7..].iter().map(|factor| (factor - optimum).powi(2)).sum());
         };
         let range = 4.0 * bounds.lowest..=4.0 * bounds.highest;
         let mut population = space.first(64, seed);
@@ -170,7 +171,7 @@ mod tests {
                 assert!(free.iter().all(|factor| range.contains(factor)) && free.is_sorted(), "{candidate:?}");
                 assert!(below.is_sorted() && below[0] == 1.0 && below.last() < free.first(), "{candidate:?}");
             }
-            population.candidates.iter_mut().for_each(score);
+            population.candidates.iter_mut().for_each(measure);
             if generation == generations {
                 return population;
             }
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn best(population: &Population) -> f64 {
-        population.candidates.iter().filter_map(|candidate| candidate.score).fold(f64::INFINITY, f64::min)
+        population.candidates.iter().filter_map(|candidate| candidate.perplexity).fold(f64::INFINITY, f64::min)
     }
 
     #[test]

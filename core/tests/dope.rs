@@ -6,7 +6,7 @@ mod parity;
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::config::dope::{Criterion, Noise, Order, Parts, Removal, ScoredVectors, Stage};
-use drope_core::dope::scores;
+use drope_core::dope::truncated_entropies;
 use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
 use parity::{Case, case, ids_tensor, largest_difference};
@@ -17,7 +17,7 @@ fn dope_case() -> &'static Case {
 
 /// tests/fixtures.py computes them with PyTorch's eigenvalues in float64.
 #[test]
-fn scores_are_those_of_pytorch() {
+fn entropies_are_those_of_pytorch() {
     let (config, model) = (dope_case().config(), dope_case().model(&Device::flex()));
     let expected = dope_case().scores();
     let criteria = [
@@ -29,10 +29,11 @@ fn scores_are_those_of_pytorch() {
     let heads = config.num_hidden_layers * config.num_attention_heads;
     for ((from, stage, rank), expected) in criteria.into_iter().zip(expected.chunks(heads)) {
         let criterion = Criterion { from, stage, rank, order: Order::Ascending };
-        let found = pollster::block_on(scores(&model, &config, &criterion, 4.0, &[dope_case().ids()])).unwrap();
+        let found =
+            pollster::block_on(truncated_entropies(&model, &config, &criterion, 4.0, &[dope_case().ids()])).unwrap();
         assert_eq!(found.len(), heads);
         for (head, expected) in found.iter().zip(expected) {
-            assert!((head.score - expected).abs() < 1e-4, "{criterion:?}: {head:?}, expected {expected}");
+            assert!((head.entropy - expected).abs() < 1e-4, "{criterion:?}: {head:?}, expected {expected}");
         }
     }
 }

@@ -22,7 +22,7 @@ struct Tool {
 }
 
 /// Without its own downloads and the encryption they need: it finds the other programs where they are.
-const TRUNK: Tool = Tool {
+const BUNDLER: Tool = Tool {
     program: "trunk",
     package: "trunk",
     version: "0.21.14",
@@ -65,7 +65,7 @@ impl Tools {
         let toolchain = crate::toolchain::wasm(place)?;
         let folder = place.cache.join("tools");
         print_plan(place, &folder);
-        for tool in [TRUNK, WASM_BINDGEN] {
+        for tool in [BUNDLER, WASM_BINDGEN] {
             install(&tool, &folder)?;
         }
         Ok(Self { folder: folder.join("bin"), toolchain })
@@ -125,7 +125,7 @@ pub fn browser() -> Option<PathBuf> {
 fn print_plan(place: &Workplace, folder: &Path) {
     // What cargo-binstall can fetch is there at once.
     let is_compiled = |tool: &&Tool| found(tool, folder).is_none() && which("cargo-binstall").is_none();
-    let tools = [TRUNK, WASM_BINDGEN];
+    let tools = [BUNDLER, WASM_BINDGEN];
     let mut plan: Vec<(&str, u32)> =
         tools.iter().filter(is_compiled).map(|tool| (tool.program, tool.minutes)).collect();
     if !target_dir(place).join(TARGET).is_dir() {

@@ -1,9 +1,9 @@
 //! Which heads DoPE treats (Xiong et al. 2025, arXiv 2511.09146): those whose queries or keys have a low truncated matrix entropy.
 //!
 //! The paper contradicts itself in places; both readings are options here, and the first one is the default:
-//! - A head's score is −Σ_{i≤r} λ_i ln λ_i over the largest eigenvalues λ of its trace-normalised Gram matrix, for r = 1 the
+//! - A head's truncated matrix entropy is −Σ_{i≤r} λ_i ln λ_i over the largest eigenvalues λ of its trace-normalised Gram matrix, for r = 1 the
 //!   share λ_1 itself (the printed formulas normalise within the r, or leave the sign out).
-//! - Heads of lowest or of highest score are chosen ([`Order`]).
+//! - Heads of lowest or of highest entropy are chosen ([`Order`]).
 //! - Removing a head's encoding leaves its queries and keys unrotated, or sets them to zero as printed ([`Removal`]).
 //! - By parts removes the frequencies below 2π/C, or those above as printed ([`Parts`]).
 //! - Gaussian noise has the variance of what it replaces, or 1 ([`Noise`]).
@@ -42,8 +42,9 @@ pub struct DopeHead {
     pub layer: usize,
     /// Query head, from 0.
     pub head: usize,
-    /// Truncated matrix entropy.
-    pub score: f64,
+    /// Truncated matrix entropy of its queries or keys, nats.
+    #[serde(rename = "score")]
+    pub entropy: f64,
     /// Standard deviation of its queries.
     pub query_std: f64,
     /// Standard deviation of its keys.
@@ -93,7 +94,7 @@ named! {
     /// Which heads of the ranking are treated.
     #[derive(Default)]
     Order: "order" {
-        /// The lowest scores: nearly all energy in few directions.
+        /// The lowest entropies: nearly all energy in few directions.
         #[default]
         Ascending = "ascending",
         /// The highest.

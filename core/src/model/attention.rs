@@ -6,12 +6,12 @@ use burn::tensor::{Device, Tensor};
 
 use super::cache::LayerCache;
 use super::norm;
+use super::pass::LayerKind;
 use super::projection::Projection;
-use super::rotation::Rotation;
 use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
-use crate::kernels::{AttentionBias, KeysOrValues, attend, rms_norm};
+use crate::kernels::{KeysOrValues, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]
@@ -27,16 +27,6 @@ pub(super) struct Attention {
     num_key_value_heads: usize,
     /// 1/√head_dim, or the config's `softmax_scale`.
     scale: f64,
-}
-
-/// What the layers of one kind share in a forward pass.
-pub(super) struct LayerKind {
-    pub(super) rotation: Rotation,
-    pub(super) bias: AttentionBias,
-    /// Whether each query head rotates keys in its own way, so that heads of a group cannot share them.
-    pub(super) has_keys_per_head: bool,
-    /// β, which multiplies the logits.
-    pub(super) logit_scale: f64,
 }
 
 /// What one layer takes in beside the residual stream.

@@ -23,8 +23,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 pub use self::cache::Cache;
 
 pub use self::attention::Activations;
-use self::attention::{Attention, LayerInputs, LayerKind};
-use self::pass::Pass;
+use self::attention::{Attention, LayerInputs};
+use self::pass::{LayerKind, Pass};
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;

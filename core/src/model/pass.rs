@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-use super::attention::LayerKind;
 use super::rotation::Rotation;
 use crate::kernels::AttentionBias;
 use crate::positions::{Encoding, LayerPositions, Positions};
@@ -23,6 +22,16 @@ pub(super) struct Pass {
     pub(super) log_multiplicity: Option<Tensor<4>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
+}
+
+/// What the layers of one kind share in a forward pass.
+pub(super) struct LayerKind {
+    pub(super) rotation: Rotation,
+    pub(super) bias: AttentionBias,
+    /// Whether each query head rotates keys in its own way, so that heads of a group cannot share them.
+    pub(super) has_keys_per_head: bool,
+    /// β, which multiplies the logits.
+    pub(super) logit_scale: f64,
 }
 
 impl Pass {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
-use drope_core::dope::scores;
+use drope_core::dope::truncated_entropies;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
@@ -39,7 +39,7 @@ pub struct SelectArgs {
     /// Number r of eigenvalues that the entropy uses; 0: all.
     #[arg(long, default_value_t = 16)]
     pub rank: usize,
-    /// Heads to choose: ascending (those of the lowest scores), descending (those of the highest scores).
+    /// Heads to choose: ascending (those of the lowest entropies), descending (those of the highest).
     #[arg(long, default_value = "ascending")]
     pub order: Order,
     /// Extension factor of the texts and of the NTK scaling.
@@ -90,15 +90,15 @@ pub fn select(options: &SelectArgs) -> Result<()> {
     let texts: Vec<Vec<u32>> =
         context.documents(options.extension, options.texts).into_iter().map(|document| document.ids).collect();
     let factor = options.extension as f64;
-    let scored = scores(&context.loaded.model, &context.loaded.config, &criterion, factor, &texts);
+    let scored = truncated_entropies(&context.loaded.model, &context.loaded.config, &criterion, factor, &texts);
     let mut heads = pollster::block_on(scored)?;
     heads.sort_by(|a, b| match order {
-        Order::Ascending => a.score.total_cmp(&b.score),
-        Order::Descending => b.score.total_cmp(&a.score),
+        Order::Ascending => a.entropy.total_cmp(&b.entropy),
+        Order::Descending => b.entropy.total_cmp(&a.entropy),
     });
     for (rank, head) in heads.iter().enumerate() {
         let chosen = if rank < options.heads { "chosen" } else { "" };
-        println!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.score);
+        println!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.entropy);
     }
     heads.truncate(options.heads);
     let chosen = DopeHeads {

@@ -96,10 +96,10 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
         unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
     let bar = Progress::of_items(request.generations * POPULATION)?;
     loop {
-        for candidate in population.candidates.iter_mut().filter(|candidate| candidate.score.is_none()) {
+        for candidate in population.candidates.iter_mut().filter(|candidate| candidate.perplexity.is_none()) {
             let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
             let perplexity = context.answer_loss(&positions, &texts)?.exp();
-            candidate.score = Some((perplexity * 1e6).round() / 1e6);
+            candidate.perplexity = Some((perplexity * 1e6).round() / 1e6);
             bar.inc(1);
         }
         let best = best(&population);
@@ -144,10 +144,10 @@ fn unfinished(path: &Path, model: &str, space: &Space, request: &SearchArgs) -> 
 }
 
 fn best(population: &Population) -> (Candidate, f64) {
-    let score = |candidate: &Candidate| candidate.score.unwrap_or(f64::INFINITY);
-    let best = population.candidates.iter().min_by(|a, b| score(a).total_cmp(&score(b)));
+    let perplexity = |candidate: &Candidate| candidate.perplexity.unwrap_or(f64::INFINITY);
+    let best = population.candidates.iter().min_by(|a, b| perplexity(a).total_cmp(&perplexity(b)));
     let best = best.unwrap_or(&population.candidates[0]);
-    (best.clone(), score(best))
+    (best.clone(), perplexity(best))
 }
 
 fn scaled(config: &Config, factor: f64, candidate: &Candidate) -> Config {

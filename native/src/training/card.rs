@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use drope_core::train::DocumentSource;
 
 use super::checkpoint::TrainingState;
-use super::run::Job;
+use super::job::Job;
 
 /// File of a model card on the Hugging Face Hub.
 pub const CARD_FILE: &str = "README.md";

@@ -9,7 +9,7 @@ use drope_core::model::Model;
 use drope_core::train::Trainer;
 use serde::{Deserialize, Serialize};
 
-use super::run::Job;
+use super::job::Job;
 use crate::files::{self, model_folder};
 
 const STATE: &str = "state.json";

@@ -3,6 +3,7 @@
 mod card;
 mod checkpoint;
 mod gradients;
+mod job;
 mod progress;
 pub mod recipe;
 mod record;
@@ -18,8 +19,8 @@ use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
 pub use self::gradients::gradients_in_threads;
+use self::job::Job;
 pub use self::record::training_record;
-use self::run::Job;
 use crate::device::DeviceChoice;
 use crate::files::model_folder::{self, model_name};
 use crate::files::weights_files;

@@ -4,33 +4,22 @@ use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
-use drope_core::config::Config;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::Model;
 use drope_core::positions::Method;
-use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, DocumentSource, Trainer};
 
 use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
+use super::job::Job;
 use super::progress::RunProgress;
 use super::{TrainOptions, gradients_in_threads, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
 use crate::interrupt;
-use drope_core::train::recipe::Recipe;
 
 /// Batches made ahead of the update that needs them.
 const BATCHES_AHEAD: usize = 4;
-
-/// What is trained.
-pub struct Job<'a> {
-    pub recipe: &'a Recipe,
-    pub config: &'a Config,
-    pub tokenizer: &'a Tokenizer,
-    /// Name and hash of the model that recalibration began with.
-    pub base: Option<(String, String)>,
-}
 
 /// Trains to the end of the recipe, from the weights that `initial` makes or from a checkpoint.
 pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
