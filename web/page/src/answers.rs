@@ -4,8 +4,8 @@ use drope_core::positions::{Method, Parameter, Parameters};
 use drope_protocol::StudyModel;
 use leptos::prelude::*;
 
+use super::choice::Choice;
 use super::column::{Answer, COLUMNS, Column, Finished, plain};
-use super::controls::Choice;
 use super::runs::stop;
 use super::state::{Asked, Running, State};
 

@@ -6,6 +6,7 @@ use drope_core::positions::Method;
 use drope_protocol::QuestionKind;
 use leptos::prelude::*;
 
+use super::choice::Choice;
 use super::difficulty::HarderQuestions;
 use super::own_text::OwnTextFields;
 use super::runs::{ask, stop};
@@ -112,24 +113,3 @@ const EXAMPLES: [(&str, Task, usize, [Method; 2]); 3] = [
     ("YaRN keeps up", Task::MultiKey, 8, [Method::Drope, Method::Yarn]),
     ("two keys at once", Task::MultiQuery, 8, [Method::Drope, Method::PDrope]),
 ];
-
-/// A labelled list to choose from.
-#[component]
-pub fn Choice(
-    #[prop(into)] id: Signal<String>,
-    label: &'static str,
-    #[prop(into)] value: Signal<&'static str>,
-    options: Vec<(&'static str, &'static str)>,
-    on_choose: impl Fn(String) + 'static,
-) -> impl IntoView {
-    view! {
-        <label class="field">
-            <span>{label}</span>
-            <select id=move || id.get() on:change=move |event| on_choose(event_target_value(&event))>
-                {options.into_iter().map(|(name, text)| view! {
-                    <option value=name selected=move || value.get() == name>{text}</option>
-                }).collect_view()}
-            </select>
-        </label>
-    }
-}

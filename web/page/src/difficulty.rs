@@ -6,7 +6,7 @@ use drope_protocol::QuestionKind;
 use leptos::prelude::*;
 
 use super::address::read;
-use super::controls::Choice;
+use super::choice::Choice;
 use super::state::State;
 
 /// Numbers of different keys that can be chosen.

@@ -4,6 +4,7 @@ mod address;
 mod answers;
 mod blob;
 mod chart;
+mod choice;
 mod column;
 mod connection;
 mod controls;
