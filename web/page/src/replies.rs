@@ -51,17 +51,11 @@ pub fn take(state: State, reply: Reply) {
                 state.count(cell, Counted { correct, done });
             }
         }
-        Reply::Finished { run } => {
-            if is_current(run) {
-                state.running.set(None);
-                state.loading.set(None);
-            }
+        Reply::Finished { run } if is_current(run) => {
+            state.running.set(None);
+            state.loading.set(None);
         }
-        Reply::Failed { run, message } => {
-            if is_current(run) {
-                fail(state, message);
-            }
-        }
+        Reply::Failed { run, message } if is_current(run) => fail(state, message),
         // The message belongs to a run that was stopped.
         _ => {}
     }
