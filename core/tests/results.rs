@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use drope_core::config::dope::DopeHeads;
 use drope_core::perplexity::PerplexityCell;
-use drope_core::probe::HeadCell;
-use drope_core::results::{ResultCell, RetrievalCell, append, current, to_json};
+use drope_core::probe::{GradientRecord, HeadCell};
+use drope_core::results::{ModelRecord, ResultCell, RetrievalCell, append, current, to_json};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,6 +21,8 @@ fn rewritten(name: &str, text: &str) -> String {
         to_json(&serde_json::from_str::<Vec<T>>(text).unwrap()).unwrap()
     }
     match name {
+        "models.json" => list::<ModelRecord>(text),
+        "gradients.json" => list::<GradientRecord>(text),
         "probe.json" => list::<HeadCell>(text),
         "perplexity.json" => list::<PerplexityCell>(text),
         _ if name.starts_with("dope-heads") => {
