@@ -153,6 +153,9 @@ pub enum Error {
         /// Why, and what to do.
         reason: String,
     },
+    /// Tokens of documents in files that cannot be used.
+    #[error("the index of tokens is damaged ({0}); copy it again, or write it again with `core data prepare`")]
+    TokenShard(String),
     /// A recipe with a value that no run can have, or for another model.
     #[error("{0}")]
     Recipe(String),

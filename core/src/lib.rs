@@ -16,6 +16,8 @@ pub mod generate;
 #[cfg(feature = "model")]
 pub mod gguf;
 #[cfg(feature = "model")]
+pub mod hash;
+#[cfg(feature = "model")]
 pub mod kernels;
 pub mod language;
 #[cfg(feature = "model")]
@@ -30,6 +32,7 @@ pub mod positions;
 pub mod probe;
 pub mod results;
 pub mod stats;
+pub mod token_shards;
 #[cfg(feature = "model")]
 pub mod tokenizer;
 #[cfg(feature = "train")]

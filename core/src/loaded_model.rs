@@ -1,10 +1,10 @@
 //! The contents of a model folder in memory: config, tokenizer and weights that belong together.
 
 use burn::tensor::Device;
-use sha2::{Digest, Sha256};
 
 use crate::config::Config;
 use crate::error::Result;
+use crate::hash::short_hash;
 use crate::model::{Model, NumberType, NumberTypes, WeightSource};
 use crate::positions::Method;
 use crate::results::fingerprint;
@@ -67,29 +67,4 @@ impl LoadedModel {
     pub fn fingerprint(&self, method: Method) -> Result<String> {
         fingerprint(&self.config, &self.tokenizer, &self.weights_hash, method)
     }
-}
-
-/// The first 48 bits of SHA-256 over bytes that come piece by piece: enough to tell contents apart.
-#[derive(Default)]
-pub struct ShortHash(Sha256);
-
-impl ShortHash {
-    /// Adds the next piece.
-    pub fn update(&mut self, piece: &[u8]) {
-        self.0.update(piece);
-    }
-
-    /// The hash, in hexadecimal.
-    pub fn finish(self) -> String {
-        self.0.finalize().iter().take(6).map(|byte| format!("{byte:02x}")).collect()
-    }
-}
-
-/// The [`ShortHash`] of `parts` in order.
-pub fn short_hash(parts: &[&[u8]]) -> String {
-    let mut hash = ShortHash::default();
-    for part in parts {
-        hash.update(part);
-    }
-    hash.finish()
 }

@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use drope_core::hash::short_hash;
 use drope_core::language::{DocumentMix, Key, Split, Values, tokenizer_corpus};
-use drope_core::loaded_model::short_hash;
 use drope_core::niah::{Difficulty, Distractors, Filler, Sinks, Spec, Task, sample};
 use drope_core::tokenizer::Tokenizer;
 

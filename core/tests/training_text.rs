@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use drope_core::hash::short_hash;
 use drope_core::language::{Document, DocumentMix, HeldOutUse, TokenRole, held_out_documents, tokenizer_corpus};
-use drope_core::loaded_model::short_hash;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::{Batch, Curriculum, DocumentSource, EasyStart, SyntheticDocuments};
 

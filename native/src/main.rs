@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod data;
 mod device;
 mod files;
 mod interrupt;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::hash::short_hash;
 use crate::language::{HeldOutUse, Values, held_out_documents};
-use crate::loaded_model::short_hash;
 use crate::niah::{self, Spec, Task};
 use crate::positions::Method;
 use crate::tokenizer::Tokenizer;

@@ -3,6 +3,7 @@
 mod bench;
 mod benchmarks;
 mod convert;
+mod data;
 mod dope;
 mod fit_scale;
 mod generate;
@@ -47,6 +48,9 @@ enum Command {
     Generate(generate::GenerateArgs),
     /// Write a model, a folder or a GGUF, as a Hugging Face folder with one weights file, or as a GGUF for llama.cpp.
     Convert(convert::ConvertArgs),
+    /// Text as shards of tokens, which recalibration reads.
+    #[command(subcommand)]
+    Data(data::Data),
     /// Show the config, the number of parameters and the effective frequencies under a method.
     Inspect(inspect::InspectArgs),
     /// Time training, prefill and decoding; one line of JSON.
@@ -98,6 +102,7 @@ impl Command {
             Self::Search(search::Search::Longrope2(args)) => args.threads,
             Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Tune(_) => 1,
             Self::Convert(_)
+            | Self::Data(_)
             | Self::Gradients(_)
             | Self::Reproduce(_)
             | Self::Inspect(_)
@@ -118,6 +123,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Logits(args) => logits::logits(&args),
         Command::Generate(args) => generate::print_answer(&args),
         Command::Convert(args) => convert::convert(&args),
+        Command::Data(data) => data::execute(&data),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Bench(args) => bench::bench(&args),
         Command::Eval(Eval::Niah(args)) => niah::niah(&args),

@@ -6,7 +6,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use drope_core::loaded_model::short_hash;
+use drope_core::hash::short_hash;
 use tempfile::NamedTempFile;
 
 /// Reads a file.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use burn::tensor::TensorData;
 use drope_core::gguf::Gguf;
-use drope_core::loaded_model::{INDEX_FILE, ShortHash, WEIGHTS_FILE};
+use drope_core::hash::ShortHash;
+use drope_core::loaded_model::{INDEX_FILE, WEIGHTS_FILE};
 use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
 
 use crate::files;

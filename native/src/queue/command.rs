@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE, short_hash};
+use drope_core::hash::short_hash;
+use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE};
 
 use crate::files::{self, weights_files};
 use crate::training::{self, recipe};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use drope_core::loaded_model::short_hash;
+use drope_core::hash::short_hash;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The model card of a finished run: what the model is, where it comes from, and how to read and measure it.
 
 use anyhow::Result;
-use drope_core::loaded_model::short_hash;
+use drope_core::hash::short_hash;
 use drope_core::positions::Method;
 use drope_core::train::DocumentSource;
 

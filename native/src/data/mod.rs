@@ -1,0 +1,13 @@
+//! Text as token ids: readers of files of text, and data shards that are written from them.
+
+mod columns;
+mod manifest;
+mod pieces;
+mod prepare;
+mod record;
+mod records;
+mod shards;
+mod writer;
+
+pub use self::prepare::{Preparation, prepare};
+pub use self::shards::DataShards;

@@ -1,0 +1,294 @@
+//! `core data prepare`: files of text to shards of tokens. One thread reads, several tokenize, and what they have is written in
+//! the order of the files, so that the shards do not depend on the number of threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, SyncSender};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use drope_core::loaded_model::TOKENIZER_FILE;
+use drope_core::token_shards::TokenType;
+use drope_core::tokenizer::Tokenizer;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::manifest::{DataManifest, MANIFEST_FILE};
+use super::record::RecordOrReason;
+use super::records;
+use super::writer::{self, ShardPosition, ShardWriter};
+use crate::progress::Progress;
+use crate::{files, interrupt};
+
+/// Bytes of text, and records, that are tokenized at once.
+const BATCH_BYTES: usize = 8 << 20;
+const BATCH_RECORDS: usize = 1 << 14;
+/// Batches that are read ahead.
+const AHEAD: usize = 2;
+/// Time between two positions that a stopped run can go on from.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
+/// Reasons that are printed; the others are counted.
+const PRINTED: usize = 20;
+/// Where the run is; removed at its end.
+const POSITION_FILE: &str = "progress.json";
+/// Places of the records that could not be used, and why, a line each.
+const SKIPPED_FILE: &str = "skipped.txt";
+
+/// What is prepared.
+pub struct Preparation<'a> {
+    pub text: &'a [String],
+    pub column: &'a str,
+    pub tokenizer: &'a Tokenizer,
+    /// The token that every document begins with, and the one that it ends with.
+    pub ends: [Option<u32>; 2],
+    pub out: &'a Path,
+    /// A shard ends with the document that takes it past so many tokens.
+    pub shard_tokens: u64,
+    pub threads: usize,
+}
+
+/// A place between two records.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Position {
+    /// Number of the file, and of records of it that are done.
+    file: usize,
+    records: usize,
+    /// The shard that is being written.
+    shard: ShardPosition,
+    /// Bytes of the list of what was skipped.
+    skipped_bytes: u64,
+    /// What was written so far.
+    manifest: DataManifest,
+}
+
+/// What was read: a record, a reason why there is none, or the end of a file.
+struct Item {
+    file: usize,
+    path: Arc<PathBuf>,
+    /// `None` at the end of the file.
+    record: Option<RecordOrReason>,
+}
+
+/// Writes the shards; goes on where an earlier run was stopped.
+pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
+    let Preparation { text, column, tokenizer, ends: [begin, end], out, .. } = *preparation;
+    let json = tokenizer.to_json()?;
+    let manifest = DataManifest {
+        text: text.to_vec(),
+        column: column.to_owned(),
+        tokenizer: drope_core::hash::short_hash(&[json.as_bytes()]),
+        vocab_size: tokenizer.vocab_size(),
+        begin,
+        end,
+        files: 0,
+        bytes: 0,
+        skipped: 0,
+        shards: Vec::new(),
+    };
+    let (paths, bytes) = paths(text)?;
+    files::check_writable(&out.join(MANIFEST_FILE))?;
+    ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
+    let Some(_lock) = files::try_lock(&out.join(MANIFEST_FILE))? else {
+        bail!("{} is being written by another command; wait for its end", out.display())
+    };
+    let mut position = begin_or_go_on(out, manifest)?;
+    files::write(&out.join(TOKENIZER_FILE), json.as_bytes())?;
+    interrupt::watch()?;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(preparation.threads).build()?;
+    let mut run = Run::open(preparation, &mut position)?;
+    let progress = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
+    let (send, batches) = mpsc::sync_channel(AHEAD);
+    let (first, done) = (run.position.file, run.position.records);
+    let column = column.to_owned();
+    std::thread::spawn(move || read(paths, first, done, &column, &send));
+    let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
+    for batch in batches {
+        let batch: Vec<Item> = batch;
+        let ids: Vec<Option<drope_core::Result<Vec<u32>>>> = pool.install(|| {
+            let encode = |item: &Item| Some(tokenizer.encode(&item.record.as_ref()?.as_ref().ok()?.text));
+            batch.par_iter().map(encode).collect()
+        });
+        for (item, ids) in batch.into_iter().zip(ids) {
+            run.take(item, ids)?;
+        }
+        let Position { manifest, .. } = &run.position;
+        let speed = (manifest.bytes - before) as f64 / 1e6 / started.elapsed().as_secs_f64();
+        progress.set_position(manifest.bytes);
+        progress.set_message(format!("{} files, {speed:.1} MB/s", manifest.files));
+        if interrupt::requested() || saved.elapsed() > SAVE_EVERY {
+            run.save()?;
+            saved = Instant::now();
+            interrupt::check("stopped; the same command goes on")?;
+        }
+    }
+    progress.finish_and_clear();
+    run.finish()
+}
+
+/// All files that the patterns name, in their order, and their bytes.
+fn paths(patterns: &[String]) -> Result<(Vec<PathBuf>, u64)> {
+    let (mut paths, mut bytes) = (Vec::new(), 0);
+    for pattern in patterns {
+        let found = glob::glob(pattern).with_context(|| format!("{pattern:?} is no pattern of files"))?;
+        let before = paths.len();
+        for path in found {
+            let path = path.context("a folder cannot be read; check permissions")?;
+            let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
+            if metadata.is_file() {
+                bytes += metadata.len();
+                paths.push(path);
+            }
+        }
+        ensure!(paths.len() > before, "no file has a name like {pattern}; check --text");
+    }
+    Ok((paths, bytes))
+}
+
+fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
+    let path = out.join(POSITION_FILE);
+    if !path.exists() {
+        return Ok(Position { file: 0, records: 0, shard: ShardPosition::default(), skipped_bytes: 0, manifest });
+    }
+    let position: Position = serde_json::from_str(&files::read_text(&path)?)
+        .with_context(|| format!("{} is damaged; remove the folder and begin again", path.display()))?;
+    let settings = |manifest: &DataManifest| DataManifest {
+        files: 0,
+        bytes: 0,
+        skipped: 0,
+        shards: Vec::new(),
+        ..manifest.clone()
+    };
+    ensure!(
+        settings(&position.manifest) == settings(&manifest),
+        "{} holds a run with other files, columns or another tokenizer; choose another --out",
+        out.display()
+    );
+    Ok(position)
+}
+
+/// Reads the files from a place on and sends batches, until nobody takes them.
+fn read(paths: Vec<PathBuf>, first: usize, done: usize, column: &str, send: &SyncSender<Vec<Item>>) {
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    for (file, path) in paths.into_iter().enumerate().skip(first) {
+        let path = Arc::new(path);
+        let records = match records::records(&path, column) {
+            Ok(records) => records,
+            Err(reason) => Box::new(std::iter::once(Err(reason))),
+        };
+        let known = if file == first { done } else { 0 };
+        let items = records.skip(known).map(Some).chain([None]);
+        for record in items {
+            bytes += record.as_ref().and_then(|record| record.as_ref().ok()).map_or(0, |record| record.text.len());
+            batch.push(Item { file, path: Arc::clone(&path), record });
+            if bytes >= BATCH_BYTES || batch.len() >= BATCH_RECORDS {
+                if send.send(std::mem::take(&mut batch)).is_err() {
+                    return;
+                }
+                bytes = 0;
+            }
+        }
+    }
+    // Nobody takes it after Ctrl-C.
+    let _ = send.send(batch);
+}
+
+/// What is being written.
+struct Run<'a> {
+    preparation: &'a Preparation<'a>,
+    position: &'a mut Position,
+    token_type: TokenType,
+    writer: ShardWriter,
+}
+
+impl<'a> Run<'a> {
+    fn open(preparation: &'a Preparation<'a>, position: &'a mut Position) -> Result<Self> {
+        let token_type = TokenType::of_vocabulary(preparation.tokenizer.vocab_size());
+        let number = position.manifest.shards.len();
+        let writer = ShardWriter::open(preparation.out, number, token_type, position.shard)?;
+        let skipped = preparation.out.join(SKIPPED_FILE);
+        if skipped.exists() {
+            let cut = || std::fs::File::options().write(true).open(&skipped)?.set_len(position.skipped_bytes);
+            cut().with_context(|| format!("cannot write {}", skipped.display()))?;
+        }
+        Ok(Self { preparation, position, token_type, writer })
+    }
+
+    fn take(&mut self, item: Item, ids: Option<drope_core::Result<Vec<u32>>>) -> Result<()> {
+        let Item { file, path, record } = item;
+        let Some(record) = record else {
+            // A document of a file that broke off ends with it.
+            self.end_document()?;
+            (self.position.file, self.position.records) = (file + 1, 0);
+            self.position.manifest.files += 1;
+            return Ok(());
+        };
+        self.position.file = file;
+        self.position.records += 1;
+        match (record, ids) {
+            (Ok(record), Some(Ok(ids))) => {
+                self.position.manifest.bytes += record.text.len() as u64;
+                if self.writer.position.open == 0 && !ids.is_empty() {
+                    self.writer.push(self.preparation.ends[0].as_slice())?;
+                }
+                self.writer.push(&ids)?;
+                if record.is_end { self.end_document() } else { Ok(()) }
+            }
+            (Ok(_), Some(Err(error))) => self.skip(&path, &error.to_string()),
+            (Err(reason), _) => self.skip(&path, &reason),
+            (Ok(_), None) => Ok(()),
+        }
+    }
+
+    fn end_document(&mut self) -> Result<()> {
+        if self.writer.position.open > 0 {
+            self.writer.push(self.preparation.ends[1].as_slice())?;
+        }
+        self.writer.end_document()?;
+        if self.writer.position.tokens >= self.preparation.shard_tokens { self.next_shard() } else { Ok(()) }
+    }
+
+    fn next_shard(&mut self) -> Result<()> {
+        let number = self.position.manifest.shards.len() + 1;
+        let next = ShardWriter::open(self.preparation.out, number, self.token_type, ShardPosition::default())?;
+        let entry = std::mem::replace(&mut self.writer, next).finish()?;
+        self.position.manifest.shards.push(entry.clone());
+        self.save()?;
+        writer::remove_lengths(self.preparation.out, &entry)
+    }
+
+    fn skip(&mut self, path: &Path, reason: &str) -> Result<()> {
+        self.position.manifest.skipped += 1;
+        let line = format!("{}: {}", path.display(), reason.replace('\n', " "));
+        if self.position.manifest.skipped <= PRINTED {
+            eprintln!("skipped {line}");
+        }
+        let list = self.preparation.out.join(SKIPPED_FILE);
+        files::append_line(&list, &list, &line)?;
+        self.position.skipped_bytes += line.len() as u64 + 1;
+        Ok(())
+    }
+
+    /// Keeps the place, so that a stopped run goes on there.
+    fn save(&mut self) -> Result<()> {
+        self.writer.sync()?;
+        self.position.shard = self.writer.position;
+        files::write(&self.preparation.out.join(POSITION_FILE), serde_json::to_string(&self.position)?.as_bytes())
+    }
+
+    fn finish(mut self) -> Result<DataManifest> {
+        self.save()?;
+        let out = self.preparation.out;
+        let mut manifest = self.position.manifest.clone();
+        if self.writer.position.documents > 0 {
+            manifest.shards.push(self.writer.finish()?);
+        } else {
+            self.writer.remove()?;
+        }
+        ensure!(manifest.tokens() > 0, "the files hold no text; see {}", out.join(SKIPPED_FILE).display());
+        files::write(&out.join(MANIFEST_FILE), (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
+        manifest.shards.iter().try_for_each(|shard| writer::remove_lengths(out, shard))?;
+        let position = out.join(POSITION_FILE);
+        std::fs::remove_file(&position).with_context(|| format!("cannot remove {}", position.display()))?;
+        Ok(manifest)
+    }
+}

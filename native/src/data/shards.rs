@@ -1,0 +1,92 @@
+//! Data shards on disk, read document by document.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail, ensure};
+use drope_core::loaded_model::TOKENIZER_FILE;
+use drope_core::token_shards::ShardIndex;
+use drope_core::tokenizer::Tokenizer;
+
+use super::manifest::{DataManifest, MANIFEST_FILE};
+use super::writer::hash;
+use crate::files;
+
+/// A folder of shards.
+pub struct DataShards {
+    folder: PathBuf,
+    pub manifest: DataManifest,
+    /// One a shard.
+    pub indices: Vec<ShardIndex>,
+}
+
+impl DataShards {
+    /// Reads the manifest and the indices.
+    ///
+    /// # Errors
+    /// If one is missing or damaged, or a shard is not as long as its index says.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST_FILE);
+        ensure!(path.exists(), "{} holds no data shards; write them with `core data prepare`", folder.display());
+        let manifest: DataManifest = serde_json::from_str(&files::read_text(&path)?)
+            .with_context(|| format!("{} is no list of data shards", path.display()))?;
+        let index = |name: &str| {
+            let (bin, idx) = (folder.join(format!("{name}.bin")), folder.join(format!("{name}.idx")));
+            let len = bin.metadata().with_context(|| format!("cannot read {}", bin.display()))?.len();
+            ShardIndex::from_bytes(&files::read(&idx)?, len).with_context(|| idx.display().to_string())
+        };
+        let indices = manifest.shards.iter().map(|shard| index(&shard.name)).collect::<Result<_>>()?;
+        Ok(Self { folder: folder.to_owned(), manifest, indices })
+    }
+
+    /// Compares the files with the hashes of the manifest.
+    ///
+    /// # Errors
+    /// If a file was changed.
+    pub fn verify(&self) -> Result<()> {
+        for shard in &self.manifest.shards {
+            for (kind, expected) in [("bin", &shard.bin_hash), ("idx", &shard.idx_hash)] {
+                let path = self.folder.join(format!("{}.{kind}", shard.name));
+                if hash(&path)? != *expected {
+                    bail!("{} was changed since it was written; write the shards again", path.display());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The tokenizer that wrote the ids.
+    pub fn tokenizer(&self) -> Result<Tokenizer> {
+        let path = self.folder.join(TOKENIZER_FILE);
+        Tokenizer::from_json(&files::read(&path)?).with_context(|| path.display().to_string())
+    }
+
+    /// Number of tokens of every document.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.indices.iter().flat_map(|index| (0..index.documents()).map(|document| index.length(document)))
+    }
+
+    /// At most `most` tokens of a document from its beginning; documents are counted through all shards.
+    ///
+    /// # Errors
+    /// If there is no such document, or it cannot be read.
+    pub fn document(&self, mut document: usize, most: usize) -> Result<Vec<u32>> {
+        for (shard, index) in self.manifest.shards.iter().zip(&self.indices) {
+            if document < index.documents() {
+                let size = index.token_type.size();
+                let mut bytes = vec![0; size * index.length(document).min(most)];
+                let path = self.folder.join(format!("{}.bin", shard.name));
+                let mut read = || -> std::io::Result<()> {
+                    let mut file = File::open(&path)?;
+                    file.seek(SeekFrom::Start(index.starts[document] * size as u64))?;
+                    file.read_exact(&mut bytes)
+                };
+                read().with_context(|| format!("cannot read {}", path.display()))?;
+                return Ok(index.token_type.ids(&bytes));
+            }
+            document -= index.documents();
+        }
+        bail!("{} does not have so many documents", self.folder.display())
+    }
+}
