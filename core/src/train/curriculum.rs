@@ -43,6 +43,11 @@ pub struct EasyStart {
 }
 
 impl Curriculum {
+    /// Documents of the whole context from the first step on.
+    pub(super) fn at_context() -> Self {
+        Self { min_length: 16, grow: 0.0, easy: None, at_context: 1.0 }
+    }
+
     /// What the documents of step `step` of `steps` are drawn from.
     ///
     /// Runs that began with a few facts, with the value next to the key, learned within 4 M tokens to find values by

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -72,21 +73,32 @@ impl DataShards {
     /// # Errors
     /// If there is no such document, or it cannot be read.
     pub fn document(&self, mut document: usize, most: usize) -> Result<Vec<u32>> {
-        for (shard, index) in self.manifest.shards.iter().zip(&self.indices) {
+        for (shard, index) in self.indices.iter().enumerate() {
             if document < index.documents() {
-                let size = index.token_type.size();
-                let mut bytes = vec![0; size * index.length(document).min(most)];
-                let path = self.folder.join(format!("{}.bin", shard.name));
-                let mut read = || -> std::io::Result<()> {
-                    let mut file = File::open(&path)?;
-                    file.seek(SeekFrom::Start(index.starts[document] * size as u64))?;
-                    file.read_exact(&mut bytes)
-                };
-                read().with_context(|| format!("cannot read {}", path.display()))?;
-                return Ok(index.token_type.ids(&bytes));
+                let start = index.starts[document];
+                return self.read(shard, start..start + index.length(document).min(most) as u64);
             }
             document -= index.documents();
         }
         bail!("{} does not have so many documents", self.folder.display())
+    }
+
+    /// Tokens of a shard.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    pub fn read(&self, shard: usize, tokens: Range<u64>) -> Result<Vec<u32>> {
+        let token_type = self.indices[shard].token_type;
+        let size = token_type.size() as u64;
+        let mut bytes = vec![0; ((tokens.end - tokens.start) * size) as usize];
+        let path = self.folder.join(format!("{}.bin", self.manifest.shards[shard].name));
+        let mut read = || -> std::io::Result<()> {
+            let mut file = File::open(&path)?;
+            file.seek(SeekFrom::Start(tokens.start * size))?;
+            file.read_exact(&mut bytes)
+        };
+        read()
+            .with_context(|| format!("cannot read {}; the shards must stay while a run reads them", path.display()))?;
+        Ok(token_type.ids(&bytes))
     }
 }

@@ -13,7 +13,7 @@ pub const CARD_FILE: &str = "README.md";
 
 /// The text of the card.
 pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
-    let Job { recipe, config, tokenizer, base } = job;
+    let Job { recipe, config, base, .. } = job;
     let context = config.max_position_embeddings;
     // The config is the same; only the run knows that there were no positions to drop.
     let method = match Method::of(config) {
@@ -33,8 +33,7 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
          - **Base**: {origin}; {parameters} parameters, training context {context} tokens.\n\
          - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. No text was longer \
          than the training context. loss.jsonl has the loss.\n\
-         - **Data**: the synthetic language of drope-core {version}, drawn as the recipe says (hash of the first and the last \
-         batch {data}).\n\
+         - **Data**: {data}.\n\
          - **Measured**: not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
          ```sh\n\
          core eval niah --model . --extension 1,2,4,8 --json niah.json\n\
@@ -50,14 +49,29 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
         seed = recipe.seed,
         steps = state.step,
         tokens = state.tokens,
-        version = env!("CARGO_PKG_VERSION"),
-        data = {
-            let source = recipe.documents(tokenizer, tokenizer.bos());
-            let batch = |step: usize| -> Result<Vec<u8>> {
-                let ids = source.batch(recipe.seed, step)?.ids;
-                Ok(ids.iter().flat_map(|id| id.to_le_bytes()).collect())
-            };
-            short_hash(&[&batch(0)?, &batch(recipe.steps - 1)?])
-        },
+        data = data(job)?,
+    ))
+}
+
+/// What it was trained on.
+fn data(job: &Job) -> Result<String> {
+    let Job { recipe, tokenizer, .. } = job;
+    if let (Some(data), Some(hash)) = (&recipe.data, &job.data) {
+        let folders: Vec<&str> = data.shards.iter().map(|shards| &*shards.folder).collect();
+        let synthetic = if data.synthetic > 0.0 { ", and the synthetic language of drope-core" } else { "" };
+        return Ok(format!(
+            "text in the shards {} (hash {hash}){synthetic}, drawn as the recipe says",
+            folders.join(", ")
+        ));
+    }
+    let source = recipe.documents(tokenizer, tokenizer.bos());
+    let batch = |step: usize| -> Result<Vec<u8>> {
+        let ids = source.batch(recipe.seed, step)?.ids;
+        Ok(ids.iter().flat_map(|id| id.to_le_bytes()).collect())
+    };
+    Ok(format!(
+        "the synthetic language of drope-core {}, drawn as the recipe says (hash of the first and the last batch {})",
+        env!("CARGO_PKG_VERSION"),
+        short_hash(&[&batch(0)?, &batch(recipe.steps - 1)?])
     ))
 }

@@ -29,6 +29,9 @@ pub struct TrainingState {
     /// Hash of the model that recalibration began with.
     #[serde(default)]
     base: Option<String>,
+    /// Hash of the shards of the text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    data: Option<String>,
 }
 
 /// A checkpoint on disk.
@@ -64,6 +67,10 @@ impl Checkpoint {
             state.base.as_ref() == job.base.as_ref().map(|(_, hash)| hash),
             "the model in --from is not the one that the run in {run} began with; give that one, or choose another --out"
         );
+        ensure!(
+            state.data == job.data,
+            "the shards are not those that the run in {run} began with; give those, or choose another --out"
+        );
         Ok(state)
     }
 
@@ -83,6 +90,7 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
     let state = TrainingState {
         recipe: toml::to_string(job.recipe)?,
         base: job.base.as_ref().map(|(_, hash)| hash.clone()),
+        data: job.data.clone(),
         ..state.clone()
     };
     files::replace_folder(&folder(out), |new| {

@@ -11,4 +11,6 @@ pub struct Job<'a> {
     pub tokenizer: &'a Tokenizer,
     /// Name and hash of the model that recalibration began with.
     pub base: Option<(String, String)>,
+    /// Hash of the shards of the text; `None`: the synthetic language alone.
+    pub data: Option<String>,
 }

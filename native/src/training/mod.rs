@@ -8,6 +8,7 @@ mod progress;
 pub mod recipe;
 mod record;
 mod run;
+mod text;
 
 use std::path::Path;
 
@@ -57,8 +58,9 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     config.check()?;
     recipe.check_copies(&config)?;
     let seed = recipe.seed;
-    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None };
-    run::train_to_end(options, &job, |device| Ok(Model::random(&config, seed, device)))
+    let text = text::open(&recipe, &tokenizer)?;
+    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None, data: text.hash };
+    run::train_to_end(options, &job, text.source, |device| Ok(Model::random(&config, seed, device)))
 }
 
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
@@ -67,18 +69,33 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     let base = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &base)?;
     let cannot = || format!("cannot recalibrate the model in {}", from.display());
-    recipe.check_words(&tokenizer).with_context(cannot)?;
+    if recipe.data.as_ref().is_none_or(|data| data.synthetic > 0.0) {
+        recipe.check_words(&tokenizer).with_context(cannot)?;
+        warn_of_words(&tokenizer);
+    }
     let config = recipe.recalibrated(&base).with_context(cannot)?;
     let weights = weights_files::open(from)?;
     let mut base_hash = weights_files::hash(from)?;
     base_hash.update(tokenizer.to_json()?.as_bytes());
     base_hash.update(config.to_json().as_bytes());
-    let job =
-        Job { recipe, config: &config, tokenizer: &tokenizer, base: Some((model_name(from)?, base_hash.finish())) };
-    run::train_to_end(options, &job, |device| {
+    let base = Some((model_name(from)?, base_hash.finish()));
+    let text = text::open(recipe, &tokenizer)?;
+    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base, data: text.hash };
+    run::train_to_end(options, &job, text.source, |device| {
         Model::load_with_new_norms(&config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })
+}
+
+/// Says that the synthetic language is not what a model of another vocabulary was trained on.
+fn warn_of_words(tokenizer: &Tokenizer) {
+    let words = " special magic number";
+    if tokenizer.encode(words).is_ok_and(|ids| ids.len() > words.split_whitespace().count()) {
+        eprintln!(
+            "warning: the recipe trains on the synthetic language of this program, whose words are not tokens of this model; name \
+             text of your own in its [data] table (`core data prepare` writes it)"
+        );
+    }
 }
 
 fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {

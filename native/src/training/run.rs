@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::Model;
 use drope_core::positions::Method;
-use drope_core::train::{Batch, DocumentSource, Trainer};
+use drope_core::train::{AnySource, Batch, Trainer};
 
 use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
@@ -22,7 +22,12 @@ use crate::interrupt;
 const BATCHES_AHEAD: usize = 4;
 
 /// Trains to the end of the recipe, from the weights that `initial` makes or from a checkpoint.
-pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Device) -> Result<Model>) -> Result<()> {
+pub fn train_to_end(
+    options: &TrainOptions,
+    job: &Job,
+    text: AnySource,
+    initial: impl FnOnce(&Device) -> Result<Model>,
+) -> Result<()> {
     let Job { recipe, config, tokenizer, .. } = job;
     files::check_writable(&options.out.join(WEIGHTS_FILE))?;
     let Chosen { device, is_cpu, .. } = device::open(options.device)?;
@@ -36,8 +41,7 @@ pub fn train_to_end(options: &TrainOptions, job: &Job, initial: impl FnOnce(&Dev
     }
     interrupt::watch()?;
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
-    let source = recipe.documents(tokenizer, tokenizer.bos());
-    for batch in batches_ahead(source, recipe.seed, state.step..recipe.steps) {
+    for batch in batches_ahead(text, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let gradients = gradients_in_threads(&trainer, &batch, threads);
         let report;
@@ -101,7 +105,7 @@ fn begin(
 
 /// Batches made by a thread of its own, a few ahead.
 fn batches_ahead(
-    source: impl DocumentSource + Send + 'static,
+    source: AnySource,
     seed: u64,
     steps: std::ops::Range<usize>,
 ) -> mpsc::IntoIter<drope_core::Result<Batch>> {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::config::{AttentionType, MAX_FACTOR, MOST_LAYERS, WIDEST};
 use crate::language::DocumentMix;
 use crate::train::Curriculum;
-use crate::train::recipe::{DropSettings, Dropped, ModelShape, Recipe};
+use crate::train::recipe::{DataSettings, DropSettings, Dropped, ModelShape, Recipe};
 
 /// Far fewer than there are keys, so that different ones are drawn at once.
 const MOST_NEEDLES: usize = 1000;
@@ -34,6 +34,7 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     share("schedule.floor", recipe.schedule.floor)?;
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
+    recipe.data.as_ref().map_or(Ok(()), data)?;
     recipe.model.as_ref().map_or(Ok(()), model)?;
     recipe.drop.as_ref().map_or(Ok(()), drop_settings)?;
     match &recipe.scaling {
@@ -42,6 +43,19 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+fn data(data: &DataSettings) -> Check {
+    if data.shards.is_empty() {
+        return Err(
+            "data.shards is empty but must name a folder of shards; leave out [data] for the synthetic language".into(),
+        );
+    }
+    if !(0.0..=0.5).contains(&data.held_out) {
+        return Err(format!("data.held_out is {} but must be from 0 to 0.5", data.held_out));
+    }
+    at_least_zero("data.synthetic", data.synthetic)?;
+    data.shards.iter().try_for_each(|shards| above_zero("data.shards.weight", shards.weight))
 }
 
 fn curriculum(curriculum: &Curriculum, context: usize) -> Check {

@@ -1,11 +1,13 @@
 //! Recipes: everything that decides a run.
 
 mod check;
+mod data;
 mod drop_positions;
 mod scaling;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::data::{DataSettings, ShardsSettings, is_held_out};
 use super::{Curriculum, Hyperparameters, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
@@ -33,11 +35,15 @@ pub struct Recipe {
     pub optimizer: OptimizerKind,
     /// Learning rate.
     pub schedule: Schedule,
-    /// Lengths.
+    /// Lengths of documents of the synthetic language.
+    #[serde(default = "Curriculum::at_context")]
     pub curriculum: Curriculum,
     /// Kinds of documents.
     #[serde(default)]
     pub documents: DocumentMix,
+    /// Text of one's own, packed into windows of the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataSettings>,
     /// Size of the model; for `pretrain` alone.
     pub model: Option<ModelShape>,
     /// What is dropped; for `recalibrate` alone.

@@ -1,0 +1,60 @@
+//! What text a run trains on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::is_default;
+
+/// The text of a run, in place of the synthetic language alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSettings {
+    /// Folders that `core data prepare` wrote.
+    pub shards: Vec<ShardsSettings>,
+    /// Share of documents that training never sees, of each folder.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub held_out: f64,
+    /// Weight of the synthetic language beside them; 0: none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub synthetic: f64,
+}
+
+/// A folder of shards.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShardsSettings {
+    /// Where it is.
+    pub folder: String,
+    /// How many of the updates have text of it, beside the weights of the others.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub weight: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(weight: &f64) -> bool {
+    *weight == 1.0
+}
+
+/// Whether training never sees a document: the same ones for every run with the same share.
+pub fn is_held_out(document: usize, share: f64) -> bool {
+    // Evenly spread, so that a share of few documents is that share too: document n is held out where n times the share passes a
+    // whole number.
+    let passed = |count: usize| (count as f64 * share).floor();
+    passed(document + 1) > passed(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_held_out;
+
+    #[test]
+    fn a_share_of_the_documents_is_held_out() {
+        for (share, expected) in [(0.0, 0), (0.1, 100), (0.005, 5), (0.25, 250)] {
+            assert_eq!((0..1000).filter(|&document| is_held_out(document, share)).count(), expected, "{share}");
+        }
+        assert!(!is_held_out(0, 0.1) && is_held_out(9, 0.1));
+    }
+}

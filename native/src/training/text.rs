@@ -1,0 +1,107 @@
+//! The text of a run: the synthetic language, shards of one's own text, or both.
+
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use drope_core::Error;
+use drope_core::hash::short_hash;
+use drope_core::tokenizer::Tokenizer;
+use drope_core::train::recipe::{Recipe, is_held_out};
+use drope_core::train::{AnySource, MixedText, PackedText, TokenText};
+
+use crate::data::DataShards;
+
+/// Where batches come from, and the hash of the shards, where there are some.
+pub struct RunText {
+    pub source: AnySource,
+    pub hash: Option<String>,
+}
+
+/// Opens the text of a run.
+///
+/// # Errors
+/// If shards are missing, were changed since they were written, or are of another tokenizer.
+pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
+    let synthetic = || -> AnySource { Box::new(recipe.documents(tokenizer, tokenizer.bos())) };
+    let Some(data) = &recipe.data else { return Ok(RunText { source: synthetic(), hash: None }) };
+    let (mut sources, mut hashes): (Vec<(AnySource, f64)>, Vec<String>) = (Vec::new(), Vec::new());
+    for shards in &data.shards {
+        let opened = DataShards::open(Path::new(&shards.folder))?;
+        ensure!(
+            opened.manifest.tokenizer == short_hash(&[tokenizer.to_json()?.as_bytes()]),
+            "the shards in {} are of another tokenizer than the model's; prepare the text again with the model as --tokenizer",
+            shards.folder
+        );
+        opened.verify()?;
+        hashes.push(serde_json::to_string(&opened.manifest)?);
+        let text = ShardText::new(opened, data.held_out);
+        let packed = PackedText { text, context: recipe.context, tokens_per_step: recipe.tokens_per_step };
+        sources.push((Box::new(packed), shards.weight));
+    }
+    if data.synthetic > 0.0 {
+        sources.push((synthetic(), data.synthetic));
+    }
+    let hash = Some(short_hash(&hashes.iter().map(String::as_bytes).collect::<Vec<_>>()));
+    Ok(RunText { source: Box::new(MixedText::new(sources, recipe.seed, recipe.steps)), hash })
+}
+
+/// The documents of shards that are not held out, one behind the other.
+struct ShardText {
+    shards: DataShards,
+    segments: Vec<Segment>,
+    tokens: u64,
+}
+
+/// Documents of a shard between two that are held out.
+struct Segment {
+    /// The first token, among all tokens that training sees.
+    at: u64,
+    shard: usize,
+    /// Tokens of the shard.
+    tokens: Range<u64>,
+}
+
+impl ShardText {
+    fn new(shards: DataShards, held_out: f64) -> Self {
+        let (mut segments, mut at, mut number): (Vec<Segment>, u64, usize) = (Vec::new(), 0, 0);
+        for (shard, index) in shards.indices.iter().enumerate() {
+            for document in 0..index.documents() {
+                let tokens = index.starts[document]..index.starts[document + 1];
+                if !is_held_out(number, held_out) {
+                    let length = tokens.end - tokens.start;
+                    match segments.last_mut() {
+                        Some(last) if last.shard == shard && last.tokens.end == tokens.start => {
+                            last.tokens.end = tokens.end;
+                        }
+                        _ => segments.push(Segment { at, shard, tokens }),
+                    }
+                    at += length;
+                }
+                number += 1;
+            }
+        }
+        Self { shards, segments, tokens: at }
+    }
+}
+
+impl TokenText for ShardText {
+    fn len(&self) -> u64 {
+        self.tokens
+    }
+
+    fn tokens(&self, range: Range<u64>) -> drope_core::Result<Vec<u32>> {
+        let first = self.segments.partition_point(|segment| segment.at <= range.start).saturating_sub(1);
+        let mut ids = Vec::with_capacity((range.end - range.start) as usize);
+        for Segment { at, shard, tokens } in &self.segments[first..] {
+            let begin = tokens.start + range.start.saturating_sub(*at);
+            let end = tokens.end.min(tokens.start + range.end.saturating_sub(*at));
+            if begin >= end {
+                break;
+            }
+            let read = self.shards.read(*shard, begin..end).map_err(|error| Error::Recipe(format!("{error:#}")))?;
+            ids.extend(read);
+        }
+        Ok(ids)
+    }
+}
