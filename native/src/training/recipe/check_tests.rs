@@ -35,6 +35,10 @@ decoys = 0.5
 needles_only = 0.25
 tracking = 0.25
 latest = 0.25
+[data]
+shards = [{ folder = "shards", weight = 2.0 }]
+held_out = 0.1
+synthetic = 1.0
 [model]
 hidden_size = 16
 intermediate_size = 32
@@ -110,6 +114,13 @@ const ROWS: &[Row] = &[
     ("documents.separate_copies", &["1"], &["true"]),
     ("documents.prose_weight", &["-0.1", "nan", "inf"], &["0.0", "1.0"]),
     ("documents.answer_weight", &["0.0", "-1.0", "nan", "inf"], &["1.0", "4.0"]),
+    (
+        "data.shards",
+        &["[]", "[{ folder = \"a\", weight = 0.0 }]", "[{ path = \"shards\" }]"],
+        &["[{ folder = \"a\" }]"],
+    ),
+    ("data.held_out", &["-0.1", "0.6", "nan"], &["0.0", "0.5"]),
+    ("data.synthetic", &["-0.1", "nan", "inf"], &["0.0", "0.5"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
     ("model.intermediate_size", &["0", "4_000_000_000"], &["1"]),
     ("model.num_hidden_layers", &["0", "5000"], &["1"]),
@@ -151,7 +162,7 @@ fn every_field_is_checked_and_its_sentence_names_it() {
 fn the_table_above_has_every_field() {
     // Tables of the recipe; serde names all fields of a struct where it meets an unknown one, those included that it
     // leaves out when it writes.
-    let tables = ["", "schedule", "curriculum", "curriculum.easy", "documents", "model", "drop", "scaling"];
+    let tables = ["", "schedule", "curriculum", "curriculum.easy", "documents", "data", "model", "drop", "scaling"];
     let fields_of = |table: &&str| -> Vec<String> {
         let prefix = if table.is_empty() { String::new() } else { format!("{table}.") };
         let sentence = from_toml(&with(&format!("{prefix}no_such_field"), "1")).unwrap_err();
