@@ -105,3 +105,43 @@ impl TokenText for ShardText {
         Ok(ids)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use drope_core::token_shards::{ShardIndex, TokenType};
+    use drope_core::train::TokenText;
+
+    use super::ShardText;
+    use crate::data::DataShards;
+    use crate::files;
+
+    #[test]
+    fn training_sees_all_documents_but_those_that_are_held_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let shard = |name: &str, lengths: &[u32], first: u32| {
+            let index = ShardIndex::new(TokenType::U16, lengths.iter().copied());
+            let ids: Vec<u32> = (first..first + index.tokens() as u32).collect();
+            files::write(&folder.path().join(format!("{name}.bin")), &TokenType::U16.to_bytes(&ids)).unwrap();
+            files::write(&folder.path().join(format!("{name}.idx")), &index.to_bytes()).unwrap();
+            serde_json::json!({ "name": name, "documents": lengths.len(), "tokens": index.tokens(), "bin_hash": "", "idx_hash": "" })
+        };
+        // Documents 0 and 1, then 2 to 4.
+        let shards = [shard("a", &[2, 1], 0), shard("b", &[3, 1, 2], 3)];
+        let manifest = serde_json::json!({
+            "text": [], "column": "", "tokenizer": "", "vocab_size": 9, "begin": null, "end": null, "files": 1, "bytes": 1,
+            "skipped": 0, "shards": shards,
+        });
+        files::write(&folder.path().join("index.json"), manifest.to_string().as_bytes()).unwrap();
+        let text = |held_out| ShardText::new(DataShards::open(folder.path()).unwrap(), held_out);
+        let all = text(0.0);
+        assert_eq!((all.len(), all.segments.len()), (9, 2));
+        assert_eq!(all.tokens(1..8).unwrap(), [1, 2, 3, 4, 5, 6, 7]);
+        // Documents 1 and 3.
+        let half = text(0.5);
+        assert_eq!(half.tokens(0..half.len()).unwrap(), [0, 1, 3, 4, 5, 7, 8]);
+        for (from, to) in (0..7).flat_map(|from| (from..=7).map(move |to| (from, to))) {
+            let expected = &[0, 1, 3, 4, 5, 7, 8][from..to];
+            assert_eq!(half.tokens(from as u64..to as u64).unwrap(), expected, "{from} to {to}");
+        }
+    }
+}
