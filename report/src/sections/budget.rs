@@ -5,6 +5,7 @@ use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 
+use super::systems::ROPE;
 use super::{Section, number_in};
 use crate::markdown::{by_length, joined, table};
 use crate::number::{Number, Row, questions};
@@ -21,7 +22,7 @@ const RECIPE: &str = include_str!("../../../recipes/reproduction/budget.toml");
 
 /// Systems, and the most copies in recalibration; `None`: not recalibrated. A model that was has its cut in its config.
 const SYSTEMS: [(System, Option<usize>); 7] = [
-    (system("RoPE", "nano-rope", Method::Rope), None),
+    (ROPE, None),
     (System { cut: Some(CUT), ..system("9 of 16 frequencies kept", "nano-rope", Method::PDrope) }, None),
     (system("RoPE", "budget-rope", Method::Rope), Some(1)),
     (system("9 of 16 frequencies kept", "budget-partial-1", Method::PDrope), Some(1)),

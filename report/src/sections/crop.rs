@@ -2,24 +2,16 @@
 
 use anyhow::Result;
 use drope_core::niah::Task;
-use drope_core::positions::Method;
 
 use super::Section;
+use super::systems::{CROPPED, DROPE, PARTIAL_DROPE, ROPE, YARN};
 use crate::comparison::Comparison;
 use crate::markdown::{by_length, line, or_dash, picture, table};
 use crate::number::{Number, Row, find};
 use crate::plot::{self, EXACT_ANSWERS, PlotLine};
-use crate::results::{Ask, EXTENSIONS, Results, System, system};
+use crate::results::{Ask, EXTENSIONS, Results, System};
 
-const SYSTEMS: [System; 5] = [
-    system("RoPE", "nano-rope", Method::Rope),
-    system(YARN, "nano-rope", Method::Yarn),
-    system(CROPPED, "nano-rope", Method::Crop),
-    system("DroPE", "nano-drope", Method::Drope),
-    system("partial DroPE", "nano-p-drope", Method::PDrope),
-];
-const YARN: &str = "YaRN";
-const CROPPED: &str = "cropped RoPE";
+const SYSTEMS: [System; 5] = [ROPE, YARN, CROPPED, DROPE, PARTIAL_DROPE];
 
 /// The extension factor at which the paper has YaRN and cropping alike.
 const PRINTED_EXTENSION: usize = 2;
@@ -54,8 +46,10 @@ pub fn compare_with_cropping(results: &Results) -> Result<Option<Section>> {
 fn verdict(scores: &[Row]) -> String {
     let at = |name: &str| find(scores, name)?.at(PRINTED_EXTENSION);
     let finding = "The paper's finding, that YaRN retrieves no more than a cropped text,";
-    let (Some(yarn), Some(cropped)) = (at(YARN), at(CROPPED)) else { return format!("{finding} is not measured.") };
-    let sentence = Comparison::new(PRINTED_EXTENSION, yarn, &[("cropping", cropped)]).sentence(YARN);
+    let (Some(yarn), Some(cropped)) = (at(YARN.name), at(CROPPED.name)) else {
+        return format!("{finding} is not measured.");
+    };
+    let sentence = Comparison::new(PRINTED_EXTENSION, yarn, &[("cropping", cropped)]).sentence(YARN.name);
     if yarn.is_above(cropped) {
         format!("{sentence} {finding} does not hold here: YaRN finds far needles.")
     } else {
@@ -70,7 +64,8 @@ mod tests {
 
     #[test]
     fn yarn_must_be_apart_from_cropping_to_contradict_the_paper() {
-        let of = |yarn, cropped| verdict(&[row(YARN, 0.05, &[(2, yarn)]), row(CROPPED, 0.05, &[(2, cropped)])]);
+        let of =
+            |yarn, cropped| verdict(&[row(YARN.name, 0.05, &[(2, yarn)]), row(CROPPED.name, 0.05, &[(2, cropped)])]);
         let apart = of(0.9, 0.5);
         assert!(apart.starts_with("At 2x YaRN (90.0 [85.0, 95.0]) is above cropping. The paper's"), "{apart}");
         assert!(apart.ends_with("does not hold here: YaRN finds far needles."), "{apart}");

@@ -5,6 +5,7 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 
 use super::Section;
+use super::systems::{LLAMA_3, NTK, YARN};
 use crate::comparison::Comparison;
 use crate::markdown::{by_length, table};
 use crate::number::{Number, Row, find};
@@ -19,9 +20,9 @@ const SYSTEMS: [System; 8] = [
     system(COPIES, "drope-copies", Method::Drope),
     system(BOTH, "nano-drope", Method::Drope),
     system("partial, with both (nano-p-drope)", "nano-p-drope", Method::PDrope),
-    system("Llama 3", "nano-rope", Method::Llama3),
-    system("YaRN", "nano-rope", Method::Yarn),
-    system("NTK", "nano-rope", Method::Ntk),
+    LLAMA_3,
+    YARN,
+    NTK,
 ];
 /// Scalings of RoPE, which are not trained.
 const UNTRAINED: [&str; 3] = ["Llama 3", "YaRN", "NTK"];

@@ -2,23 +2,23 @@
 
 use anyhow::Result;
 use drope_core::perplexity::PerplexityCell;
-use drope_core::positions::Method;
 
 use super::Section;
+use super::systems::{ALIBI, DROPE, NOPE, PARTIAL_DROPE, RNOPE_SWA, ROPE};
 use crate::markdown::{list, or_dash, percent, picture, table};
 use crate::number::Number;
 use crate::plot;
-use crate::results::{Results, System, system};
+use crate::results::{Results, System};
 use crate::verdict::within_margin;
 
 /// Systems, and the model that each was recalibrated from.
 const SYSTEMS: [(System, Option<&str>); 6] = [
-    (system("RoPE", "nano-rope", Method::Rope), None),
-    (system("NoPE", "nano-nope", Method::Nope), None),
-    (system("ALiBi", "nano-alibi", Method::Alibi), None),
-    (system("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa), None),
-    (system("DroPE", "nano-drope", Method::Drope), Some("nano-rope")),
-    (system("partial DroPE", "nano-p-drope", Method::PDrope), Some("nano-rope")),
+    (ROPE, None),
+    (NOPE, None),
+    (ALIBI, None),
+    (RNOPE_SWA, None),
+    (DROPE, Some("nano-rope")),
+    (PARTIAL_DROPE, Some("nano-rope")),
 ];
 
 /// Lines of the curve that a point is the mean of, and steps from line to line.

@@ -1,25 +1,17 @@
 //! Figure 8 of the DroPE paper: attention on the needle; and Wang's figure 3, entropy.
 
 use anyhow::Result;
-use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
 use drope_core::results::rounded;
 
 use super::Section;
+use super::systems::{DROPE, NOPE, PARTIAL_DROPE, PI, ROPE, YARN};
 use crate::markdown::{by_length, joined, line, percent, picture, table};
 use crate::plot::{self, Curve};
-use crate::results::{EXTENSIONS, Results, System, system};
+use crate::results::{EXTENSIONS, Results, System};
 use crate::verdict::Verdict;
 
-const SYSTEMS: [System; 6] = [
-    system("RoPE", "nano-rope", Method::Rope),
-    system("PI", "nano-rope", Method::Pi),
-    system(YARN, "nano-rope", Method::Yarn),
-    system("NoPE", "nano-nope", Method::Nope),
-    system("DroPE", "nano-drope", Method::Drope),
-    system("partial DroPE", "nano-p-drope", Method::PDrope),
-];
-const YARN: &str = "YaRN";
+const SYSTEMS: [System; 6] = [ROPE, PI, YARN, NOPE, DROPE, PARTIAL_DROPE];
 const LONGEST: usize = EXTENSIONS[EXTENSIONS.len() - 1];
 
 /// The share of its attention that a head must lose to count; the means have no intervals.
@@ -87,7 +79,7 @@ fn kept(row: &AttentionRow) -> Option<f64> {
 }
 
 fn yarn_takes_attention(kept: &[(&str, f64)]) -> Verdict {
-    let yarn = kept.iter().find(|(system, _)| *system == YARN);
+    let yarn = kept.iter().find(|(system, _)| *system == YARN.name);
     yarn.map_or(Verdict::NotMeasured, |(_, share)| Verdict::of(*share <= 1.0 - TAKEN))
 }
 
@@ -112,7 +104,7 @@ mod tests {
 
     #[test]
     fn yarn_must_lose_a_tenth_to_take_attention() {
-        let of = |share| yarn_takes_attention(&[("PI", 0.5), (YARN, share)]);
+        let of = |share| yarn_takes_attention(&[("PI", 0.5), (YARN.name, share)]);
         assert_eq!((of(0.988), of(0.9)), (Verdict::DoesNotHold, Verdict::Holds));
         assert_eq!(yarn_takes_attention(&[]), Verdict::NotMeasured);
     }

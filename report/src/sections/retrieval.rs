@@ -5,26 +5,29 @@ use drope_core::niah::Task;
 use drope_core::positions::Method;
 
 use super::Section;
+use super::systems::{
+    ALIBI, CROPPED, DROPE, DYNAMIC_NTK, LLAMA_3, LONGROPE2, NOPE, NTK, PARTIAL_DROPE, PI, RNOPE_SWA, ROPE, YARN,
+};
 use crate::comparison::{self, JudgedRow, judge, ordering};
 use crate::markdown::{by_length, table};
 use crate::number::{Number, Row, questions};
 use crate::results::{Ask, EXTENSIONS, Results, System, system};
 
 const SYSTEMS: [System; 14] = [
-    system("RoPE", "nano-rope", Method::Rope),
-    system("cropped RoPE", "nano-rope", Method::Crop),
-    system("PI", "nano-rope", Method::Pi),
-    system("NTK", "nano-rope", Method::Ntk),
-    system("dynamic NTK", "nano-rope", Method::DynamicNtk),
-    system("YaRN", "nano-rope", Method::Yarn),
-    system("Llama 3", "nano-rope", Method::Llama3),
-    system("LongRoPE2", "nano-longrope2", Method::LongRope),
-    system("ALiBi", "nano-alibi", Method::Alibi),
-    system("NoPE", "nano-nope", Method::Nope),
-    system("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa),
+    ROPE,
+    CROPPED,
+    PI,
+    NTK,
+    DYNAMIC_NTK,
+    YARN,
+    LLAMA_3,
+    LONGROPE2,
+    ALIBI,
+    NOPE,
+    RNOPE_SWA,
     system(PAPERS, PLAIN_MODEL, Method::Drope),
-    system(OURS, "nano-drope", Method::Drope),
-    system(PARTIAL, "nano-p-drope", Method::PDrope),
+    DROPE,
+    PARTIAL_DROPE,
 ];
 
 /// Systems that read nano-rope without training.
@@ -34,11 +37,9 @@ pub const FROM_SCRATCH: [&str; 3] = ["ALiBi", "NoPE", "RNoPE-SWA"];
 
 /// The model of DroPE as in the paper, which is not shipped.
 pub const PLAIN_MODEL: &str = "drope-plain";
-pub const OURS: &str = "DroPE";
-pub const PARTIAL: &str = "partial DroPE";
 const PAPERS: &str = "DroPE as in the paper";
 /// What is compared with all others: the paper's method, and ours.
-pub const JUDGED: [&str; 3] = [PAPERS, OURS, PARTIAL];
+pub const JUDGED: [&str; 3] = [PAPERS, DROPE.name, PARTIAL_DROPE.name];
 
 /// Scores of every system on a task.
 pub struct TaskScores {

@@ -3,26 +3,18 @@
 use anyhow::Result;
 use drope_core::language::Values;
 use drope_core::niah::Task;
-use drope_core::positions::Method;
 use drope_core::results::RetrievalCell;
 use drope_core::stats::wilson_of_mean;
 
 use super::Section;
 use super::retrieval::JUDGED;
+use super::systems::{DROPE, LLAMA_3, NTK, PARTIAL_DROPE, PI, ROPE, YARN};
 use crate::comparison::{self, judge, ordering};
 use crate::markdown::{by_length, table};
 use crate::number::{Number, Row};
-use crate::results::{Ask, EXTENSIONS, Results, System, system};
+use crate::results::{Ask, EXTENSIONS, Results, System};
 
-pub const SYSTEMS: [System; 7] = [
-    system("RoPE", "nano-rope", Method::Rope),
-    system("PI", "nano-rope", Method::Pi),
-    system("NTK", "nano-rope", Method::Ntk),
-    system("YaRN", "nano-rope", Method::Yarn),
-    system("Llama 3", "nano-rope", Method::Llama3),
-    system("DroPE", "nano-drope", Method::Drope),
-    system("partial DroPE", "nano-p-drope", Method::PDrope),
-];
+pub const SYSTEMS: [System; 7] = [ROPE, PI, NTK, YARN, LLAMA_3, DROPE, PARTIAL_DROPE];
 const TASKS: [Task; 4] = [Task::Single, Task::MultiKey, Task::MultiQuery, Task::MultiValue];
 const VALUES: [Values; 2] = [Values::Numbers, Values::Words];
 const CELLS: usize = TASKS.len() * VALUES.len();
