@@ -59,14 +59,14 @@ impl TokenType {
 
 /// An index: where the documents of a shard are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShardIndex {
+pub struct TokenIndex {
     /// How ids are stored.
     pub token_type: TokenType,
     /// The first token of each document, and behind the last one the number of all tokens: n + 1 numbers.
     pub starts: Vec<u64>,
 }
 
-impl ShardIndex {
+impl TokenIndex {
     /// The index of documents of these lengths, in tokens.
     pub fn new(token_type: TokenType, lengths: impl IntoIterator<Item = u32>) -> Self {
         let mut starts = vec![0];
@@ -160,15 +160,15 @@ impl ShardIndex {
 
 #[cfg(test)]
 mod tests {
-    use super::{ShardIndex, TokenType};
+    use super::{TokenIndex, TokenType};
 
     #[test]
     fn an_index_survives_its_bytes_and_other_bytes_are_refused() {
-        let index = ShardIndex::new(TokenType::U16, [3, 0, 5]);
+        let index = TokenIndex::new(TokenType::U16, [3, 0, 5]);
         assert_eq!((index.documents(), index.tokens(), index.length(2)), (3, 8, 5));
         let bytes = index.to_bytes();
-        assert_eq!(ShardIndex::from_bytes(&bytes, 16).unwrap(), index);
-        let refused = |bytes: &[u8], len: u64| ShardIndex::from_bytes(bytes, len).unwrap_err().to_string();
+        assert_eq!(TokenIndex::from_bytes(&bytes, 16).unwrap(), index);
+        let refused = |bytes: &[u8], len: u64| TokenIndex::from_bytes(bytes, len).unwrap_err().to_string();
         assert!(refused(&bytes, 14).contains("another length than it says"));
         assert!(refused(&bytes[..bytes.len() - 1], 16).contains("cut off"));
         assert!(refused(b"MMIDIDX", 16).contains("does not begin"));
@@ -182,19 +182,19 @@ mod tests {
         assert!(refused(&with(25, 255), 16).contains("cut off"), "a count that overflows");
         assert!(refused(&with(34 + 12, 9), 16).contains("one behind the other"));
         assert!(refused(&with(bytes.len() - 8, 2), 16).contains("list of documents"));
-        let empty = ShardIndex::new(TokenType::I32, []);
-        assert_eq!(ShardIndex::from_bytes(&empty.to_bytes(), 0).unwrap(), empty);
+        let empty = TokenIndex::new(TokenType::I32, []);
+        assert_eq!(TokenIndex::from_bytes(&empty.to_bytes(), 0).unwrap(), empty);
     }
 
     #[test]
     fn documents_of_several_sequences_are_joined() {
         // Two sequences of 2 and 3 tokens in one document, then one of 1.
-        let mut bytes = ShardIndex::new(TokenType::U16, [2, 3, 1]).to_bytes();
+        let mut bytes = TokenIndex::new(TokenType::U16, [2, 3, 1]).to_bytes();
         let borders = bytes.len() - 32;
         bytes.truncate(borders);
         bytes.extend([0u64, 2, 3].iter().flat_map(|border| border.to_le_bytes()));
         bytes[26] = 3;
-        let index = ShardIndex::from_bytes(&bytes, 12).unwrap();
+        let index = TokenIndex::from_bytes(&bytes, 12).unwrap();
         assert_eq!(index.starts, [0, 5, 6]);
     }
 

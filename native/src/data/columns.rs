@@ -7,7 +7,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
-use super::record::{Record, RecordOrReason, Records};
+use super::record::{RecordOrReason, Records, TextRecord};
 
 /// A document a row: the text of a column.
 ///
@@ -29,7 +29,7 @@ pub fn records(file: File, column: &str) -> Result<Records, String> {
         let fail = |reason: String| Err(format!("row {}: {reason}", index + 1));
         match row {
             Ok(row) => match row.get_column_iter().next() {
-                Some((_, Field::Str(text))) => Ok(Record { text: text.clone(), is_end: true }),
+                Some((_, Field::Str(text))) => Ok(TextRecord { text: text.clone(), is_end: true }),
                 _ => fail("its column is no text".into()),
             },
             Err(error) => fail(format!("it cannot be read ({error})")),

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::record::{Record, RecordOrReason};
+use super::record::{RecordOrReason, TextRecord};
 
 /// Bytes of a piece, about.
 const PIECE: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl<R: Read> Iterator for Pieces<R> {
                 let at = self.given;
                 self.given += piece.len();
                 match String::from_utf8(piece) {
-                    Ok(text) => Some(Ok(Record { text, is_end })),
+                    Ok(text) => Some(Ok(TextRecord { text, is_end })),
                     Err(error) => {
                         // The document ends with what was read so far.
                         self.is_over = true;
@@ -77,9 +77,9 @@ impl<R: Read> Iterator for Pieces<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pieces, Record};
+    use super::{Pieces, TextRecord};
 
-    fn pieces(text: &[u8], piece: usize) -> Vec<Result<Record, String>> {
+    fn pieces(text: &[u8], piece: usize) -> Vec<Result<TextRecord, String>> {
         Pieces { piece, ..Pieces::new(text) }.collect()
     }
 
@@ -87,7 +87,7 @@ mod tests {
     fn a_text_is_one_document_whatever_its_pieces() {
         for text in ["", "short", "a b c d e f g h i j", "eins\n\nzwei drei\nvier fünf sechs", &"ä".repeat(50)] {
             for piece in [4, 7, 100] {
-                let pieces: Vec<Record> = pieces(text.as_bytes(), piece).into_iter().map(Result::unwrap).collect();
+                let pieces: Vec<TextRecord> = pieces(text.as_bytes(), piece).into_iter().map(Result::unwrap).collect();
                 assert_eq!(pieces.iter().map(|piece| &*piece.text).collect::<String>(), text);
                 let ends: Vec<bool> = pieces.iter().map(|piece| piece.is_end).collect();
                 assert!(ends.split_last().is_some_and(|(last, others)| *last && !others.contains(&true)), "{ends:?}");
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_named_with_its_place() {
         let pieces = pieces(b"ab cd \xff ef", 4);
-        assert_eq!(pieces[0], Ok(Record { text: "ab".into(), is_end: false }));
+        assert_eq!(pieces[0], Ok(TextRecord { text: "ab".into(), is_end: false }));
         assert!(pieces.last().unwrap().as_ref().unwrap_err().starts_with("byte 6: from here on"), "{pieces:?}");
     }
 }

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::manifest::{DataManifest, MANIFEST_FILE};
-use super::record::RecordOrReason;
+use super::record::TextRecord;
 use super::records;
 use super::writer::{self, ShardPosition, ShardWriter};
 use crate::progress::Progress;
@@ -62,11 +62,33 @@ struct Position {
 }
 
 /// What was read: a record, a reason why there is none, or the end of a file.
-struct Item {
+struct Item<T> {
     file: usize,
     path: Arc<PathBuf>,
     /// `None` at the end of the file.
-    record: Option<RecordOrReason>,
+    content: Option<Result<T, String>>,
+}
+
+impl<T> Item<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> Result<U, String>) -> Item<U> {
+        let Self { file, path, content } = self;
+        Item { file, path, content: content.map(|content| content.and_then(change)) }
+    }
+}
+
+/// A record as ids.
+struct Tokens {
+    ids: Vec<u32>,
+    /// Bytes of its text.
+    bytes: usize,
+    is_end: bool,
+}
+
+impl Tokens {
+    fn new(record: &TextRecord, tokenizer: &Tokenizer) -> Result<Self, String> {
+        let ids = tokenizer.encode(&record.text).map_err(|error| error.to_string())?;
+        Ok(Self { ids, bytes: record.text.len(), is_end: record.is_end })
+    }
 }
 
 /// Writes the shards; goes on where an earlier run was stopped.
@@ -87,10 +109,10 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     };
     let (paths, bytes) = paths(text)?;
     files::check_writable(&out.join(MANIFEST_FILE))?;
-    ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
     let Some(_lock) = files::try_lock(&out.join(MANIFEST_FILE))? else {
         bail!("{} is being written by another command; wait for its end", out.display())
     };
+    ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
     let mut position = begin_or_go_on(out, manifest)?;
     files::write(&out.join(TOKENIZER_FILE), json.as_bytes())?;
     interrupt::watch()?;
@@ -103,14 +125,10 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     std::thread::spawn(move || read(paths, first, done, &column, &send));
     let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
     for batch in batches {
-        let batch: Vec<Item> = batch;
-        let ids: Vec<Option<drope_core::Result<Vec<u32>>>> = pool.install(|| {
-            let encode = |item: &Item| Some(tokenizer.encode(&item.record.as_ref()?.as_ref().ok()?.text));
-            batch.par_iter().map(encode).collect()
-        });
-        for (item, ids) in batch.into_iter().zip(ids) {
-            run.take(item, ids)?;
-        }
+        let batch: Vec<Item<TextRecord>> = batch;
+        let encode = |item: Item<TextRecord>| item.map(|record| Tokens::new(&record, tokenizer));
+        let batch: Vec<Item<Tokens>> = pool.install(|| batch.into_par_iter().map(encode).collect());
+        batch.into_iter().try_for_each(|item| run.take(item))?;
         let Position { manifest, .. } = &run.position;
         let speed = (manifest.bytes - before) as f64 / 1e6 / started.elapsed().as_secs_f64();
         progress.set_position(manifest.bytes);
@@ -167,7 +185,7 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
 }
 
 /// Reads the files from a place on and sends batches, until nobody takes them.
-fn read(paths: Vec<PathBuf>, first: usize, done: usize, column: &str, send: &SyncSender<Vec<Item>>) {
+fn read(paths: Vec<PathBuf>, first: usize, done: usize, column: &str, send: &SyncSender<Vec<Item<TextRecord>>>) {
     let (mut batch, mut bytes) = (Vec::new(), 0);
     for (file, path) in paths.into_iter().enumerate().skip(first) {
         let path = Arc::new(path);
@@ -179,7 +197,7 @@ fn read(paths: Vec<PathBuf>, first: usize, done: usize, column: &str, send: &Syn
         let items = records.skip(known).map(Some).chain([None]);
         for record in items {
             bytes += record.as_ref().and_then(|record| record.as_ref().ok()).map_or(0, |record| record.text.len());
-            batch.push(Item { file, path: Arc::clone(&path), record });
+            batch.push(Item { file, path: Arc::clone(&path), content: record });
             if bytes >= BATCH_BYTES || batch.len() >= BATCH_RECORDS {
                 if send.send(std::mem::take(&mut batch)).is_err() {
                     return;
@@ -213,9 +231,8 @@ impl<'a> Run<'a> {
         Ok(Self { preparation, position, token_type, writer })
     }
 
-    fn take(&mut self, item: Item, ids: Option<drope_core::Result<Vec<u32>>>) -> Result<()> {
-        let Item { file, path, record } = item;
-        let Some(record) = record else {
+    fn take(&mut self, Item { file, path, content }: Item<Tokens>) -> Result<()> {
+        let Some(content) = content else {
             // A document of a file that broke off ends with it.
             self.end_document()?;
             (self.position.file, self.position.records) = (file + 1, 0);
@@ -224,18 +241,16 @@ impl<'a> Run<'a> {
         };
         self.position.file = file;
         self.position.records += 1;
-        match (record, ids) {
-            (Ok(record), Some(Ok(ids))) => {
-                self.position.manifest.bytes += record.text.len() as u64;
+        match content {
+            Ok(Tokens { ids, bytes, is_end }) => {
+                self.position.manifest.bytes += bytes as u64;
                 if self.writer.position.open == 0 && !ids.is_empty() {
                     self.writer.push(self.preparation.ends[0].as_slice())?;
                 }
                 self.writer.push(&ids)?;
-                if record.is_end { self.end_document() } else { Ok(()) }
+                if is_end { self.end_document() } else { Ok(()) }
             }
-            (Ok(_), Some(Err(error))) => self.skip(&path, &error.to_string()),
-            (Err(reason), _) => self.skip(&path, &reason),
-            (Ok(_), None) => Ok(()),
+            Err(reason) => self.skip(&path, &reason),
         }
     }
 

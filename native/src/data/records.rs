@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::columns;
 use super::pieces::Pieces;
-use super::record::{Record, RecordOrReason, Records};
+use super::record::{RecordOrReason, Records, TextRecord};
 
 /// A longer line is no record: it would have to be in memory as a whole.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -61,7 +61,7 @@ impl<R: BufRead> Lines<R> {
         let fail = |reason: String| Err(format!("line {}: {reason}", self.line));
         match serde_json::from_slice::<Value>(line) {
             Ok(mut value) => match value.get_mut(&self.column).map(Value::take) {
-                Some(Value::String(text)) => Ok(Record { text, is_end: true }),
+                Some(Value::String(text)) => Ok(TextRecord { text, is_end: true }),
                 Some(_) => fail(format!("its field {:?} is no text", self.column)),
                 None => fail(format!("it has no field {:?}; name the field of the text with --column", self.column)),
             },
@@ -100,14 +100,14 @@ mod tests {
     use std::io::Write;
     use std::path::Path;
 
-    use super::{Record, RecordOrReason, records};
+    use super::{RecordOrReason, TextRecord, records};
 
     fn read(path: &Path) -> Vec<RecordOrReason> {
         records(path, "text").unwrap().collect()
     }
 
     fn document(text: &str) -> RecordOrReason {
-        Ok(Record { text: text.into(), is_end: true })
+        Ok(TextRecord { text: text.into(), is_end: true })
     }
 
     #[test]

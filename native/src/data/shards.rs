@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use drope_core::loaded_model::TOKENIZER_FILE;
-use drope_core::token_shards::ShardIndex;
+use drope_core::token_shards::TokenIndex;
 use drope_core::tokenizer::Tokenizer;
 
 use super::manifest::{DataManifest, MANIFEST_FILE};
-use super::writer::hash;
 use crate::files;
 
 /// A folder of shards.
@@ -19,7 +18,7 @@ pub struct DataShards {
     folder: PathBuf,
     pub manifest: DataManifest,
     /// One a shard.
-    pub indices: Vec<ShardIndex>,
+    pub indices: Vec<TokenIndex>,
 }
 
 impl DataShards {
@@ -35,7 +34,7 @@ impl DataShards {
         let index = |name: &str| {
             let (bin, idx) = (folder.join(format!("{name}.bin")), folder.join(format!("{name}.idx")));
             let len = bin.metadata().with_context(|| format!("cannot read {}", bin.display()))?.len();
-            ShardIndex::from_bytes(&files::read(&idx)?, len).with_context(|| idx.display().to_string())
+            TokenIndex::from_bytes(&files::read(&idx)?, len).with_context(|| idx.display().to_string())
         };
         let indices = manifest.shards.iter().map(|shard| index(&shard.name)).collect::<Result<_>>()?;
         Ok(Self { folder: folder.to_owned(), manifest, indices })
@@ -49,7 +48,7 @@ impl DataShards {
         for shard in &self.manifest.shards {
             for (kind, expected) in [("bin", &shard.bin_hash), ("idx", &shard.idx_hash)] {
                 let path = self.folder.join(format!("{}.{kind}", shard.name));
-                if hash(&path)? != *expected {
+                if files::file_hash(&path)? != *expected {
                     bail!("{} was changed since it was written; write the shards again", path.display());
                 }
             }

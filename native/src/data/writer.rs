@@ -1,12 +1,11 @@
 //! Shards while they are written: both files grow beside each other, and what was written last can be taken back.
 
 use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use drope_core::hash::ShortHash;
-use drope_core::token_shards::{ShardIndex, TokenType};
+use drope_core::token_shards::{TokenIndex, TokenType};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::ShardEntry;
@@ -106,14 +105,14 @@ impl ShardWriter {
         let path = |kind: &str| self.folder.join(format!("{}.{kind}", self.name));
         let lengths = files::read(&path(LENGTHS))?;
         let index =
-            ShardIndex::new(self.token_type, lengths.as_chunks().0.iter().map(|&length| u32::from_le_bytes(length)));
+            TokenIndex::new(self.token_type, lengths.as_chunks().0.iter().map(|&length| u32::from_le_bytes(length)));
         files::write(&path("idx"), &index.to_bytes())?;
         fs::rename(path(BIN), path("bin")).with_context(|| cannot_write(&path("bin")))?;
         Ok(ShardEntry {
             documents: index.documents(),
             tokens: index.tokens(),
-            bin_hash: hash(&path("bin"))?,
-            idx_hash: hash(&path("idx"))?,
+            bin_hash: files::file_hash(&path("bin"))?,
+            idx_hash: files::file_hash(&path("idx"))?,
             name: self.name,
         })
     }
@@ -138,17 +137,4 @@ const LENGTHS: &str = "lengths.part";
 
 fn cannot_write(path: &Path) -> String {
     format!("cannot write {}; check free space and permissions", path.display())
-}
-
-/// The hash of a file.
-pub fn hash(path: &Path) -> Result<String> {
-    let cannot_read = || format!("cannot read {}; check that the path is right", path.display());
-    let mut file = BufReader::new(File::open(path).with_context(cannot_read)?);
-    let (mut hash, mut piece) = (ShortHash::default(), vec![0; 1 << 20]);
-    loop {
-        match file.read(&mut piece).with_context(cannot_read)? {
-            0 => return Ok(hash.finish()),
-            read => hash.update(&piece[..read]),
-        }
-    }
 }

@@ -108,7 +108,7 @@ impl TokenText for ShardText {
 
 #[cfg(test)]
 mod tests {
-    use drope_core::token_shards::{ShardIndex, TokenType};
+    use drope_core::token_shards::{TokenIndex, TokenType};
     use drope_core::train::TokenText;
 
     use super::ShardText;
@@ -119,7 +119,7 @@ mod tests {
     fn training_sees_all_documents_but_those_that_are_held_out() {
         let folder = tempfile::tempdir().unwrap();
         let shard = |name: &str, lengths: &[u32], first: u32| {
-            let index = ShardIndex::new(TokenType::U16, lengths.iter().copied());
+            let index = TokenIndex::new(TokenType::U16, lengths.iter().copied());
             let ids: Vec<u32> = (first..first + index.tokens() as u32).collect();
             files::write(&folder.path().join(format!("{name}.bin")), &TokenType::U16.to_bytes(&ids)).unwrap();
             files::write(&folder.path().join(format!("{name}.idx")), &index.to_bytes()).unwrap();
