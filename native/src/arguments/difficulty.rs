@@ -28,13 +28,6 @@ pub struct DifficultyArgs {
     pub split: QuestionSplit,
 }
 
-impl Default for DifficultyArgs {
-    fn default() -> Self {
-        let Difficulty { keys, digits, distractors, hops, split } = Difficulty::default();
-        Self { keys, digits, distractors, hops, split }
-    }
-}
-
 impl DifficultyArgs {
     /// The settings for a task. The task's own number of keys gives the same settings as no number.
     pub fn of(&self, task: Task, filler: Filler) -> Difficulty {

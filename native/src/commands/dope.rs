@@ -25,50 +25,50 @@ pub enum Dope {
 pub struct SelectArgs {
     /// Folder of the model.
     #[arg(long)]
-    pub model: PathBuf,
+    model: PathBuf,
     /// Number of heads to choose, over all layers together.
     #[arg(long, default_value_t = 3)]
-    pub heads: usize,
+    heads: usize,
     /// Vectors whose entropy is measured: query, key.
     #[arg(long, default_value = "query")]
-    pub from: ScoredVectors,
+    from: ScoredVectors,
     /// Stage at which they are measured: pre_ntk (as projected), post_ntk (rotated by the scaled frequencies),
     /// post_rope (by those of training).
     #[arg(long, default_value = "post_ntk")]
-    pub stage: Stage,
+    stage: Stage,
     /// Number r of eigenvalues that the entropy uses; 0: all.
     #[arg(long, default_value_t = 16)]
-    pub rank: usize,
+    rank: usize,
     /// Heads to choose: ascending (those of the lowest entropies), descending (those of the highest).
     #[arg(long, default_value = "ascending")]
-    pub order: Order,
+    order: Order,
     /// Extension factor of the texts and of the NTK scaling.
     #[arg(long, default_value = "4", value_parser = at_least_one)]
-    pub extension: usize,
+    extension: usize,
     /// What removing means: identity (vectors are not rotated), zero (as printed in the paper).
     #[arg(long, default_value = "identity")]
-    pub removal: Removal,
+    removal: Removal,
     /// What dope-parts removes: low (frequencies below 2π/C), high (as printed in the paper).
     #[arg(long, default_value = "low")]
-    pub parts: Parts,
+    parts: Parts,
     /// Variance of dope-gaussian's noise: matched, unit.
     #[arg(long, default_value = "matched")]
-    pub noise: Noise,
+    noise: Noise,
     /// Documents that heads are judged on.
     #[arg(long, default_value = "4", value_parser = at_least_one)]
-    pub texts: usize,
+    texts: usize,
     /// Seed of the documents.
     #[arg(long, default_value_t = 1)]
-    pub seed: u64,
+    seed: u64,
     /// File for the choice, for `eval niah --heads`.
     #[arg(long)]
-    pub json: Option<PathBuf>,
+    json: Option<PathBuf>,
     /// Write the choice into the model's config, from which every command reads it.
     #[arg(long)]
-    pub save: bool,
+    save: bool,
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
-    pub device: DeviceChoice,
+    device: DeviceChoice,
     /// CPU threads that compute.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     pub threads: usize,

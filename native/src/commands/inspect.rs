@@ -9,7 +9,8 @@ use drope_core::positions::{Encoding, Method};
 use drope_core::results::ModelRecord;
 
 use crate::arguments::ReadingArgs;
-use crate::files::{model_folder, weights_files};
+use crate::files::model_folder::{self, Identity};
+use crate::files::weights_files;
 use crate::reading::results_file;
 use crate::training::training_record;
 
@@ -37,16 +38,16 @@ pub fn inspect(args: &InspectArgs) -> Result<()> {
 
 /// What results files say of a model.
 fn record(folder: &Path, heads: &[PathBuf]) -> Result<ModelRecord> {
-    let config = model_folder::config(folder)?;
-    let of_method = |method: Method| Ok((method.name().to_owned(), model_folder::fingerprint(folder, method, None)?));
+    let identity = Identity::read(folder)?;
+    let of_method = |method: Method| Ok((method.name().to_owned(), identity.fingerprint(method, None)?));
     let of_heads = |path: &PathBuf| {
         let heads = model_folder::dope_heads(path)?;
-        Ok((heads.label(), model_folder::fingerprint(folder, Method::DopeParts, Some(&heads))?))
+        Ok((heads.label(), identity.fingerprint(Method::DopeParts, Some(&heads))?))
     };
     Ok(ModelRecord {
         model: model_folder::model_name(folder)?,
         parameters: weights_files::open(folder)?.num_parameters(),
-        config: serde_json::from_str(&config.to_json())?,
+        config: serde_json::from_str(&identity.config.to_json())?,
         fingerprints: Method::ALL
             .into_iter()
             .map(of_method)

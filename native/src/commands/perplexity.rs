@@ -18,22 +18,22 @@ use crate::{files, interrupt};
 #[derive(Args)]
 pub struct PerplexityArgs {
     #[command(flatten)]
-    pub sweep: Sweep,
+    sweep: Sweep,
     /// Number of tokens between the starts of two windows; default: half a window.
     #[arg(long, value_parser = at_least_one)]
-    pub stride: Option<usize>,
+    stride: Option<usize>,
     /// A text file to predict; default: held-out documents of the synthetic language.
     #[arg(long)]
-    pub text: Option<PathBuf>,
+    text: Option<PathBuf>,
     /// Texts, each as long as the longest window.
     #[arg(long, default_value = "16", value_parser = at_least_one)]
-    pub texts: usize,
+    texts: usize,
     /// Predict the whole file as one text, in windows of each length.
     #[arg(long, requires = "text", conflicts_with = "texts")]
-    pub whole: bool,
+    whole: bool,
     /// Read only this part of the texts, such as 3/16; `core merge` joins the parts.
     #[arg(long, default_value = "1/1")]
-    pub shard: Shard,
+    shard: Shard,
 }
 
 /// A text that is predicted.

@@ -6,12 +6,32 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use drope_core::hash::short_hash;
+use drope_core::hash::{ShortHash, short_hash};
 use tempfile::NamedTempFile;
 
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}; check that the path is right", path.display()))
+}
+
+/// Adds a file's bytes to a hash, piece by piece.
+pub fn hash(path: &Path, hash: &mut ShortHash) -> Result<()> {
+    let cannot_read = || format!("cannot read {}; check that the path is right", path.display());
+    let mut file = File::open(path).with_context(cannot_read)?;
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece).with_context(cannot_read)? {
+            0 => return Ok(()),
+            read => hash.update(&piece[..read]),
+        }
+    }
+}
+
+/// The hash of a file.
+pub fn file_hash(path: &Path) -> Result<String> {
+    let mut hashed = ShortHash::default();
+    hash(path, &mut hashed)?;
+    Ok(hashed.finish())
 }
 
 /// Reads a text file.

@@ -103,10 +103,30 @@ pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
 /// Identifies the model in a folder, read with `method`, among models of the same name ([`LoadedModel::fingerprint`],
 /// without the weights on a device). `heads` are for DoPE, in place of those in the config.
 pub fn fingerprint(folder: &Path, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
-    let mut config = config(folder)?;
-    config.dope_heads = heads.cloned().or(config.dope_heads);
-    let hash = weights_files::hash(folder)?.finish();
-    Ok(results::fingerprint(&config, &tokenizer(folder, &config)?, &hash, method)?)
+    Identity::read(folder)?.fingerprint(method, heads)
+}
+
+/// What fingerprints of a model are made of: its weights are hashed once for all methods.
+pub struct Identity {
+    pub config: Config,
+    tokenizer: Tokenizer,
+    weights_hash: String,
+}
+
+impl Identity {
+    /// Reads the config and the tokenizer, and hashes the weights.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let config = config(folder)?;
+        let tokenizer = tokenizer(folder, &config)?;
+        Ok(Self { config, tokenizer, weights_hash: weights_files::hash(folder)?.finish() })
+    }
+
+    /// As [`fingerprint`].
+    pub fn fingerprint(&self, method: Method, heads: Option<&DopeHeads>) -> Result<String> {
+        let dope_heads = heads.or(self.config.dope_heads.as_ref()).cloned();
+        let config = Config { dope_heads, ..self.config.clone() };
+        Ok(results::fingerprint(&config, &self.tokenizer, &self.weights_hash, method)?)
+    }
 }
 
 /// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.

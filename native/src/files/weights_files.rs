@@ -2,7 +2,6 @@
 //! time.
 
 use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +13,6 @@ use drope_core::loaded_model::{INDEX_FILE, WEIGHTS_FILE};
 use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
 
 use crate::files;
-
-/// Bytes that are hashed at once.
-const PIECE: usize = 1 << 20;
 
 /// A file on disk.
 pub struct DiskFile {
@@ -124,16 +120,7 @@ pub fn open(folder: &Path) -> Result<Weights> {
 /// The hash of the weights' files, in the order of their names.
 pub fn hash(folder: &Path) -> Result<ShortHash> {
     let mut hash = ShortHash::default();
-    let mut piece = vec![0; PIECE];
-    for path in paths(folder)? {
-        let mut file = File::open(&path).with_context(|| cannot_read(&path))?;
-        loop {
-            match file.read(&mut piece).with_context(|| cannot_read(&path))? {
-                0 => break,
-                read => hash.update(&piece[..read]),
-            }
-        }
-    }
+    paths(folder)?.iter().try_for_each(|path| files::hash(path, &mut hash))?;
     Ok(hash)
 }
 
