@@ -11,7 +11,7 @@ use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::model::Model;
 use drope_core::positions::{Method, Positions};
-use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer, batch_gradients};
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients};
 use pollster::block_on;
 use safetensors::SafeTensors;
 
@@ -69,6 +69,7 @@ fn hyperparameters(optimizer: OptimizerKind) -> Hyperparameters {
         weight_decay: number("weight_decay") as f32,
         schedule: Schedule { peak: number("peak"), warmup: number("warmup") as usize, floor: number("floor") },
         max_gradient_norm: number("max_norm"),
+        memory: Memory::default(),
     }
 }
 
@@ -118,22 +119,45 @@ impl ModuleVisitor for Named<'_> {
     }
 }
 
-fn named_gradients(model: &Model, batch: &Batch) -> BTreeMap<String, Vec<f32>> {
-    let gradients = batch_gradients(model, batch, batch.total_loss_weight(), &positions()).gradients;
+fn named_gradients(model: &Model, batch: &Batch, memory: Memory) -> BTreeMap<String, Vec<f32>> {
+    let gradients = batch_gradients(model, batch, batch.total_loss_weight(), &positions(), memory).gradients;
     let mut named = Named { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
     model.visit(&mut named);
     named.found
 }
 
+/// Rows of the batch at once, with and without computing blocks again.
+fn memories() -> [Memory; 4] {
+    let memory =
+        |rows: Option<usize>, recompute| Memory { micro_batch_tokens: rows.map(|rows| rows * LENGTH), recompute };
+    [memory(None, false), memory(None, true), memory(Some(3), false), memory(Some(1), true)]
+}
+
 #[test]
 fn gradients_are_those_of_pytorch() {
     let (file, model) = (expected(), model());
-    let found = named_gradients(&model, &batches()[0]);
     let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
-    assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
-    for name in names {
-        let error = relative_error(&found[name], &floats(&file, &format!("gradient.{name}")));
-        assert!(error < 1e-5, "{name}: {error:e}");
+    for memory in memories() {
+        let found = named_gradients(&model, &batches()[0], memory);
+        assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
+        for name in &names {
+            let error = relative_error(&found[*name], &floats(&file, &format!("gradient.{name}")));
+            assert!(error < 1e-5, "{name} with {memory:?}: {error:e}");
+        }
+    }
+}
+
+#[test]
+fn losses_come_in_the_order_of_the_rows_however_they_are_computed() {
+    let (model, batch) = (model(), batches().remove(0));
+    let copies = Batch { multiplicity: (0..ROWS * LENGTH).map(|at| (at % 3 + 1) as f32).collect(), ..batch.clone() };
+    for batch in [batch, copies] {
+        let [first, others @ ..] = memories().map(|memory| {
+            let part = batch_gradients(&model, &batch, batch.total_loss_weight(), &positions(), memory);
+            part.token_losses.into_data().iter::<f32>().collect::<Vec<_>>()
+        });
+        assert_eq!(first.len(), ROWS * (LENGTH - 1));
+        assert!(others.iter().all(|losses| relative_error(losses, &first) < 1e-6));
     }
 }
 
@@ -185,7 +209,7 @@ fn parts_of_a_batch_add_up_to_the_whole() {
             let total = batch.total_loss_weight();
             let parts = batch.split(parts);
             assert_eq!(parts.iter().map(|part| part.rows).sum::<usize>(), ROWS);
-            let gradients = |part: &Batch| batch_gradients(trainer.model(), part, total, trainer.positions());
+            let gradients = |part: &Batch| trainer.gradients(part, total);
             let gradients = parts.iter().map(gradients).collect();
             let report;
             (trainer, report) = block_on(trainer.apply(gradients)).unwrap();

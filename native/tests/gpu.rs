@@ -16,7 +16,7 @@ use common::{Folder, core, refused, text};
 use device::{Chosen, DeviceChoice};
 use drope_core::Error;
 use drope_core::model::{NumberType, NumberTypes};
-use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
 
@@ -95,6 +95,7 @@ fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Dev
         weight_decay: 0.1,
         schedule: Schedule { peak: 3e-3, warmup: 2, floor: 0.1 },
         max_gradient_norm: 1.0,
+        memory: Memory::default(),
     };
     let case = case(name);
     let mut trainer = Trainer::new(case.model(&device.clone().autodiff()), case.positions(), hyperparameters);

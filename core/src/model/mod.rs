@@ -3,6 +3,7 @@
 //! Fields are named as in Hugging Face's Llama, so the path of a parameter is its name in the weights file.
 
 mod attention;
+mod blocks;
 mod cache;
 #[cfg(feature = "gpu")]
 mod decode;
@@ -24,7 +25,9 @@ pub use self::cache::Cache;
 
 pub use self::attention::Activations;
 use self::attention::{Attention, LayerInputs};
-use self::pass::{LayerKind, Pass};
+pub use self::blocks::Blocks;
+use self::blocks::LayerKinds;
+use self::pass::Pass;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
@@ -131,21 +134,6 @@ impl Model {
         activations
     }
 
-    /// As [`Model::hidden`] of a whole text, but attention counts each token `multiplicity` times (`batch · seq` numbers, each at
-    /// least 1): ln m is added to the logit of a key that counts m times. This simulates a longer text without a longer
-    /// sequence. In a first layer without positions the last token gets exactly what it would from the copies; in later
-    /// layers real copies would differ among themselves, and simulated ones do not. With positions, a stretch of equal
-    /// multiplicity is followed by a gap as long as its other copies would be.
-    pub fn hidden_with_multiplicity(
-        &self,
-        ids: Tensor<2, Int>,
-        multiplicity: &[f32],
-        positions: &Positions,
-    ) -> Tensor<3> {
-        let pass = Pass::with_multiplicity(multiplicity, ids.dims(), &ids.device());
-        rms_norm(&self.norm, self.residual(ids, positions, &pass, None, None))
-    }
-
     /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
     /// flow into.
     #[cfg(feature = "train")]
@@ -184,12 +172,10 @@ impl Model {
         {
             return x;
         }
-        let (kinds, of_layers) = positions.kinds();
-        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, self.ssmax_context, &device);
-        let kinds: Vec<LayerKind> = kinds.into_iter().map(kind).collect();
+        let kinds = LayerKinds::new(self, positions, pass, &device);
         for (index, block) in self.layers.iter().enumerate() {
             let inputs = LayerInputs {
-                kind: &kinds[of_layers[index % of_layers.len()]],
+                kind: kinds.of(index),
                 head_scales: pass.head_scales.get(index),
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
                 activations: activations.as_deref_mut(),

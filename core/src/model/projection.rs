@@ -108,6 +108,11 @@ impl TokenEmbedding {
         Self { embedding, packed: None }
     }
 
+    /// Of weights that are not packed.
+    pub(super) fn vocab_size(&self) -> usize {
+        self.embedding.weight.val().dims()[0]
+    }
+
     pub(super) fn is_packed(&self) -> bool {
         self.packed.is_some()
     }

@@ -54,6 +54,11 @@ impl Batch {
         (0..self.rows).step_by(rows).map(|first| self.rows_from(first, rows.min(self.rows - first))).collect()
     }
 
+    /// The rows in parts of at most so many tokens, or of one row where that has more.
+    pub(super) fn in_parts_of(&self, tokens: usize) -> Vec<Self> {
+        self.split(self.rows.div_ceil((tokens / self.length).clamp(1, self.rows.max(1))))
+    }
+
     fn rows_from(&self, first: usize, rows: usize) -> Self {
         let range = first * self.length..(first + rows) * self.length;
         Self {

@@ -1,13 +1,10 @@
-//! Gradients of a batch, their sum over parts, and their global norm. Nothing here reads from the device.
+//! Gradients: their sum over parts of a batch, and their global norm. Nothing here reads from the device.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::Tensor;
 
-use super::batch::Batch;
-use super::loss::cross_entropy;
 use crate::model::Model;
-use crate::positions::Positions;
 
 /// What some rows of a batch add to an update.
 pub struct BatchGradients {
@@ -17,24 +14,19 @@ pub struct BatchGradients {
     pub token_losses: Tensor<1>,
 }
 
-/// Gradients of Σ weight · cross entropy / `total_loss_weight`; for some rows of a batch, the weight is that of the whole
-/// batch. The model is on an autodiff device.
-pub fn batch_gradients(model: &Model, rows: &Batch, total_loss_weight: f32, positions: &Positions) -> BatchGradients {
-    // Each call has its own leaves: Burn joins graphs that share a leaf, and threads would then consume each other's.
-    let model = &model.clone().fork(&model.device());
-    let loss = cross_entropy(model, rows, positions);
-    let gradients = loss.weighted_sum.div_scalar(total_loss_weight).backward();
-    BatchGradients { gradients: GradientsParams::from_grads(gradients, model), token_losses: loss.per_token }
-}
-
 /// Sums gradients, parameter by parameter and always in the same order.
 pub(super) fn sum(model: &Model, parts: Vec<GradientsParams>) -> GradientsParams {
     let mut parts = parts.into_iter();
     let mut total = parts.next().unwrap_or_default();
     for part in parts {
-        model.visit(&mut Add { total: &mut total, part });
+        add(model, &mut total, part);
     }
     total
+}
+
+/// Adds gradients to those of the same parameters.
+pub(super) fn add(model: &Model, total: &mut GradientsParams, part: GradientsParams) {
+    model.visit(&mut Add { total, part });
 }
 
 /// Scales the gradients down to a global norm of at most `max_norm`, as PyTorch's `clip_grad_norm_` does. Returns the norm
@@ -81,7 +73,11 @@ struct Add<'a> {
 impl ModuleVisitor for Add<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         if let Some(more) = self.part.remove::<D>(param.id) {
-            change::<D>(self.total, param.id, |gradient| gradient + more);
+            let sum = match self.total.remove::<D>(param.id) {
+                Some(gradient) => gradient + more,
+                None => more,
+            };
+            self.total.register::<D>(param.id, sum);
         }
     }
 }

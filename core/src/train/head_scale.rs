@@ -2,13 +2,13 @@
 
 use burn::module::{Module, Param};
 use burn::optim::{AdamWConfig, GradientsParams, ModuleOptimizer};
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::batch::Batch;
-use super::loss::cross_entropy_with;
+use super::batch::{Batch, inputs, predicted};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::kernels;
+use crate::model::{Model, token_ids};
 use crate::positions::Positions;
 
 /// λ of every head, `[heads]` a layer.
@@ -47,8 +47,7 @@ impl HeadScaleFit {
     ) -> Result<(Self, f64)> {
         let scales: Vec<Tensor<1>> = self.layers.iter().map(Param::val).collect();
         let hidden = |inputs| model.hidden_with_head_scales(inputs, positions, &scales);
-        let loss = cross_entropy_with(model, batch, hidden);
-        let loss = loss.weighted_sum.div_scalar(batch.total_loss_weight());
+        let loss = mean_cross_entropy(model, batch, hidden);
         let mean = numbers(loss.clone()).await?.iter().sum::<f64>();
         if !mean.is_finite() {
             return Err(Error::NotFinite("loss".into()));
@@ -73,6 +72,22 @@ impl HeadScaleFit {
         }
         Ok(values)
     }
+}
+
+/// Mean cross entropy of a batch by its loss weights, `[1]`, with a residual stream computed by `hidden` from `[rows, length − 1]`
+/// to `[rows, length − 1, hidden]`.
+fn mean_cross_entropy(model: &Model, batch: &Batch, hidden: impl FnOnce(Tensor<2, Int>) -> Tensor<3>) -> Tensor<1> {
+    let device = model.device();
+    let (rows, length) = (batch.rows, batch.length);
+    let tokens = rows * (length - 1);
+    let ids: Vec<u32> = inputs(&batch.ids, length).collect();
+    let targets: Vec<u32> = predicted(&batch.ids, length).collect();
+    let weights: Vec<f32> = predicted(&batch.loss_weights, length).collect();
+    let weights = Tensor::<1>::from_data(TensorData::new(weights, [tokens]), &device);
+    let logits = model.logits(hidden(token_ids(&ids, [rows, length - 1], &device))); // [rows, length − 1, vocab]
+    let vocab = logits.dims()[2];
+    let per_token = kernels::cross_entropy(logits.reshape([tokens, vocab]), &targets);
+    (per_token * weights).sum().div_scalar(batch.total_loss_weight())
 }
 
 async fn numbers(tensor: Tensor<1>) -> Result<Vec<f64>> {

@@ -1,10 +1,10 @@
 //! Training: text, loss, gradients, schedule, optimizers and the update. No I/O; the caller drives it and keeps its state.
 
+mod backward;
 mod batch;
 mod curriculum;
 mod gradients;
 mod head_scale;
-mod loss;
 mod mixed;
 mod optimizer;
 mod packed;
@@ -14,11 +14,11 @@ mod shuffled;
 mod source;
 mod trainer;
 
+pub use backward::{Memory, batch_gradients};
 pub use batch::Batch;
 pub use curriculum::{Curriculum, EasyStart};
-pub use gradients::{BatchGradients, batch_gradients};
+pub use gradients::BatchGradients;
 pub use head_scale::HeadScaleFit;
-pub use loss::{CrossEntropy, cross_entropy};
 pub use mixed::{AnySource, MixedText};
 pub use optimizer::{Optimizer, OptimizerKind};
 pub use packed::{PackedText, TokenText};

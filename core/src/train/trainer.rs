@@ -2,8 +2,9 @@
 
 use burn::tensor::Tensor;
 
+use super::backward::{Memory, batch_gradients};
 use super::batch::Batch;
-use super::gradients::{BatchGradients, batch_gradients, clip, sum};
+use super::gradients::{BatchGradients, clip, sum};
 use super::optimizer::{Optimizer, OptimizerKind};
 use super::schedule::Schedule;
 use crate::error::{Error, Result};
@@ -23,6 +24,8 @@ pub struct Hyperparameters {
     pub schedule: Schedule,
     /// Gradients of a larger global norm are scaled down to it.
     pub max_gradient_norm: f64,
+    /// What bounds the memory of an update.
+    pub memory: Memory,
 }
 
 /// A model in training.
@@ -80,8 +83,13 @@ impl Trainer {
     /// # Errors
     /// If the gradients are NaN or infinite. The model is then lost, and the caller returns to its last checkpoint.
     pub async fn step(self, batch: &Batch) -> Result<(Self, StepReport)> {
-        let gradients = batch_gradients(&self.model, batch, batch.total_loss_weight(), &self.positions);
+        let gradients = self.gradients(batch, batch.total_loss_weight());
         self.apply(vec![gradients]).await
+    }
+
+    /// Gradients of rows of a batch whose loss weights add up to `total_loss_weight`.
+    pub fn gradients(&self, rows: &Batch, total_loss_weight: f32) -> BatchGradients {
+        batch_gradients(&self.model, rows, total_loss_weight, &self.positions, self.hyperparameters.memory)
     }
 
     /// One update with the gradients of a batch's parts, which are added in order, so that the sum is the same in every run

@@ -4,13 +4,12 @@
 //! the whole model. The trainer adds the parts in their order, so that the sum is the same in every run with the same number
 //! of threads.
 
-use drope_core::train::{Batch, BatchGradients, Trainer, batch_gradients};
+use drope_core::train::{Batch, BatchGradients, Trainer};
 
 /// Gradients of the parts of a batch, one for each thread, in the order of the rows.
 pub fn gradients_in_threads(trainer: &Trainer, batch: &Batch, threads: usize) -> Vec<BatchGradients> {
-    let (model, positions) = (trainer.model(), trainer.positions());
     let total = batch.total_loss_weight();
-    let part = |rows: &Batch| batch_gradients(model, rows, total, positions);
+    let part = |rows: &Batch| trainer.gradients(rows, total);
     match batch.split(threads).as_slice() {
         [one] => vec![part(one)],
         many => std::thread::scope(|scope| {

@@ -9,7 +9,7 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, Parameters};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
-use drope_core::train::{DocumentSource, SyntheticDocuments, Trainer, batch_gradients};
+use drope_core::train::{DocumentSource, Memory, SyntheticDocuments, Trainer, batch_gradients};
 use drope_protocol::{
     ChatFormat, DroppedPositions, Length, Question, QuestionKind, Reading, Recalibration, RecalibrationScore,
     RecalibrationSettings, RecalibrationState, Reply, StoredModel,
@@ -105,9 +105,9 @@ pub async fn try_drop(request: &Recalibration, run: &Run) -> Result<(), Interrup
     plain.multiplicity.clear();
     let with_positions = job.base.on(&device())?;
     let positions = Method::of(&with_positions.config).positions(&with_positions.config, 1.0)?;
-    let before = batch_gradients(&with_positions.model, &plain, 1.0, &positions).token_losses;
+    let before = batch_gradients(&with_positions.model, &plain, 1.0, &positions, Memory::default()).token_losses;
     let trainer = job.trainer(job.dropped()?)?;
-    let after = batch_gradients(trainer.model(), &plain, 1.0, trainer.positions()).token_losses;
+    let after = trainer.gradients(&plain, 1.0).token_losses;
     let [before, after] = [mean(before).await?, mean(after).await?];
     run.yield_to_messages().await;
     run.check()?;

@@ -8,7 +8,7 @@ mod scaling;
 use serde::{Deserialize, Serialize};
 
 pub use self::data::{DataSettings, ShardsSettings, is_held_out};
-use super::{Curriculum, Hyperparameters, OptimizerKind, Schedule, SyntheticDocuments};
+use super::{Curriculum, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
 use crate::language::DocumentMix;
@@ -44,6 +44,9 @@ pub struct Recipe {
     /// Text of one's own, packed into windows of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataSettings>,
+    /// What bounds the memory of an update.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub memory: Memory,
     /// Size of the model; for `pretrain` alone.
     pub model: Option<ModelShape>,
     /// What is dropped; for `recalibrate` alone.
@@ -212,6 +215,7 @@ impl Recipe {
             weight_decay: self.weight_decay,
             schedule: self.schedule.clone(),
             max_gradient_norm: self.max_gradient_norm,
+            memory: self.memory,
         }
     }
 
@@ -227,4 +231,8 @@ impl Recipe {
             steps: self.steps,
         }
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    value == &T::default()
 }

@@ -12,7 +12,7 @@ use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Model, NumberType};
 use drope_core::positions::Method;
-use drope_core::train::{Batch, Hyperparameters, OptimizerKind, Schedule, Trainer};
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
 use crate::arguments::{NumberArgs, at_least_one};
@@ -137,6 +137,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
         weight_decay: 0.1,
         schedule: Schedule { peak: 1e-4, warmup: 0, floor: 1.0 },
         max_gradient_norm: 1.0,
+        memory: Memory::default(),
     };
     let model = model_folder::model(folder, config, &device)?;
     let mut trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);

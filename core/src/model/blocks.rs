@@ -1,0 +1,89 @@
+//! A forward pass of a whole text, block by block: for a backward pass that computes blocks again.
+
+use burn::tensor::{Device, Int, Tensor};
+
+use super::Model;
+use super::attention::LayerInputs;
+use super::pass::{LayerKind, Pass};
+use crate::kernels::rms_norm;
+use crate::positions::Positions;
+
+/// What the layers of each kind share, and the kind of each layer.
+pub(super) struct LayerKinds {
+    kinds: Vec<LayerKind>,
+    /// Repeats from the first layer on.
+    of_layers: Vec<usize>,
+}
+
+impl LayerKinds {
+    pub(super) fn new(model: &Model, positions: &Positions, pass: &Pass, device: &Device) -> Self {
+        let (kinds, of_layers) = positions.kinds();
+        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, model.ssmax_context, device);
+        Self { kinds: kinds.into_iter().map(kind).collect(), of_layers }
+    }
+
+    pub(super) fn of(&self, layer: usize) -> &LayerKind {
+        &self.kinds[self.of_layers[layer % self.of_layers.len()]]
+    }
+}
+
+/// The blocks of a model, for a text that begins with them.
+pub struct Blocks<'a> {
+    model: &'a Model,
+    pass: Pass,
+    kinds: LayerKinds,
+}
+
+impl<'a> Blocks<'a> {
+    /// For texts of the shape `[batch, seq]`. Attention counts each token `multiplicity` times (`batch · seq` numbers, each at least
+    /// 1, or none where every token counts once): ln m is added to the logit of a key that counts m times. This simulates a longer
+    /// text without a longer sequence. In a first layer without positions the last token gets exactly what it would from the copies;
+    /// in later layers real copies would differ among themselves, and simulated ones do not. With positions, a stretch of equal
+    /// multiplicity is followed by a gap as long as its other copies would be.
+    pub fn new(model: &'a Model, shape: [usize; 2], multiplicity: &[f32], positions: &Positions) -> Self {
+        let device = model.device();
+        let pass = if multiplicity.is_empty() {
+            Pass::new(positions, 0..shape[1], shape[1], &device)
+        } else {
+            Pass::with_multiplicity(multiplicity, shape, &device)
+        };
+        let kinds = LayerKinds::new(model, positions, &pass, &device);
+        Self { model, pass, kinds }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.model.layers.len()
+    }
+
+    /// Size of the vocabulary.
+    pub fn vocab_size(&self) -> usize {
+        self.model.embed_tokens.vocab_size()
+    }
+
+    /// The residual stream after the last block: `[batch, seq]` to `[batch, seq, hidden]`.
+    pub fn residual(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        (0..self.count()).fold(self.embed(ids), |x, index| self.forward(index, x))
+    }
+
+    /// The residual stream before the first block: `[batch, seq]` to `[batch, seq, hidden]`.
+    pub fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        self.model.embed_tokens.forward(ids)
+    }
+
+    /// One block: `[batch, seq, hidden]` to the same.
+    pub fn forward(&self, index: usize, x: Tensor<3>) -> Tensor<3> {
+        let inputs = LayerInputs {
+            kind: self.kinds.of(index),
+            head_scales: self.pass.head_scales.get(index),
+            cache: None,
+            activations: None,
+        };
+        self.model.layers[index].forward(x, inputs)
+    }
+
+    /// Logits from the residual stream after the last block: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
+    pub fn logits(&self, x: Tensor<3>) -> Tensor<3> {
+        self.model.logits(rms_norm(&self.model.norm, x))
+    }
+}
