@@ -7,8 +7,12 @@ use burn_flex::FlexTensor;
 use pulp::Simd;
 
 use super::math::{exp_all, max};
+use super::parts::in_parts;
 use super::views::{numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
+
+/// Tokens that a thread takes at a time.
+const ROWS: usize = 16;
 
 /// Cross entropy of each target token in nats, `[tokens]`, of logits `[tokens, vocab]`.
 pub fn cross_entropy(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
@@ -38,10 +42,12 @@ impl Kernel<1> for FusedCrossEntropy {
     fn forward(&self, [logits]: &[FlexTensor; 1]) -> (FlexTensor, Self::Saved) {
         let logits = logits.to_contiguous();
         let shape = logits.layout().shape();
-        let tokens = shape[0];
+        let (tokens, vocab) = (shape[0], shape[1]);
         let mut probabilities = numbers(&logits).to_vec();
         let mut losses = vec![0.0; tokens];
-        softmax_and_losses(&mut probabilities, &self.targets, &mut losses);
+        let size = probabilities.len();
+        let rows = probabilities.chunks_mut(ROWS * vocab).zip(self.targets.chunks(ROWS)).zip(losses.chunks_mut(ROWS));
+        in_parts(size, rows, |((rows, targets), losses)| softmax_and_losses(rows, targets, losses));
         (tensor(losses, [tokens].into()), Arc::new(probabilities))
     }
 
@@ -50,7 +56,10 @@ impl Kernel<1> for FusedCrossEntropy {
         let shape = logits.layout().shape().clone();
         let gradient = gradient.to_contiguous();
         let mut of_logits = Arc::unwrap_or_clone(saved);
-        differentiate(&mut of_logits, &self.targets, numbers(&gradient));
+        let size = of_logits.len();
+        let of_tokens = self.targets.chunks(ROWS).zip(numbers(&gradient).chunks(ROWS));
+        let rows = of_logits.chunks_mut(ROWS * shape[1]).zip(of_tokens);
+        in_parts(size, rows, |(rows, (targets, gradient))| differentiate(rows, targets, gradient));
         [tensor(of_logits, shape)]
     }
 }

@@ -36,6 +36,8 @@ pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
 pub use self::packed::{NumberType, PackedMatrix};
+#[cfg(feature = "train")]
+pub(crate) use self::parts::{in_threads, threads};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;

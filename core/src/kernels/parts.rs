@@ -20,6 +20,24 @@ pub(super) fn in_parts<I: Send, T: Send>(
     parts.into_iter().map(work).collect()
 }
 
+/// The results of `work` for the parts, in order, each of which is worth a thread.
+#[cfg(feature = "train")]
+pub(crate) fn in_threads<I: Send, T: Send>(
+    parts: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> T + Sync + Send,
+) -> Vec<T> {
+    in_parts(usize::MAX, parts, work)
+}
+
+/// Threads of the caller's pool, for work on the processor.
+#[cfg(feature = "train")]
+pub(crate) fn threads() -> usize {
+    #[cfg(feature = "threads")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "threads"))]
+    1
+}
+
 /// Rows of a part of an elementwise kernel, each of `width` numbers.
 pub(super) fn rows_of_part(width: usize) -> usize {
     (1usize << 14).div_ceil(width)

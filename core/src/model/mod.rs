@@ -199,6 +199,12 @@ impl Model {
         }
     }
 
+    /// Number of blocks.
+    #[cfg(feature = "train")]
+    pub(crate) fn blocks(&self) -> usize {
+        self.layers.len()
+    }
+
     /// Where the weights are.
     pub fn device(&self) -> Device {
         self.norm.gamma.val().device()

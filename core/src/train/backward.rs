@@ -1,4 +1,7 @@
-//! Gradients of a batch in bounded memory.
+//! Gradients of a batch, shared among threads and in bounded memory.
+//!
+//! At nano size a kernel is too small to be split, but the rows of a batch are independent: each thread of the caller's pool takes
+//! some. Their gradients are added in the order of the rows, so that the sum is the same in every run with as many threads.
 //!
 //! A batch may go through the model in parts whose gradients add up (gradient accumulation). Of each part, logits exist for some
 //! tokens at a time, and the forward pass may keep nothing but the input of each block: the backward pass then computes one block
@@ -7,7 +10,7 @@
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
@@ -16,7 +19,7 @@ use crate::kernels;
 use crate::model::{Blocks, Model, token_ids};
 use crate::positions::Positions;
 
-/// Logits that exist at once, as numbers: 128 MB.
+/// Logits that exist at once in all threads, as numbers: 128 MB.
 const LOGITS_AT_ONCE: usize = 1 << 25;
 
 /// What bounds the memory of an update.
@@ -31,109 +34,134 @@ pub struct Memory {
     pub recompute: bool,
 }
 
-/// Gradients of Σ weight · cross entropy / `total_loss_weight`; for some rows of a batch, the weight is that of the whole
-/// batch. The model is on an autodiff device.
-pub fn batch_gradients(
-    model: &Model,
-    rows: &Batch,
-    total_loss_weight: f32,
-    positions: &Positions,
-    memory: Memory,
-) -> BatchGradients {
-    // Each call has its own leaves: Burn joins graphs that share a leaf, and threads would then consume each other's.
-    let model = &model.clone().fork(&model.device());
-    let mut pass = BackwardPass { model, total_loss_weight, sum: GradientsParams::new(), token_losses: Vec::new() };
-    for part in &rows.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
+/// Gradients of the mean cross entropy of a batch by its loss weights. The model is on an autodiff device.
+pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memory: Memory) -> BatchGradients {
+    let mut total = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
+    let total_loss_weight = batch.total_loss_weight();
+    for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
+        // A GPU has threads of its own.
+        let threads = if model.device() == Device::flex().autodiff() { kernels::threads() } else { 1 };
+        let rows = micro_batch.split(threads);
+        // Each thread has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
+        let models: Vec<Model> = rows.iter().map(|_| model.clone().fork(&model.device())).collect();
+        let logits_at_once = LOGITS_AT_ONCE / rows.len();
+        let part = |(model, rows)| Part {
+            model,
+            rows,
+            blocks: blocks(model, rows, positions),
+            total_loss_weight,
+            logits_at_once,
+        };
+        let parts: Vec<Part> = models.iter().zip(&rows).map(part).collect();
         if memory.recompute {
-            pass.add_recomputed(part, positions);
+            recomputed(parts, positions, model, &mut total);
         } else {
-            pass.add(part, positions);
+            total.add_all(model, kernels::in_threads(parts, |part| part.whole()));
         }
     }
-    BatchGradients { gradients: pass.sum, token_losses: Tensor::cat(pass.token_losses, 0) }
+    total
 }
 
-struct BackwardPass<'a> {
+/// Adds the gradients of parts that go through the model side by side, with the graph of one block at a time.
+fn recomputed(parts: Vec<Part>, positions: &Positions, model: &Model, total: &mut BatchGradients) {
+    let (mut states, of_heads): (Vec<State>, Vec<_>) =
+        kernels::in_threads(parts, |part| part.without_graph(positions)).into_iter().unzip();
+    total.add_all(model, of_heads);
+    for index in (0..model.blocks()).rev() {
+        total.add_all(model, kernels::in_threads(&mut states, |state| state.block(index)));
+    }
+    total.add_all(model, kernels::in_threads(states, State::embedding));
+}
+
+/// Rows that a thread takes through the model.
+struct Part<'a> {
     /// With leaves of its own, on an autodiff device.
     model: &'a Model,
+    rows: &'a Batch,
+    blocks: Blocks<'a>,
     total_loss_weight: f32,
-    sum: GradientsParams,
-    /// Cross entropy of each predicted token of the parts so far.
-    token_losses: Vec<Tensor<1>>,
+    logits_at_once: usize,
 }
 
-impl BackwardPass<'_> {
-    /// Adds the gradients of a part, with the graph of all blocks.
-    fn add(&mut self, part: &Batch, positions: &Positions) {
-        let blocks = blocks(self.model, part, positions);
-        let x = blocks.residual(ids(self.model, part)); // [rows, length − 1, hidden]
-        let of_x = self.add_head(part, &blocks, x.clone().inner());
-        self.add_stage(x, of_x);
+/// A part whose blocks are computed again.
+struct State<'a> {
+    part: Part<'a>,
+    /// What goes into each block that is still to be computed, `[rows, length − 1, hidden]`.
+    block_inputs: Vec<Tensor<3>>,
+    /// Gradient of what comes out of the last of them.
+    of_output: Tensor<3>,
+}
+
+impl<'a> Part<'a> {
+    /// All gradients, with the graph of all blocks.
+    fn whole(self) -> BatchGradients {
+        let x = self.blocks.residual(ids(self.model, self.rows)); // [rows, length − 1, hidden]
+        let (of_x, mut found) = self.head(x.clone().inner());
+        let gradients = (x * Tensor::from_inner(of_x)).sum().backward();
+        add(self.model, &mut found.gradients, GradientsParams::from_grads(gradients, self.model));
+        found
     }
 
-    /// The same with the graph of one block at a time.
-    fn add_recomputed(&mut self, part: &Batch, positions: &Positions) {
-        let without_graph = self.model.valid();
-        let mut block_inputs = Vec::new();
-        let x = {
-            let blocks = blocks(&without_graph, part, positions);
-            let embedded = blocks.embed(ids(&without_graph, part));
-            (0..blocks.count()).fold(embedded, |x, index| {
-                block_inputs.push(x.clone());
-                blocks.forward(index, x)
-            })
-        };
-        let blocks = blocks(self.model, part, positions);
-        let mut of_x = self.add_head(part, &blocks, x);
-        for (index, input) in block_inputs.into_iter().enumerate().rev() {
-            let input = Tensor::from_inner(input).require_grad();
-            let output = blocks.forward(index, input.clone());
-            of_x = self.add_stage_from(&input, output, of_x);
-        }
-        self.add_stage(blocks.embed(ids(self.model, part)), of_x);
+    /// The forward pass without a graph, and the gradients behind the last block.
+    fn without_graph(self, positions: &Positions) -> (State<'a>, BatchGradients) {
+        let model = self.model.valid();
+        let blocks = blocks(&model, self.rows, positions);
+        let mut block_inputs = Vec::with_capacity(blocks.count());
+        let x = (0..blocks.count()).fold(blocks.embed(ids(&model, self.rows)), |x, index| {
+            block_inputs.push(x.clone());
+            blocks.forward(index, x)
+        });
+        let (of_output, found) = self.head(x);
+        (State { part: self, block_inputs, of_output }, found)
     }
 
-    /// Adds the gradients of the last norm and of the projection onto the vocabulary, for some tokens at a time. Takes the residual
+    /// Gradients of the last norm and of the projection onto the vocabulary, for some tokens at a time. Takes the residual
     /// stream `[rows, length − 1, hidden]` and returns its gradient; both have no graph.
-    fn add_head(&mut self, part: &Batch, blocks: &Blocks, x: Tensor<3>) -> Tensor<3> {
+    fn head(&self, x: Tensor<3>) -> (Tensor<3>, BatchGradients) {
         let shape = x.dims();
         let [rows, seq, hidden] = shape;
-        let targets: Vec<u32> = predicted(&part.ids, part.length).collect();
-        let weights: Vec<f32> = predicted(&part.loss_weights, part.length).collect();
+        let targets: Vec<u32> = predicted(&self.rows.ids, self.rows.length).collect();
+        let weights: Vec<f32> = predicted(&self.rows.loss_weights, self.rows.length).collect();
         let x = x.reshape([1, rows * seq, hidden]);
-        let chunk = (LOGITS_AT_ONCE / blocks.vocab_size()).max(1);
-        let mut gradients = Vec::new();
+        let chunk = (self.logits_at_once / self.blocks.vocab_size()).max(1);
+        let mut found = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
+        let mut of_x = Vec::new();
         for from in (0..targets.len()).step_by(chunk) {
             let tokens = from..targets.len().min(from + chunk);
             let stream = Tensor::from_inner(x.clone().slice([0..1, tokens.clone()])).require_grad();
-            let logits = blocks.logits(stream.clone()); // [1, tokens, vocab]
+            let logits = self.blocks.logits(stream.clone()); // [1, tokens, vocab]
             let losses = kernels::cross_entropy(logits.squeeze_dim(0), &targets[tokens.clone()]);
             let weights = Tensor::<1>::from_data(TensorData::from(&weights[tokens]), &self.model.device());
-            self.token_losses.push(losses.clone().inner());
-            let loss = (losses * weights).sum().div_scalar(self.total_loss_weight);
-            gradients.push(self.add_loss(&stream, loss));
+            found.token_losses.push(losses.clone().inner());
+            let mut gradients = (losses * weights).sum().div_scalar(self.total_loss_weight).backward();
+            of_x.push(of_leaf(&stream, &mut gradients));
+            add(self.model, &mut found.gradients, GradientsParams::from_grads(gradients, self.model));
         }
-        Tensor::cat(gradients, 1).reshape(shape)
+        (Tensor::cat(of_x, 1).reshape(shape), found)
+    }
+}
+
+impl State<'_> {
+    /// Gradients of the block that is the last still to be computed.
+    fn block(&mut self, index: usize) -> BatchGradients {
+        let input = self.block_inputs.pop().expect("there is an input for each block");
+        let input = Tensor::from_inner(input).require_grad();
+        let output = self.part.blocks.forward(index, input.clone());
+        let mut gradients = (output * Tensor::from_inner(self.of_output.clone())).sum().backward();
+        self.of_output = of_leaf(&input, &mut gradients);
+        BatchGradients::of(gradients, self.part.model)
     }
 
-    /// Adds the gradients of a stage whose output has the gradient `of_output`.
-    fn add_stage(&mut self, output: Tensor<3>, of_output: Tensor<3>) {
-        let gradients = (output * Tensor::from_inner(of_output)).sum().backward();
-        add(self.model, &mut self.sum, GradientsParams::from_grads(gradients, self.model));
+    /// Gradients of the embedding.
+    fn embedding(self) -> BatchGradients {
+        let embedded = self.part.blocks.embed(ids(self.part.model, self.part.rows));
+        BatchGradients::of((embedded * Tensor::from_inner(self.of_output)).sum().backward(), self.part.model)
     }
+}
 
-    /// The same, and returns the gradient of the stage's input.
-    fn add_stage_from(&mut self, input: &Tensor<3>, output: Tensor<3>, of_output: Tensor<3>) -> Tensor<3> {
-        self.add_loss(input, (output * Tensor::from_inner(of_output)).sum())
-    }
-
-    /// Adds the gradients of a loss, `[1]`, and returns that of `input`, a leaf of its graph.
-    fn add_loss(&mut self, input: &Tensor<3>, loss: Tensor<1>) -> Tensor<3> {
-        let mut gradients = loss.backward();
-        let of_input = input.grad_remove(&mut gradients).unwrap_or_else(|| input.clone().inner().zeros_like());
-        add(self.model, &mut self.sum, GradientsParams::from_grads(gradients, self.model));
-        of_input
-    }
+/// The gradient of a leaf.
+fn of_leaf(leaf: &Tensor<3>, gradients: &mut Gradients) -> Tensor<3> {
+    leaf.grad_remove(gradients).expect("the output depends on the leaf")
 }
 
 /// The blocks for the inputs of a batch.
@@ -144,7 +172,7 @@ fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions) -> Blocks<
 }
 
 /// All tokens of a batch but the last of each row, `[rows, length − 1]`.
-fn ids(model: &Model, batch: &Batch) -> Tensor<2, burn::tensor::Int> {
+fn ids(model: &Model, batch: &Batch) -> Tensor<2, Int> {
     let ids: Vec<u32> = inputs(&batch.ids, batch.length).collect();
     token_ids(&ids, [batch.rows, batch.length - 1], &model.device())
 }

@@ -2,26 +2,31 @@
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
-use burn::tensor::Tensor;
+use burn::tensor::{Gradients, Tensor};
 
 use crate::model::Model;
 
-/// What some rows of a batch add to an update.
+/// Gradients of a batch, or what a part of it adds to them.
 pub struct BatchGradients {
     /// Gradient of each parameter.
     pub gradients: GradientsParams,
-    /// Cross entropy of each predicted token in nats, `[rows · (length − 1)]`.
-    pub token_losses: Tensor<1>,
+    /// Cross entropy of each predicted token in nats, row after row, in parts.
+    pub token_losses: Vec<Tensor<1>>,
 }
 
-/// Sums gradients, parameter by parameter and always in the same order.
-pub(super) fn sum(model: &Model, parts: Vec<GradientsParams>) -> GradientsParams {
-    let mut parts = parts.into_iter();
-    let mut total = parts.next().unwrap_or_default();
-    for part in parts {
-        add(model, &mut total, part);
+impl BatchGradients {
+    /// Those of a model's parameters alone.
+    pub(super) fn of(gradients: Gradients, model: &Model) -> Self {
+        Self { gradients: GradientsParams::from_grads(gradients, model), token_losses: Vec::new() }
     }
-    total
+
+    /// Adds parts in their order.
+    pub(super) fn add_all(&mut self, model: &Model, parts: Vec<Self>) {
+        for part in parts {
+            add(model, &mut self.gradients, part.gradients);
+            self.token_losses.extend(part.token_losses);
+        }
+    }
 }
 
 /// Adds gradients to those of the same parameters.

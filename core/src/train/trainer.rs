@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 
 use super::backward::{Memory, batch_gradients};
 use super::batch::Batch;
-use super::gradients::{BatchGradients, clip, sum};
+use super::gradients::{BatchGradients, clip};
 use super::optimizer::{Optimizer, OptimizerKind};
 use super::schedule::Schedule;
 use crate::error::{Error, Result};
@@ -78,30 +78,14 @@ impl Trainer {
         &self.positions
     }
 
-    /// One update on a batch.
+    /// One update on a batch. There is one read from the device, at the end.
     ///
     /// # Errors
     /// If the gradients are NaN or infinite. The model is then lost, and the caller returns to its last checkpoint.
     pub async fn step(self, batch: &Batch) -> Result<(Self, StepReport)> {
-        let gradients = self.gradients(batch, batch.total_loss_weight());
-        self.apply(vec![gradients]).await
-    }
-
-    /// Gradients of rows of a batch whose loss weights add up to `total_loss_weight`.
-    pub fn gradients(&self, rows: &Batch, total_loss_weight: f32) -> BatchGradients {
-        batch_gradients(&self.model, rows, total_loss_weight, &self.positions, self.hyperparameters.memory)
-    }
-
-    /// One update with the gradients of a batch's parts, which are added in order, so that the sum is the same in every run
-    /// with the same parts. There is one read from the device, at the end.
-    ///
-    /// # Errors
-    /// As [`Trainer::step`].
-    pub async fn apply(self, parts: Vec<BatchGradients>) -> Result<(Self, StepReport)> {
         let Self { model, mut optimizer, positions, hyperparameters, step } = self;
-        let (parts, mut numbers): (Vec<_>, Vec<_>) =
-            parts.into_iter().map(|part| (part.gradients, part.token_losses)).unzip();
-        let mut gradients = sum(&model, parts);
+        let BatchGradients { mut gradients, token_losses: mut numbers } =
+            batch_gradients(&model, batch, &positions, hyperparameters.memory);
         numbers.push(clip(&model, &mut gradients, hyperparameters.max_gradient_norm));
         let learning_rate = hyperparameters.schedule.at(step, hyperparameters.steps);
         let model = optimizer.update(model, gradients, learning_rate);

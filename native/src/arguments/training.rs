@@ -31,9 +31,9 @@ pub struct TrainArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
-    /// CPU threads that compute: they share the rows of a batch; the result depends on their number in the last bits.
+    /// CPU threads that compute: they share the rows of a batch and the kernels; the result depends on their number in the last bits.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
-    threads: usize,
+    pub threads: usize,
     /// Updates between checkpoints.
     #[arg(long, default_value_t = 200)]
     save_every: usize,
@@ -52,7 +52,6 @@ impl TrainArgs {
             out: &self.out,
             resume: self.resume,
             device: self.device,
-            threads: self.threads,
             save_every: self.save_every.max(1),
             until: self.until,
         })

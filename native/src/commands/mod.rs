@@ -92,7 +92,7 @@ enum Eval {
 }
 
 impl Command {
-    /// Number of threads that share a kernel: 1 if `--threads` distributes samples or rows of a batch instead.
+    /// Number of threads of the pool that shares kernels, and in training rows: 1 if `--threads` distributes samples instead.
     fn kernel_threads(&self) -> usize {
         match self {
             Self::FitScale(args) => args.threads,
@@ -100,8 +100,12 @@ impl Command {
             Self::Generate(args) => args.reading.threads,
             Self::Dope(dope::Dope::Select(args)) => args.threads,
             Self::Search(search::Search::Longrope2(args)) => args.threads,
-            Self::Pretrain(_) | Self::Recalibrate(_) | Self::Eval(_) | Self::Probe(_) | Self::Tune(_) => 1,
-            Self::Convert(_)
+            Self::Pretrain(args) => args.train.threads,
+            Self::Recalibrate(args) => args.train.threads,
+            Self::Eval(_)
+            | Self::Probe(_)
+            | Self::Tune(_)
+            | Self::Convert(_)
             | Self::Data(_)
             | Self::Gradients(_)
             | Self::Reproduce(_)

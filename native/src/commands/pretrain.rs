@@ -14,7 +14,7 @@ pub struct PretrainArgs {
     #[arg(long)]
     pe: Option<PositionEmbedding>,
     #[command(flatten)]
-    train: TrainArgs,
+    pub train: TrainArgs,
 }
 
 /// Trains.

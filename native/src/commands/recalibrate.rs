@@ -15,7 +15,7 @@ pub struct RecalibrateArgs {
     #[arg(long)]
     from: PathBuf,
     #[command(flatten)]
-    train: TrainArgs,
+    pub train: TrainArgs,
 }
 
 /// Trains.

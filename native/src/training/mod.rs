@@ -2,7 +2,6 @@
 
 mod card;
 mod checkpoint;
-mod gradients;
 mod job;
 mod progress;
 pub mod recipe;
@@ -19,7 +18,6 @@ use drope_core::positions::rnope_swa_window;
 use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
-pub use self::gradients::gradients_in_threads;
 use self::job::Job;
 pub use self::record::training_record;
 use crate::device::DeviceChoice;
@@ -33,7 +31,6 @@ pub struct TrainOptions<'a> {
     pub out: &'a Path,
     pub resume: bool,
     pub device: DeviceChoice,
-    pub threads: usize,
     /// Updates between checkpoints.
     pub save_every: usize,
     /// Updates after which to pause: the checkpoint is the folder of the model so far.

@@ -13,7 +13,7 @@ use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::job::Job;
 use super::progress::RunProgress;
-use super::{TrainOptions, gradients_in_threads, recipe};
+use super::{TrainOptions, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
 use crate::interrupt;
@@ -30,8 +30,7 @@ pub fn train_to_end(
 ) -> Result<()> {
     let Job { recipe, config, tokenizer, .. } = job;
     files::check_writable(&options.out.join(WEIGHTS_FILE))?;
-    let Chosen { device, is_cpu, .. } = device::open(options.device)?;
-    let threads = if is_cpu { options.threads.max(1) } else { 1 };
+    let Chosen { device, .. } = device::open(options.device)?;
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
@@ -43,9 +42,8 @@ pub fn train_to_end(
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
     for batch in batches_ahead(text, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
-        let gradients = gradients_in_threads(&trainer, &batch, threads);
         let report;
-        (trainer, report) = pollster::block_on(trainer.apply(gradients)).with_context(|| {
+        (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| {
             format!("training broke at step {}; start again in another --out with a lower schedule.peak", state.step)
         })?;
         state.step += 1;

@@ -105,9 +105,9 @@ pub async fn try_drop(request: &Recalibration, run: &Run) -> Result<(), Interrup
     plain.multiplicity.clear();
     let with_positions = job.base.on(&device())?;
     let positions = Method::of(&with_positions.config).positions(&with_positions.config, 1.0)?;
-    let before = batch_gradients(&with_positions.model, &plain, 1.0, &positions, Memory::default()).token_losses;
+    let before = batch_gradients(&with_positions.model, &plain, &positions, Memory::default()).token_losses;
     let trainer = job.trainer(job.dropped()?)?;
-    let after = trainer.gradients(&plain, 1.0).token_losses;
+    let after = batch_gradients(trainer.model(), &plain, trainer.positions(), Memory::default()).token_losses;
     let [before, after] = [mean(before).await?, mean(after).await?];
     run.yield_to_messages().await;
     run.check()?;
@@ -117,8 +117,12 @@ pub async fn try_drop(request: &Recalibration, run: &Run) -> Result<(), Interrup
     Ok(())
 }
 
-async fn mean(losses: burn::tensor::Tensor<1>) -> Result<f32, Interruption> {
-    let data = losses.mean().into_data_async().await.map_err(|error| format!("The device failed ({error})."))?;
+async fn mean(losses: Vec<burn::tensor::Tensor<1>>) -> Result<f32, Interruption> {
+    let data = burn::tensor::Tensor::cat(losses, 0)
+        .mean()
+        .into_data_async()
+        .await
+        .map_err(|error| format!("The device failed ({error})."))?;
     Ok(data.iter::<f32>().next().unwrap_or(f32::NAN))
 }
 

@@ -1,14 +1,16 @@
 //! The backward pass in tiles: the weights are computed again from the logarithms of their sums.
 
+use burn_flex::FlexTensor;
 use pulp::{Simd, WithSimd};
 
 use super::FusedAttention;
 use super::tiles::{Columns, KEYS, ROWS, Tile, padded, scatter};
 use crate::kernels::math::{dot, exp};
+use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
-use crate::kernels::views::Heads;
+use crate::kernels::views::{Heads, heads_inside};
 
-/// A backward pass.
+/// What a backward pass reads.
 pub(super) struct Backward<'a> {
     pub(super) kernel: &'a FusedAttention,
     pub(super) q: Heads,
@@ -20,54 +22,83 @@ pub(super) struct Backward<'a> {
     pub(super) gradient: Heads,
     /// `[batch, heads, seq]`
     pub(super) log_sums: &'a [f32],
-    /// `[batch, seq, heads, head_dim]`
-    pub(super) of_q: &'a mut [f32],
-    /// `[batch, keys, kv_heads, head_dim]`
-    pub(super) of_k: &'a mut [f32],
-    /// `[batch, keys, kv_heads, head_dim]`
-    pub(super) of_v: &'a mut [f32],
 }
 
-impl WithSimd for Backward<'_> {
-    type Output = ();
+/// Gradients of a key head, and of the query heads that it serves; rows are filled up with zeros.
+struct HeadGradients {
+    /// `[group · seq, width]`
+    of_q: Vec<f32>,
+    /// At least `[keys, width]`.
+    of_k: Vec<f32>,
+    /// At least `[keys, width]`.
+    of_v: Vec<f32>,
+}
+
+impl Backward<'_> {
+    /// Gradients of q, k and v.
+    pub(super) fn gradients(&self) -> [FlexTensor; 3] {
+        let ([batches, heads, seq, head_dim], [_, kv_heads, keys, _]) = (self.q.dims, self.k.dims);
+        let (group, width) = (heads / kv_heads, padded(head_dim));
+        let zeros = |[batch, heads, seq, width]: [usize; 4]| vec![0.0; batch * heads * seq * width];
+        let (mut of_q, mut of_k, mut of_v) = (zeros(self.q.dims), zeros(self.k.dims), zeros(self.k.dims));
+        let work =
+            |at| pulp::Arch::new().dispatch(KeyHead { pass: self, batch: at / kv_heads, kv_head: at % kv_heads });
+        for batch in 0..batches {
+            let parts = in_parts(heads * seq * keys * head_dim, batch * kv_heads..(batch + 1) * kv_heads, work);
+            for (kv_head, part) in parts.into_iter().enumerate() {
+                for (head, of_head) in part.of_q.chunks_exact(seq * width).enumerate() {
+                    scatter(of_head, width, &mut of_q, self.q.dims, [batch, kv_head * group + head, 0]);
+                }
+                scatter(&part.of_k[..keys * width], width, &mut of_k, self.k.dims, [batch, kv_head, 0]);
+                scatter(&part.of_v[..keys * width], width, &mut of_v, self.k.dims, [batch, kv_head, 0]);
+            }
+        }
+        [heads_inside(of_q, self.q.dims), heads_inside(of_k, self.k.dims), heads_inside(of_v, self.k.dims)]
+    }
+}
+
+/// A key head of a backward pass.
+struct KeyHead<'a> {
+    pass: &'a Backward<'a>,
+    batch: usize,
+    kv_head: usize,
+}
+
+impl WithSimd for KeyHead<'_> {
+    type Output = HeadGradients;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { kernel, q, k, v, output, gradient, log_sums, of_q, of_k, of_v } = self;
-        let [batches, heads, seq, head_dim] = q.dims;
+    fn with_simd<S: Simd>(self, simd: S) -> HeadGradients {
+        let Self { pass: Backward { kernel, q, k, v, output, gradient, log_sums }, batch, kv_head } = self;
+        let [_, heads, seq, head_dim] = q.dims;
         let [_, kv_heads, keys, _] = k.dims;
         let (group, width) = (heads / kv_heads, padded(head_dim));
         let mut scratch = Scratch { weights: vec![0.0; ROWS * KEYS], of_logits: vec![0.0; ROWS * KEYS] };
-        for (batch, kv_head) in (0..batches).flat_map(|batch| (0..kv_heads).map(move |kv_head| (batch, kv_head))) {
-            let mut key_values = KeyValues::new(&k, &v, batch, kv_head, width);
-            for head in kv_head * group..(kv_head + 1) * group {
-                let queries = q.matrix(batch, head, width); // [seq, width]
-                let gradients = gradient.matrix(batch, head, width); // [seq, width]
-                let log_sums = &log_sums[(batch * heads + head) * seq..][..seq];
-                // Σ weight · gradient of weight, which is output · gradient.
-                let rows_of_both = output.rows(batch, head).zip(gradient.rows(batch, head));
-                let means: Vec<f32> = rows_of_both.map(|(output, gradient)| dot(output, gradient)).collect();
-                for query in (0..seq).step_by(ROWS) {
-                    let rows = ROWS.min(seq - query);
-                    let range = query * width..(query + rows) * width;
-                    let of_queries = Queries {
-                        rows: &queries[range.clone()],
-                        gradients: &gradients[range],
-                        log_sums: &log_sums[query..],
-                        means: &means[query..],
-                    };
-                    let mut q_gradient = vec![0.0; rows * width];
-                    for key in kernel.keys_of(query, rows, keys).step_by(KEYS) {
-                        let tile = Tile { batch, head, query, rows, key };
-                        key_values.add_tile(simd, kernel, tile, &of_queries, &mut scratch, &mut q_gradient);
-                    }
-                    scatter(&q_gradient, width, of_q, q.dims, [batch, head, query]);
+        let mut key_values = KeyValues::new(k, v, batch, kv_head, width);
+        let mut of_q = vec![0.0; group * seq * width];
+        for (head, of_q) in (kv_head * group..).zip(of_q.chunks_exact_mut(seq * width)) {
+            let queries = q.matrix(batch, head, width); // [seq, width]
+            let gradients = gradient.matrix(batch, head, width); // [seq, width]
+            let log_sums = &log_sums[(batch * heads + head) * seq..][..seq];
+            // Σ weight · gradient of weight, which is output · gradient.
+            let rows_of_both = output.rows(batch, head).zip(gradient.rows(batch, head));
+            let means: Vec<f32> = rows_of_both.map(|(output, gradient)| dot(output, gradient)).collect();
+            for query in (0..seq).step_by(ROWS) {
+                let rows = ROWS.min(seq - query);
+                let range = query * width..(query + rows) * width;
+                let of_queries = Queries {
+                    rows: &queries[range.clone()],
+                    gradients: &gradients[range.clone()],
+                    log_sums: &log_sums[query..],
+                    means: &means[query..],
+                };
+                for key in kernel.keys_of(query, rows, keys).step_by(KEYS) {
+                    let tile = Tile { batch, head, query, rows, key };
+                    key_values.add_tile(simd, kernel, tile, &of_queries, &mut scratch, &mut of_q[range.clone()]);
                 }
             }
-            let filled = keys * width;
-            scatter(&key_values.k_gradient[..filled], width, of_k, k.dims, [batch, kv_head, 0]);
-            scatter(&key_values.v_gradient[..filled], width, of_v, k.dims, [batch, kv_head, 0]);
         }
+        HeadGradients { of_q, of_k: key_values.k_gradient, of_v: key_values.v_gradient }
     }
 }
 

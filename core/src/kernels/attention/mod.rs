@@ -102,23 +102,16 @@ impl Kernel<3> for FusedAttention {
     #[cfg(feature = "train")]
     fn backward(&self, [q, k, v]: &[FlexTensor; 3], saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; 3] {
         let (output, log_sums) = saved;
-        let (q, k, v) = (Heads::new(q), Heads::new(k), Heads::new(v));
-        let zeros = |[batch, heads, seq, width]: [usize; 4]| vec![0.0; batch * heads * seq * width];
-        let (q_dims, k_dims) = (q.dims, k.dims);
-        let (mut of_q, mut of_k, mut of_v) = (zeros(q_dims), zeros(k_dims), zeros(k_dims));
-        pulp::Arch::new().dispatch(Backward {
+        let backward = Backward {
             kernel: self,
-            q,
-            k,
-            v,
+            q: Heads::new(q),
+            k: Heads::new(k),
+            v: Heads::new(v),
             output: Heads::new(&output),
             gradient: Heads::new(&gradient),
             log_sums: &log_sums,
-            of_q: &mut of_q,
-            of_k: &mut of_k,
-            of_v: &mut of_v,
-        });
-        [heads_inside(of_q, q_dims), heads_inside(of_k, k_dims), heads_inside(of_v, k_dims)]
+        };
+        backward.gradients()
     }
 }
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::arguments::{NumberArgs, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
-use crate::{threads, training};
+use crate::threads;
 
 /// Rows and tokens of a training batch.
 const BATCH: [usize; 2] = [16, 256];
@@ -40,7 +40,7 @@ pub struct BenchArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    /// CPU threads that compute: in training they share the rows of a batch, in prefill and decoding the kernels.
+    /// CPU threads that compute: in training they share the rows of a batch, and everywhere the kernels.
     #[arg(long, default_value = "1", value_parser = at_least_one)]
     threads: usize,
     /// Number of runs of each measurement; the median is printed.
@@ -119,7 +119,8 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
     // Training takes weights in 32 bits.
     let trains = !args.reading && types.weights == NumberType::F32;
-    let train = trains.then(|| train_speed(folder, &config, &device, threads, repeats)).transpose()?;
+    let train = || threads::with_shared_kernels(threads, || train_speed(folder, &config, &device, repeats))?;
+    let train = trains.then(train).transpose()?;
     let read = || {
         let model = model_folder::model_as(folder, &config, types, &device)?;
         read_speed(&model, &config, prompt, repeats)
@@ -129,7 +130,7 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, repeats: usize) -> Result<f64> {
+fn train_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -> Result<f64> {
     let device = device.clone().autodiff();
     let hyperparameters = Hyperparameters {
         steps: repeats + 1,
@@ -147,8 +148,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, threads: usize, 
     let mut speeds = Vec::new();
     for repeat in 0..=repeats {
         let start = Instant::now();
-        let gradients = training::gradients_in_threads(&trainer, &batch, threads);
-        (trainer, _) = pollster::block_on(trainer.apply(gradients))?;
+        (trainer, _) = pollster::block_on(trainer.step(&batch))?;
         // The first step also allocates memory, so its time is left out.
         if repeat > 0 {
             speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());
