@@ -2,6 +2,7 @@
 
 mod backward;
 mod batch;
+mod copies;
 mod curriculum;
 mod gradients;
 mod head_scale;

@@ -2,6 +2,11 @@
 
 use std::ops::Range;
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::copies::multiplicities;
+use super::recipe::CopiesSettings;
 use super::{Batch, DocumentSource, Shuffled};
 use crate::error::{Error, Result};
 
@@ -31,7 +36,14 @@ pub struct PackedText<T> {
     pub context: usize,
     /// Tokens of a batch, roughly.
     pub tokens_per_step: usize,
+    /// The last token of every document, where they have one.
+    pub end: Option<u32>,
+    /// Tokens that count several times in attention.
+    pub copies: Option<CopiesSettings>,
 }
+
+/// Streams of random numbers from here on are those of windows; the others are of documents.
+const WINDOWS: u64 = 1 << 63;
 
 impl<T: TokenText> DocumentSource for PackedText<T> {
     fn batch(&self, seed: u64, step: usize) -> Result<Batch> {
@@ -44,12 +56,18 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
             )));
         }
         let rows = (self.tokens_per_step / self.context).max(1) as u64;
-        let mut ids = Vec::with_capacity(rows as usize * self.context);
+        let (mut ids, mut multiplicity) = (Vec::with_capacity(rows as usize * self.context), Vec::new());
         for drawn in (step as u64 * rows)..(step as u64 + 1) * rows {
             let window = Shuffled::new(windows, seed, drawn / windows).at(drawn % windows);
-            ids.extend(self.text.tokens(window * context..(window + 1) * context)?);
+            let tokens = self.text.tokens(window * context..(window + 1) * context)?;
+            if let Some(copies) = self.copies {
+                let mut rng = ChaCha8Rng::seed_from_u64(seed);
+                rng.set_stream(WINDOWS | drawn);
+                multiplicity.extend(multiplicities(&mut rng, copies, &tokens, self.end));
+            }
+            ids.extend(tokens);
         }
-        Ok(Batch::plain(ids, self.context))
+        Ok(Batch { multiplicity, ..Batch::plain(ids, self.context) })
     }
 }
 
@@ -57,7 +75,8 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
 mod tests {
     use std::ops::Range;
 
-    use super::{DocumentSource, PackedText, TokenText};
+    use super::super::recipe::{CopiesSettings, Filler};
+    use super::{Batch, DocumentSource, PackedText, TokenText};
 
     /// Tokens that say where they are.
     struct Counting(u64);
@@ -74,7 +93,7 @@ mod tests {
 
     #[test]
     fn each_window_comes_once_in_a_round_and_a_step_is_a_function_of_its_number() {
-        let source = PackedText { text: Counting(1003), context: 10, tokens_per_step: 40 };
+        let source = PackedText { text: Counting(1003), context: 10, tokens_per_step: 40, end: None, copies: None };
         let steps: Vec<_> = (0..25).map(|step| source.batch(3, step).unwrap()).collect();
         let mut firsts: Vec<u32> = steps.iter().flat_map(|batch| batch.ids.iter().step_by(10).copied()).collect();
         assert!(steps.iter().all(|batch| (batch.rows, batch.length) == (4, 10)));
@@ -84,7 +103,13 @@ mod tests {
         assert_ne!(source.batch(4, 7).unwrap(), steps[7]);
         // The next round has another order.
         assert_ne!(source.batch(3, 25).unwrap(), steps[0]);
-        let short = PackedText { text: Counting(9), context: 10, tokens_per_step: 40 };
+        // Copies change nothing but how often tokens count.
+        let copies = Some(CopiesSettings { max: 8.0, filler: Filler::Spans });
+        let counted = PackedText { text: Counting(1003), context: 10, tokens_per_step: 40, end: None, copies };
+        let (plain, counted) = (source.batch(3, 25).unwrap(), counted.batch(3, 25).unwrap());
+        assert_eq!((plain.multiplicity.len(), counted.multiplicity.len()), (0, 40));
+        assert_eq!(Batch { multiplicity: Vec::new(), ..counted }, plain);
+        let short = PackedText { text: Counting(9), context: 10, tokens_per_step: 40, end: None, copies: None };
         assert!(short.batch(1, 0).unwrap_err().to_string().contains("9 tokens, fewer than one window of 10"));
     }
 }

@@ -25,7 +25,10 @@ pub fn training_record(folder: &Path) -> Result<Option<TrainingRecord>> {
         steps: recipe.steps,
         tokens_per_step: recipe.tokens_per_step,
         seed: recipe.seed,
-        max_copies: recipe.documents.max_copies,
+        max_copies: match recipe.data {
+            Some(data) => data.copies.map_or(1.0, |copies| copies.max),
+            None => recipe.documents.max_copies,
+        },
         curve: files::read_text(&curve)?.lines().map(point).collect::<Result<_>>()?,
     }))
 }

@@ -35,8 +35,14 @@ pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
         );
         opened.verify()?;
         hashes.push(serde_json::to_string(&opened.manifest)?);
-        let text = ShardText::new(opened, data.held_out);
-        let packed = PackedText { text, context: recipe.context, tokens_per_step: recipe.tokens_per_step };
+        let end = opened.manifest.end;
+        let packed = PackedText {
+            text: ShardText::new(opened, data.held_out),
+            context: recipe.context,
+            tokens_per_step: recipe.tokens_per_step,
+            end,
+            copies: data.copies,
+        };
         sources.push((Box::new(packed), shards.weight));
     }
     if data.synthetic > 0.0 {

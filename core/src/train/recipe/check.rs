@@ -35,6 +35,10 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
     recipe.data.as_ref().map_or(Ok(()), data)?;
+    recipe
+        .memory
+        .micro_batch_tokens
+        .map_or(Ok(()), |tokens| whole("memory.micro_batch_tokens", tokens, 1..=MOST_TOKENS_PER_STEP))?;
     recipe.model.as_ref().map_or(Ok(()), model)?;
     recipe.drop.as_ref().map_or(Ok(()), drop_settings)?;
     match &recipe.scaling {
@@ -55,6 +59,7 @@ fn data(data: &DataSettings) -> Check {
         return Err(format!("data.held_out is {} but must be from 0 to 0.5", data.held_out));
     }
     at_least_zero("data.synthetic", data.synthetic)?;
+    data.copies.map_or(Ok(()), |copies| multiplicity("data.copies.max", copies.max))?;
     data.shards.iter().try_for_each(|shards| above_zero("data.shards.weight", shards.weight))
 }
 
@@ -106,11 +111,17 @@ fn documents(mix: &DocumentMix) -> Check {
         ));
     }
     whole("documents.max_needles", mix.max_needles, 1..=MOST_NEEDLES)?;
-    if !(1.0..=MOST_COPIES).contains(&mix.max_copies) {
-        return Err(format!("documents.max_copies is {} but must be from 1 to {MOST_COPIES}", mix.max_copies));
-    }
+    multiplicity("documents.max_copies", mix.max_copies)?;
     at_least_zero("documents.prose_weight", mix.prose_weight.into())?;
     above_zero("documents.answer_weight", mix.answer_weight.into())
+}
+
+fn multiplicity(name: &str, value: f64) -> Check {
+    if (1.0..=MOST_COPIES).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("{name} is {value} but must be from 1 to {MOST_COPIES}"))
+    }
 }
 
 fn model(shape: &ModelShape) -> Check {

@@ -7,12 +7,13 @@ mod scaling;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::data::{DataSettings, ShardsSettings, is_held_out};
+pub use self::data::{CopiesSettings, DataSettings, Filler, ShardsSettings, is_held_out};
 use super::{Curriculum, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
 use crate::language::DocumentMix;
 use crate::names::named;
+use crate::results::is_default;
 use crate::tokenizer::Tokenizer;
 
 /// A recipe for `pretrain` or `recalibrate`.
@@ -183,11 +184,13 @@ impl Recipe {
     /// # Errors
     /// If the recipe has copies and the model one of these.
     pub fn check_copies(&self, config: &Config) -> Result<()> {
-        if self.documents.max_copies > 1.0 && (config.alibi || config.has_windows()) {
-            return Err(Error::Recipe(
-                "documents.max_copies is above 1, but copies have no distance for alibi and for sliding windows; set it to 1"
-                    .into(),
-            ));
+        let of_text = self.data.as_ref().and_then(|data| data.copies.as_ref()).map_or(1.0, |copies| copies.max);
+        for (field, most) in [("documents.max_copies", self.documents.max_copies), ("data.copies.max", of_text)] {
+            if most > 1.0 && (config.alibi || config.has_windows()) {
+                return Err(Error::Recipe(format!(
+                    "{field} is above 1, but copies have no distance for alibi and for sliding windows; set it to 1"
+                )));
+            }
         }
         Ok(())
     }
@@ -231,8 +234,4 @@ impl Recipe {
             steps: self.steps,
         }
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    value == &T::default()
 }

@@ -39,6 +39,12 @@ latest = 0.25
 shards = [{ folder = "shards", weight = 2.0 }]
 held_out = 0.1
 synthetic = 1.0
+[data.copies]
+max = 8.0
+filler = "spans"
+[memory]
+micro_batch_tokens = 64
+recompute = true
 [model]
 hidden_size = 16
 intermediate_size = 32
@@ -121,6 +127,10 @@ const ROWS: &[Row] = &[
     ),
     ("data.held_out", &["-0.1", "0.6", "nan"], &["0.0", "0.5"]),
     ("data.synthetic", &["-0.1", "nan", "inf"], &["0.0", "0.5"]),
+    ("data.copies.max", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
+    ("data.copies.filler", &["\"words\""], &["\"documents\""]),
+    ("memory.micro_batch_tokens", &["0", "-1", "100_000_000"], &["1", "4096"]),
+    ("memory.recompute", &["1"], &["false"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
     ("model.intermediate_size", &["0", "4_000_000_000"], &["1"]),
     ("model.num_hidden_layers", &["0", "5000"], &["1"]),
@@ -162,7 +172,19 @@ fn every_field_is_checked_and_its_sentence_names_it() {
 fn the_table_above_has_every_field() {
     // Tables of the recipe; serde names all fields of a struct where it meets an unknown one, those included that it
     // leaves out when it writes.
-    let tables = ["", "schedule", "curriculum", "curriculum.easy", "documents", "data", "model", "drop", "scaling"];
+    let tables = [
+        "",
+        "schedule",
+        "curriculum",
+        "curriculum.easy",
+        "documents",
+        "data",
+        "data.copies",
+        "memory",
+        "model",
+        "drop",
+        "scaling",
+    ];
     let fields_of = |table: &&str| -> Vec<String> {
         let prefix = if table.is_empty() { String::new() } else { format!("{table}.") };
         let sentence = from_toml(&with(&format!("{prefix}no_such_field"), "1")).unwrap_err();
