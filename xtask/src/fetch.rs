@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
+use crate::debian_text;
 use crate::download::{AXE, DJANGO, LLAMA_CPP, LLAMA_CPP_ADDON, SMOLLM2, TRL, fetch};
 use crate::shell::run;
 
@@ -23,6 +24,8 @@ pub enum Fetched {
     Smollm2,
     /// Django's manual as one text.
     Manual,
+    /// A folder of English text of Debian's packages, a file a page.
+    DebianText,
     /// A folder of vocabularies as GGUF, with lines of text and their ids.
     Vocabularies,
     /// A folder of chat templates of well-known models.
@@ -37,6 +40,7 @@ impl Fetched {
         match self {
             Self::Smollm2 => smollm2(place),
             Self::Manual => manual(place),
+            Self::DebianText => folder(place, "debian-text-1", |out| debian_text::write(place, out)),
             Self::Vocabularies => vocabularies(place),
             Self::Templates => templates(place),
             Self::LlamaCpp => llama_cpp(place),

@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod debian_text;
 mod dist;
 mod download;
 mod fetch;
