@@ -37,7 +37,7 @@ pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 pub use self::cross_entropy::cross_entropy;
 pub use self::packed::{NumberType, PackedMatrix};
 #[cfg(feature = "train")]
-pub(crate) use self::parts::{in_threads, threads};
+pub(crate) use self::parts::{in_threads, threads_for};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;

@@ -29,12 +29,14 @@ pub(crate) fn in_threads<I: Send, T: Send>(
     in_parts(usize::MAX, parts, work)
 }
 
-/// Threads of the caller's pool, for work on the processor.
+/// Threads of the caller's pool for what is computed on a device; a GPU has threads of its own.
 #[cfg(feature = "train")]
-pub(crate) fn threads() -> usize {
+#[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "there is one thread"))]
+pub(crate) fn threads_for(device: &burn::tensor::Device) -> usize {
     #[cfg(feature = "threads")]
-    return rayon::current_num_threads();
-    #[cfg(not(feature = "threads"))]
+    if device == &burn::tensor::Device::flex() || device == &burn::tensor::Device::flex().autodiff() {
+        return rayon::current_num_threads();
+    }
     1
 }
 

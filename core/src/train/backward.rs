@@ -10,7 +10,7 @@
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
+use burn::tensor::{Gradients, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
@@ -20,7 +20,7 @@ use crate::model::{Blocks, Model, token_ids};
 use crate::positions::Positions;
 
 /// Logits that exist at once in all threads, as numbers: 128 MB.
-const LOGITS_AT_ONCE: usize = 1 << 25;
+pub(super) const LOGITS_AT_ONCE: usize = 1 << 25;
 
 /// What bounds the memory of an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,9 +39,7 @@ pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memo
     let mut total = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
     let total_loss_weight = batch.total_loss_weight();
     for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
-        // A GPU has threads of its own.
-        let threads = if model.device() == Device::flex().autodiff() { kernels::threads() } else { 1 };
-        let rows = micro_batch.split(threads);
+        let rows = micro_batch.split(kernels::threads_for(&model.device()));
         // Each thread has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
         let models: Vec<Model> = rows.iter().map(|_| model.clone().fork(&model.device())).collect();
         let logits_at_once = LOGITS_AT_ONCE / rows.len();
@@ -165,14 +163,14 @@ fn of_leaf(leaf: &Tensor<3>, gradients: &mut Gradients) -> Tensor<3> {
 }
 
 /// The blocks for the inputs of a batch.
-fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions) -> Blocks<'a> {
+pub(super) fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions) -> Blocks<'a> {
     let multiplicity: Vec<f32> =
         if batch.multiplicity.is_empty() { Vec::new() } else { inputs(&batch.multiplicity, batch.length).collect() };
     Blocks::new(model, [batch.rows, batch.length - 1], &multiplicity, positions)
 }
 
 /// All tokens of a batch but the last of each row, `[rows, length − 1]`.
-fn ids(model: &Model, batch: &Batch) -> Tensor<2, Int> {
+pub(super) fn ids(model: &Model, batch: &Batch) -> Tensor<2, Int> {
     let ids: Vec<u32> = inputs(&batch.ids, batch.length).collect();
     token_ids(&ids, [batch.rows, batch.length - 1], &model.device())
 }

@@ -48,6 +48,16 @@ impl Batch {
         self.rows += 1;
     }
 
+    /// Adds the rows of another batch of the same length; either both have multiplicities or none.
+    pub fn append(&mut self, other: Self) {
+        debug_assert_eq!(other.length, self.length, "rows of a batch have one length");
+        self.ids.extend(other.ids);
+        self.roles.extend(other.roles);
+        self.loss_weights.extend(other.loss_weights);
+        self.multiplicity.extend(other.multiplicity);
+        self.rows += other.rows;
+    }
+
     /// The rows in at most `parts` parts of near equal size, none empty: for threads that share a step.
     pub fn split(&self, parts: usize) -> Vec<Self> {
         let rows = self.rows.div_ceil(parts.max(1)).max(1);

@@ -2,6 +2,7 @@
 
 mod card;
 mod checkpoint;
+mod held_out;
 mod job;
 mod progress;
 pub mod recipe;
@@ -56,8 +57,8 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     recipe.check_copies(&config)?;
     let seed = recipe.seed;
     let text = text::open(&recipe, &tokenizer)?;
-    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None, data: text.hash };
-    run::train_to_end(options, &job, text.source, |device| Ok(Model::random(&config, seed, device)))
+    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None, data: text.hash.clone() };
+    run::train_to_end(options, &job, text, |device| Ok(Model::random(&config, seed, device)))
 }
 
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
@@ -77,8 +78,8 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     base_hash.update(config.to_json().as_bytes());
     let base = Some((model_name(from)?, base_hash.finish()));
     let text = text::open(recipe, &tokenizer)?;
-    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base, data: text.hash };
-    run::train_to_end(options, &job, text.source, |device| {
+    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base, data: text.hash.clone() };
+    run::train_to_end(options, &job, text, |device| {
         Model::load_with_new_norms(&config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })

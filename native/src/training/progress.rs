@@ -121,6 +121,11 @@ impl RunProgress {
         Ok(())
     }
 
+    /// Prints a line beside the bar.
+    pub fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
     /// At the end.
     pub fn finish(&self, state: &TrainingState) -> Result<()> {
         self.bar.finish();

@@ -11,8 +11,10 @@ use drope_core::train::{AnySource, Batch, Trainer};
 
 use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
+use super::held_out::HeldOut;
 use super::job::Job;
 use super::progress::RunProgress;
+use super::text::RunText;
 use super::{TrainOptions, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
@@ -25,7 +27,7 @@ const BATCHES_AHEAD: usize = 4;
 pub fn train_to_end(
     options: &TrainOptions,
     job: &Job,
-    text: AnySource,
+    text: RunText,
     initial: impl FnOnce(&Device) -> Result<Model>,
 ) -> Result<()> {
     let Job { recipe, config, tokenizer, .. } = job;
@@ -40,7 +42,11 @@ pub fn train_to_end(
     }
     interrupt::watch()?;
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
-    for batch in batches_ahead(text, recipe.seed, state.step..recipe.steps) {
+    let mut held_out = text.held_out.map(|windows| HeldOut::start(options.out, windows, &state));
+    if let Some(held_out) = held_out.as_mut().filter(|held_out| !held_out.has(state.step)) {
+        progress.say(&format!("held-out loss {:.4}", held_out.measure(&trainer, &state)?));
+    }
+    for batch in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let report;
         (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| {
@@ -49,6 +55,10 @@ pub fn train_to_end(
         state.step += 1;
         state.tokens += batch.ids.len() as u64;
         progress.record(&mut state, &batch, &report)?;
+        let is_measured = recipe.evaluation.is_some_and(|evaluation| state.step.is_multiple_of(evaluation.every));
+        if let Some(held_out) = held_out.as_mut().filter(|_| is_measured || state.step == recipe.steps) {
+            progress.say(&format!("step {}: held-out loss {:.4}", state.step, held_out.measure(&trainer, &state)?));
+        }
         let is_stopped = interrupt::requested();
         let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
         let is_due = state.step.is_multiple_of(options.save_every) && state.step < recipe.steps;

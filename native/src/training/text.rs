@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use drope_core::Error;
 use drope_core::hash::short_hash;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{Recipe, is_held_out};
-use drope_core::train::{AnySource, MixedText, PackedText, TokenText};
+use drope_core::train::{AnySource, Batch, DocumentSource, MixedText, PackedText, TokenText};
 
 use crate::data::DataShards;
 
@@ -16,6 +17,8 @@ use crate::data::DataShards;
 pub struct RunText {
     pub source: AnySource,
     pub hash: Option<String>,
+    /// Windows that training never sees, where the recipe measures the loss on them.
+    pub held_out: Option<Batch>,
 }
 
 /// Opens the text of a run.
@@ -24,8 +27,9 @@ pub struct RunText {
 /// If shards are missing, were changed since they were written, or are of another tokenizer.
 pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
     let synthetic = || -> AnySource { Box::new(recipe.documents(tokenizer, tokenizer.bos())) };
-    let Some(data) = &recipe.data else { return Ok(RunText { source: synthetic(), hash: None }) };
+    let Some(data) = &recipe.data else { return Ok(RunText { source: synthetic(), hash: None, held_out: None }) };
     let (mut sources, mut hashes): (Vec<(AnySource, f64)>, Vec<String>) = (Vec::new(), Vec::new());
+    let mut held_out = recipe.evaluation.map(|_| Batch::empty(recipe.context));
     for shards in &data.shards {
         let opened = DataShards::open(Path::new(&shards.folder))?;
         ensure!(
@@ -35,13 +39,17 @@ pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
         );
         opened.verify()?;
         hashes.push(serde_json::to_string(&opened.manifest)?);
-        let end = opened.manifest.end;
+        let (end, opened) = (opened.manifest.end, Arc::new(opened));
+        if let (Some(evaluation), Some(windows)) = (recipe.evaluation, &mut held_out) {
+            let text = ShardText::new(Arc::clone(&opened), |document| is_held_out(document, data.held_out));
+            windows.append(held_out_windows(text, recipe.context, evaluation.windows)?);
+        }
         let packed = PackedText {
-            text: ShardText::new(opened, data.held_out),
+            text: ShardText::new(opened, |document| !is_held_out(document, data.held_out)),
             context: recipe.context,
             tokens_per_step: recipe.tokens_per_step,
             end,
-            copies: data.copies,
+            copies: data.copies.filter(|copies| copies.max > 1.0),
         };
         sources.push((Box::new(packed), shards.weight));
     }
@@ -49,19 +57,26 @@ pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
         sources.push((synthetic(), data.synthetic));
     }
     let hash = Some(short_hash(&hashes.iter().map(String::as_bytes).collect::<Vec<_>>()));
-    Ok(RunText { source: Box::new(MixedText::new(sources, recipe.seed, recipe.steps)), hash })
+    Ok(RunText { source: Box::new(MixedText::new(sources, recipe.seed, recipe.steps)), hash, held_out })
 }
 
-/// The documents of shards that are not held out, one behind the other.
+/// Windows of held-out text: the same for every run.
+fn held_out_windows(text: ShardText, context: usize, windows: usize) -> Result<Batch> {
+    let windows = windows.min((text.len() / context as u64) as usize).max(1);
+    let packed = PackedText { text, context, tokens_per_step: windows * context, end: None, copies: None };
+    packed.batch(0, 0).context("there is too little held-out text; raise data.held_out or leave out [evaluation]")
+}
+
+/// Some documents of shards, one behind the other.
 struct ShardText {
-    shards: DataShards,
+    shards: Arc<DataShards>,
     segments: Vec<Segment>,
     tokens: u64,
 }
 
-/// Documents of a shard between two that are held out.
+/// Documents of a shard between two that are left out.
 struct Segment {
-    /// The first token, among all tokens that training sees.
+    /// The first token, among all tokens of the text.
     at: u64,
     shard: usize,
     /// Tokens of the shard.
@@ -69,12 +84,13 @@ struct Segment {
 }
 
 impl ShardText {
-    fn new(shards: DataShards, held_out: f64) -> Self {
+    /// The documents that `takes` chooses by their number.
+    fn new(shards: Arc<DataShards>, takes: impl Fn(usize) -> bool) -> Self {
         let (mut segments, mut at, mut number): (Vec<Segment>, u64, usize) = (Vec::new(), 0, 0);
         for (shard, index) in shards.indices.iter().enumerate() {
             for document in 0..index.documents() {
                 let tokens = index.starts[document]..index.starts[document + 1];
-                if !is_held_out(number, held_out) {
+                if takes(number) {
                     let length = tokens.end - tokens.start;
                     match segments.last_mut() {
                         Some(last) if last.shard == shard && last.tokens.end == tokens.start => {
@@ -117,6 +133,10 @@ mod tests {
     use drope_core::token_shards::{TokenIndex, TokenType};
     use drope_core::train::TokenText;
 
+    use std::sync::Arc;
+
+    use drope_core::train::recipe::is_held_out;
+
     use super::ShardText;
     use crate::data::DataShards;
     use crate::files;
@@ -138,13 +158,16 @@ mod tests {
             "skipped": 0, "shards": shards,
         });
         files::write(&folder.path().join("index.json"), manifest.to_string().as_bytes()).unwrap();
-        let text = |held_out| ShardText::new(DataShards::open(folder.path()).unwrap(), held_out);
+        let open = || Arc::new(DataShards::open(folder.path()).unwrap());
+        let text = |held_out| ShardText::new(open(), move |document| !is_held_out(document, held_out));
         let all = text(0.0);
         assert_eq!((all.len(), all.segments.len()), (9, 2));
         assert_eq!(all.tokens(1..8).unwrap(), [1, 2, 3, 4, 5, 6, 7]);
         // Documents 1 and 3.
         let half = text(0.5);
         assert_eq!(half.tokens(0..half.len()).unwrap(), [0, 1, 3, 4, 5, 7, 8]);
+        let others = ShardText::new(open(), |document| is_held_out(document, 0.5));
+        assert_eq!(others.tokens(0..others.len()).unwrap(), [2, 6]);
         for (from, to) in (0..7).flat_map(|from| (from..=7).map(move |to| (from, to))) {
             let expected = &[0, 1, 3, 4, 5, 7, 8][from..to];
             assert_eq!(half.tokens(from as u64..to as u64).unwrap(), expected, "{from} to {to}");

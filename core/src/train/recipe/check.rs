@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::config::{AttentionType, MAX_FACTOR, MOST_LAYERS, WIDEST};
 use crate::language::DocumentMix;
 use crate::train::Curriculum;
-use crate::train::recipe::{DataSettings, DropSettings, Dropped, ModelShape, Recipe};
+use crate::train::recipe::{DataSettings, DropSettings, Dropped, EvaluationSettings, ModelShape, Recipe};
 
 /// Far fewer than there are keys, so that different ones are drawn at once.
 const MOST_NEEDLES: usize = 1000;
@@ -35,6 +35,7 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
     recipe.data.as_ref().map_or(Ok(()), data)?;
+    recipe.evaluation.map_or(Ok(()), |settings| evaluation(settings, recipe.data.as_ref()))?;
     recipe
         .memory
         .micro_batch_tokens
@@ -61,6 +62,15 @@ fn data(data: &DataSettings) -> Check {
     at_least_zero("data.synthetic", data.synthetic)?;
     data.copies.map_or(Ok(()), |copies| multiplicity("data.copies.max", copies.max))?;
     data.shards.iter().try_for_each(|shards| above_zero("data.shards.weight", shards.weight))
+}
+
+fn evaluation(settings: EvaluationSettings, data: Option<&DataSettings>) -> Check {
+    whole("evaluation.every", settings.every, 1..=MOST_STEPS)?;
+    whole("evaluation.windows", settings.windows, 1..=MOST_TOKENS_PER_STEP)?;
+    match data {
+        Some(data) if data.held_out > 0.0 => Ok(()),
+        _ => Err("evaluation needs text that training never sees; set data.held_out or leave out [evaluation]".into()),
+    }
 }
 
 fn curriculum(curriculum: &Curriculum, context: usize) -> Check {

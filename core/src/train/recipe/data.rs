@@ -41,6 +41,16 @@ pub enum Filler {
     Spans,
 }
 
+/// Measures of the loss on held-out text during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvaluationSettings {
+    /// Updates between two measures; the first is before training, the last at its end.
+    pub every: usize,
+    /// Windows of the context that are read, of each folder of shards: the same each time.
+    pub windows: usize,
+}
+
 /// A folder of shards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,7 @@ mod scaling;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::data::{CopiesSettings, DataSettings, Filler, ShardsSettings, is_held_out};
+pub use self::data::{CopiesSettings, DataSettings, EvaluationSettings, Filler, ShardsSettings, is_held_out};
 use super::{Curriculum, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
@@ -45,6 +45,9 @@ pub struct Recipe {
     /// Text of one's own, packed into windows of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataSettings>,
+    /// When the loss on held-out text is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<EvaluationSettings>,
     /// What bounds the memory of an update.
     #[serde(default, skip_serializing_if = "is_default")]
     pub memory: Memory,

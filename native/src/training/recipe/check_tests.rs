@@ -42,6 +42,9 @@ synthetic = 1.0
 [data.copies]
 max = 8.0
 filler = "spans"
+[evaluation]
+every = 10
+windows = 4
 [memory]
 micro_batch_tokens = 64
 recompute = true
@@ -125,10 +128,13 @@ const ROWS: &[Row] = &[
         &["[]", "[{ folder = \"a\", weight = 0.0 }]", "[{ path = \"shards\" }]"],
         &["[{ folder = \"a\" }]"],
     ),
-    ("data.held_out", &["-0.1", "0.6", "nan"], &["0.0", "0.5"]),
+    // The evaluation needs some.
+    ("data.held_out", &["-0.1", "0.6", "nan", "0.0"], &["0.01", "0.5"]),
     ("data.synthetic", &["-0.1", "nan", "inf"], &["0.0", "0.5"]),
     ("data.copies.max", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
     ("data.copies.filler", &["\"words\""], &["\"documents\""]),
+    ("evaluation.every", &["0", "-1"], &["1", "500"]),
+    ("evaluation.windows", &["0", "-1"], &["1", "64"]),
     ("memory.micro_batch_tokens", &["0", "-1", "100_000_000"], &["1", "4096"]),
     ("memory.recompute", &["1"], &["false"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
@@ -180,6 +186,7 @@ fn the_table_above_has_every_field() {
         "documents",
         "data",
         "data.copies",
+        "evaluation",
         "memory",
         "model",
         "drop",

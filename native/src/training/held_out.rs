@@ -1,0 +1,68 @@
+//! The loss on text that training never sees, during a run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use drope_core::train::{Batch, Trainer, row_losses};
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::TrainingState;
+use crate::files;
+
+/// The held-out losses in a model's folder.
+pub const FILE: &str = "held_out.jsonl";
+
+/// One line of the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct HeldOutLine {
+    /// Updates before it; 0: the model as training begins.
+    pub step: usize,
+    /// Tokens in them.
+    pub tokens: u64,
+    /// Mean cross entropy of all windows.
+    pub loss: f64,
+    /// That of each window.
+    pub windows: Vec<f64>,
+}
+
+/// Measures of a run.
+pub struct HeldOut {
+    file: PathBuf,
+    windows: Batch,
+    lines: Vec<HeldOutLine>,
+}
+
+impl HeldOut {
+    /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
+    pub fn start(out: &Path, windows: Batch, state: &TrainingState) -> Self {
+        let file = out.join(FILE);
+        let lines = match files::read_text(&file) {
+            Ok(text) if state.step > 0 => text
+                .lines()
+                .filter_map(|line| serde_json::from_str::<HeldOutLine>(line).ok())
+                .filter(|line| line.step <= state.step)
+                .collect(),
+            _ => Vec::new(),
+        };
+        Self { file, windows, lines }
+    }
+
+    /// Whether the model of this step was measured.
+    pub fn has(&self, step: usize) -> bool {
+        self.lines.last().is_some_and(|line| line.step >= step)
+    }
+
+    /// Measures the model and writes the file.
+    pub fn measure(&mut self, trainer: &Trainer, state: &TrainingState) -> Result<f64> {
+        let windows = pollster::block_on(row_losses(trainer.model(), &self.windows, trainer.positions()))?;
+        let loss = windows.iter().sum::<f64>() / windows.len() as f64;
+        self.lines.push(HeldOutLine { step: state.step, tokens: state.tokens, loss, windows });
+        let mut text = String::new();
+        for line in &self.lines {
+            text.push_str(&serde_json::to_string(line)?);
+            text.push('\n');
+        }
+        files::write(&self.file, text.as_bytes())?;
+        Ok(loss)
+    }
+}
