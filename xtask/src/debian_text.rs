@@ -141,7 +141,8 @@ fn pages(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Unpacks the files of a package.
 fn unpack(deb: &Path, into: &Path) -> Result<()> {
-    run(Command::new("ar").arg("x").arg(deb).current_dir(into)).context("packages are unpacked with ar, of binutils")?;
+    run(Command::new("ar").arg("x").arg(deb).current_dir(into))
+        .context("packages are unpacked with ar, of binutils")?;
     let archive = ["data.tar.xz", "data.tar.zst", "data.tar.gz"].into_iter().find(|name| into.join(name).is_file());
     let archive = archive.with_context(|| format!("{} holds no archive of files", deb.display()))?;
     run(Command::new("tar").arg("-xf").arg(archive).current_dir(into))
