@@ -67,9 +67,10 @@ fn hyperparameters(optimizer: OptimizerKind) -> Hyperparameters {
         steps: STEPS,
         optimizer,
         weight_decay: number("weight_decay") as f32,
-        schedule: Schedule { peak: number("peak"), warmup: number("warmup") as usize, floor: number("floor") },
+        schedule: Schedule::cosine(number("peak"), number("warmup") as usize, number("floor")),
         max_gradient_norm: number("max_norm"),
         memory: Memory::default(),
+        guard: None,
     }
 }
 
@@ -211,7 +212,7 @@ fn a_run_goes_on_where_its_optimizer_was() {
     let half = train(begin(model()), &batches[..2]);
     let saved = block_on(half.model().to_safetensors()).unwrap();
     let loaded = Model::from_safetensors(&config(), &saved, &Device::flex().autodiff()).unwrap();
-    let resumed = begin(loaded).resumed(2, half.optimizer().to_bytes().unwrap()).unwrap();
+    let resumed = begin(loaded).resumed(2, half.optimizer().to_bytes().unwrap(), half.guard().clone()).unwrap();
     assert_eq!(weights(train(resumed, &batches[2..]).model()), weights(whole.model()));
 }
 

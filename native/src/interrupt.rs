@@ -1,4 +1,4 @@
-//! Ctrl-C: long work checks a flag between steps, and stops with all files whole.
+//! Ctrl-C and SIGTERM: long work checks a flag between steps, and stops with all files whole.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// From here on Ctrl-C sets the flag instead of ending the process; a second one ends it.
+/// From here on Ctrl-C, SIGTERM or SIGHUP sets the flag instead of ending the process; a second one ends it.
 pub fn watch() -> Result<()> {
     static LISTENING: OnceLock<Result<(), ctrlc::Error>> = OnceLock::new();
     let listening = LISTENING.get_or_init(|| {
@@ -36,7 +36,7 @@ pub fn watch() -> Result<()> {
     listening.as_ref().copied().context("cannot listen for Ctrl-C")
 }
 
-/// Whether Ctrl-C was pressed.
+/// Whether the user, or who runs the program, asked for an end.
 pub fn requested() -> bool {
     STOP.load(Ordering::Relaxed)
 }

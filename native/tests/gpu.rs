@@ -93,9 +93,10 @@ fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Dev
         steps: STEPS,
         optimizer,
         weight_decay: 0.1,
-        schedule: Schedule { peak: 3e-3, warmup: 2, floor: 0.1 },
+        schedule: Schedule::cosine(3e-3, 2, 0.1),
         max_gradient_norm: 1.0,
         memory: Memory::default(),
+        guard: None,
     };
     let case = case(name);
     let mut trainer = Trainer::new(case.model(&device.clone().autodiff()), case.positions(), hyperparameters);

@@ -54,7 +54,7 @@ pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memo
         if memory.recompute {
             recomputed(parts, positions, model, &mut total);
         } else {
-            total.add_all(model, kernels::in_threads(parts, |part| part.whole()));
+            total.add_all(model, kernels::in_threads(parts, Part::whole));
         }
     }
     total

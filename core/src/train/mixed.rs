@@ -44,6 +44,11 @@ impl DocumentSource for MixedText {
         let (source, own_step) = self.turns[step];
         self.sources[source].batch(seed, own_step)
     }
+
+    fn place(&self, seed: u64, step: usize) -> String {
+        let (source, own_step) = self.turns[step];
+        format!("{} of source {source}", self.sources[source].place(seed, own_step))
+    }
 }
 
 #[cfg(test)]

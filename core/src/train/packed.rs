@@ -45,6 +45,15 @@ pub struct PackedText<T> {
 /// Streams of random numbers from here on are those of windows; the others are of documents.
 const WINDOWS: u64 = 1 << 63;
 
+impl<T: TokenText> PackedText<T> {
+    /// The windows of a batch, of so many in all: the number of the draw, and that of the window.
+    fn windows(&self, seed: u64, step: usize, windows: u64) -> impl Iterator<Item = (u64, u64)> {
+        let rows = (self.tokens_per_step / self.context).max(1) as u64;
+        let draws = step as u64 * rows..(step as u64 + 1) * rows;
+        draws.map(move |drawn| (drawn, Shuffled::new(windows, seed, drawn / windows).at(drawn % windows)))
+    }
+}
+
 impl<T: TokenText> DocumentSource for PackedText<T> {
     fn batch(&self, seed: u64, step: usize) -> Result<Batch> {
         let context = self.context as u64;
@@ -55,10 +64,8 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
                 self.text.len()
             )));
         }
-        let rows = (self.tokens_per_step / self.context).max(1) as u64;
-        let (mut ids, mut multiplicity) = (Vec::with_capacity(rows as usize * self.context), Vec::new());
-        for drawn in (step as u64 * rows)..(step as u64 + 1) * rows {
-            let window = Shuffled::new(windows, seed, drawn / windows).at(drawn % windows);
+        let (mut ids, mut multiplicity) = (Vec::with_capacity(self.tokens_per_step), Vec::new());
+        for (drawn, window) in self.windows(seed, step, windows) {
             let tokens = self.text.tokens(window * context..(window + 1) * context)?;
             if let Some(copies) = self.copies {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -68,6 +75,14 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
             ids.extend(tokens);
         }
         Ok(Batch { multiplicity, ..Batch::plain(ids, self.context) })
+    }
+
+    fn place(&self, seed: u64, step: usize) -> String {
+        let context = self.context as u64;
+        let drawn = self.windows(seed, step, (self.text.len() / context).max(1));
+        let tokens: Vec<String> =
+            drawn.map(|(_, window)| format!("{} to {}", window * context, (window + 1) * context)).collect();
+        format!("tokens {}", tokens.join(", "))
     }
 }
 

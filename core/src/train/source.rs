@@ -19,6 +19,11 @@ pub trait DocumentSource {
     /// # Errors
     /// If the source has no text for it.
     fn batch(&self, seed: u64, step: usize) -> Result<Batch>;
+
+    /// Where the text of that batch is from, for a message.
+    fn place(&self, seed: u64, step: usize) -> String {
+        format!("batch {step} of the synthetic language with seed {seed}")
+    }
 }
 
 /// The synthetic language of [`crate::language`].

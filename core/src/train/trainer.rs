@@ -5,6 +5,7 @@ use burn::tensor::Tensor;
 use super::backward::{Memory, batch_gradients};
 use super::batch::Batch;
 use super::gradients::{BatchGradients, clip};
+use super::guard::{GuardSettings, GuardState, Verdict};
 use super::optimizer::{Optimizer, OptimizerKind};
 use super::schedule::Schedule;
 use crate::error::{Error, Result};
@@ -26,6 +27,8 @@ pub struct Hyperparameters {
     pub max_gradient_norm: f64,
     /// What bounds the memory of an update.
     pub memory: Memory,
+    /// Which updates are left out; without it, gradients that are not finite end the run.
+    pub guard: Option<GuardSettings>,
 }
 
 /// A model in training.
@@ -35,6 +38,7 @@ pub struct Trainer {
     positions: Positions,
     hyperparameters: Hyperparameters,
     step: usize,
+    guard: GuardState,
 }
 
 /// Numbers of one update.
@@ -46,21 +50,23 @@ pub struct StepReport {
     pub gradient_norm: f64,
     /// Learning rate of the update.
     pub learning_rate: f64,
+    /// Whether the update was left out ([`GuardSettings`]).
+    pub is_left_out: bool,
 }
 
 impl Trainer {
     /// Begins a run; `model` is on an autodiff device.
     pub fn new(model: Model, positions: Positions, hyperparameters: Hyperparameters) -> Self {
         let optimizer = Optimizer::new(hyperparameters.optimizer, hyperparameters.weight_decay);
-        Self { model, optimizer, positions, hyperparameters, step: 0 }
+        Self { model, optimizer, positions, hyperparameters, step: 0, guard: GuardState::default() }
     }
 
-    /// The same run after `step` updates, with the optimizer's state of a checkpoint.
+    /// The same run after `step` updates, with the optimizer's and the guard's state of a checkpoint.
     ///
     /// # Errors
     /// If the state is damaged.
-    pub fn resumed(self, step: usize, optimizer_state: Vec<u8>) -> Result<Self> {
-        Ok(Self { optimizer: self.optimizer.load_bytes(optimizer_state)?, step, ..self })
+    pub fn resumed(self, step: usize, optimizer_state: Vec<u8>, guard: GuardState) -> Result<Self> {
+        Ok(Self { optimizer: self.optimizer.load_bytes(optimizer_state)?, step, guard, ..self })
     }
 
     /// The model so far.
@@ -73,29 +79,38 @@ impl Trainer {
         &self.optimizer
     }
 
+    /// The guard's state so far.
+    pub fn guard(&self) -> &GuardState {
+        &self.guard
+    }
+
     /// The positions that the model trains with.
     pub fn positions(&self) -> &Positions {
         &self.positions
     }
 
-    /// One update on a batch. There is one read from the device, at the end.
+    /// One update on a batch. There is one read from the device, before the model changes.
     ///
     /// # Errors
-    /// If the gradients are NaN or infinite. The model is then lost, and the caller returns to its last checkpoint.
-    pub async fn step(self, batch: &Batch) -> Result<(Self, StepReport)> {
-        let Self { model, mut optimizer, positions, hyperparameters, step } = self;
+    /// If the gradients are NaN or infinite, or the guard has left out too many updates. The model is then lost, and the caller
+    /// returns to its last checkpoint.
+    pub async fn step(mut self, batch: &Batch) -> Result<(Self, StepReport)> {
+        let Hyperparameters { memory, max_gradient_norm, guard, steps, ref schedule, .. } = self.hyperparameters;
         let BatchGradients { mut gradients, token_losses: mut numbers } =
-            batch_gradients(&model, batch, &positions, hyperparameters.memory);
-        numbers.push(clip(&model, &mut gradients, hyperparameters.max_gradient_norm));
-        let learning_rate = hyperparameters.schedule.at(step, hyperparameters.steps);
-        let model = optimizer.update(model, gradients, learning_rate);
+            batch_gradients(&self.model, batch, &self.positions, memory);
+        numbers.push(clip(&self.model, &mut gradients, max_gradient_norm));
         let data = Tensor::cat(numbers, 0).into_data_async().await;
         let mut token_losses: Vec<f32> = data.map_err(|error| Error::Device(error.to_string()))?.iter().collect();
         let gradient_norm = f64::from(token_losses.pop().unwrap_or(f32::NAN));
-        if !gradient_norm.is_finite() {
-            return Err(Error::NotFinite("gradients".into()));
+        let learning_rate = schedule.at(self.step, steps);
+        let verdict = self.guard.judge(guard, gradient_norm);
+        match verdict {
+            Verdict::Made => self.model = self.optimizer.update(self.model, gradients, learning_rate),
+            Verdict::LeftOut => {}
+            Verdict::End => return Err(Error::NotFinite("gradients".into())),
         }
-        let trainer = Self { model, optimizer, positions, hyperparameters, step: step + 1 };
-        Ok((trainer, StepReport { token_losses, gradient_norm, learning_rate }))
+        self.step += 1;
+        let is_left_out = verdict == Verdict::LeftOut;
+        Ok((self, StepReport { token_losses, gradient_norm, learning_rate, is_left_out }))
     }
 }

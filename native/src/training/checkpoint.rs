@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::model::Model;
-use drope_core::train::Trainer;
+use drope_core::train::{GuardState, Trainer};
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
@@ -24,6 +24,12 @@ pub struct TrainingState {
     pub tokens: u64,
     /// Seconds of training.
     pub seconds: f64,
+    /// Updates that the guard left out.
+    #[serde(default)]
+    pub left_out: usize,
+    /// What the guard knows.
+    #[serde(default)]
+    pub guard: GuardState,
     /// The recipe, as TOML: a run is resumed with the one that it began with.
     recipe: String,
     /// Hash of the model that recalibration began with.
@@ -91,6 +97,7 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
         recipe: toml::to_string(job.recipe)?,
         base: job.base.as_ref().map(|(_, hash)| hash.clone()),
         data: job.data.clone(),
+        guard: trainer.guard().clone(),
         ..state.clone()
     };
     files::replace_folder(&folder(out), |new| {
@@ -103,6 +110,20 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
 /// Removes the checkpoint of a finished run.
 pub fn remove(out: &Path) -> Result<()> {
     files::remove_replaced_folder(&folder(out))
+}
+
+/// Writes the model whose held-out loss is the lowest so far, without its optimizer.
+pub fn save_best(out: &Path, job: &Job, model: &Model) -> Result<()> {
+    files::replace_folder(&best_folder(out), |new| model_folder::save(new, job.config, model, job.tokenizer))
+}
+
+/// Removes it, when the last model of the run is the best.
+pub fn remove_best(out: &Path) -> Result<()> {
+    files::remove_replaced_folder(&best_folder(out))
+}
+
+fn best_folder(out: &Path) -> PathBuf {
+    out.join("best")
 }
 
 /// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.

@@ -52,6 +52,11 @@ impl HeldOut {
         self.lines.last().is_some_and(|line| line.step >= step)
     }
 
+    /// Whether no earlier model of the run had a loss as low as the last that was measured.
+    pub fn last_is_lowest(&self) -> bool {
+        self.lines.split_last().is_some_and(|(last, earlier)| earlier.iter().all(|line| line.loss > last.loss))
+    }
+
     /// Measures the model and writes the file.
     pub fn measure(&mut self, trainer: &Trainer, state: &TrainingState) -> Result<f64> {
         let windows = pollster::block_on(row_losses(trainer.model(), &self.windows, trainer.positions()))?;

@@ -57,6 +57,22 @@ struct RunningMeans {
     answers: usize,
 }
 
+impl RunningMeans {
+    /// The line of the updates so far, of which `report` is the last.
+    fn line(&self, state: &TrainingState, report: &StepReport) -> CurveLine {
+        CurveLine {
+            step: state.step,
+            tokens: state.tokens,
+            loss: self.loss / self.predicted.max(1) as f64,
+            answer_loss: (self.answers > 0).then(|| self.answer_loss / self.answers as f64),
+            learning_rate: report.learning_rate,
+            gradient_norm: report.gradient_norm,
+            tokens_per_second: self.tokens as f64 / self.seconds,
+            seconds: state.seconds,
+        }
+    }
+}
+
 impl RunProgress {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
     pub fn start(out: &Path, state: &TrainingState, recipe: &Recipe) -> Result<Self> {
@@ -97,24 +113,15 @@ impl RunProgress {
             }
         }
         self.bar.set_position(state.step as u64);
+        let line = means.line(state, report);
+        self.bar.set_message(format!(
+            "loss {:.3}  answers {}  {:.0} tokens/s",
+            line.loss,
+            line.answer_loss.map_or("–".to_owned(), |loss| format!("{loss:.3}")),
+            line.tokens_per_second
+        ));
         if state.step.is_multiple_of(EVERY) {
-            let means = std::mem::take(means);
-            let line = CurveLine {
-                step: state.step,
-                tokens: state.tokens,
-                loss: means.loss / means.predicted.max(1) as f64,
-                answer_loss: (means.answers > 0).then(|| means.answer_loss / means.answers as f64),
-                learning_rate: report.learning_rate,
-                gradient_norm: report.gradient_norm,
-                tokens_per_second: means.tokens as f64 / means.seconds,
-                seconds: state.seconds,
-            };
-            self.bar.set_message(format!(
-                "loss {:.3}  answers {}  {:.0} tokens/s",
-                line.loss,
-                line.answer_loss.map_or("–".to_owned(), |loss| format!("{loss:.3}")),
-                line.tokens_per_second
-            ));
+            self.means = RunningMeans::default();
             self.lines.push(line);
             self.write()?;
         }
@@ -130,6 +137,9 @@ impl RunProgress {
     pub fn finish(&self, state: &TrainingState) -> Result<()> {
         self.bar.finish();
         println!("{} steps, {} tokens in {:.0} s", state.step, state.tokens, state.seconds);
+        if state.left_out > 0 {
+            println!("{} of the updates were left out by the guard", state.left_out);
+        }
         self.write()
     }
 

@@ -46,7 +46,8 @@ pub fn train_to_end(
     if let Some(held_out) = held_out.as_mut().filter(|held_out| !held_out.has(state.step)) {
         progress.say(&format!("held-out loss {:.4}", held_out.measure(&trainer, &state)?));
     }
-    for batch in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
+    let keeps_best = recipe.evaluation.is_some_and(|evaluation| evaluation.keep_best);
+    for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let report;
         (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| {
@@ -54,10 +55,20 @@ pub fn train_to_end(
         })?;
         state.step += 1;
         state.tokens += batch.ids.len() as u64;
+        if report.is_left_out {
+            state.left_out += 1;
+            progress.say(&format!(
+                "step {}: left out, its gradients have a norm of {:.3}; its text is {place}",
+                state.step, report.gradient_norm
+            ));
+        }
         progress.record(&mut state, &batch, &report)?;
         let is_measured = recipe.evaluation.is_some_and(|evaluation| state.step.is_multiple_of(evaluation.every));
         if let Some(held_out) = held_out.as_mut().filter(|_| is_measured || state.step == recipe.steps) {
             progress.say(&format!("step {}: held-out loss {:.4}", state.step, held_out.measure(&trainer, &state)?));
+            if keeps_best && held_out.last_is_lowest() && state.step < recipe.steps {
+                checkpoint::save_best(options.out, job, trainer.model())?;
+            }
         }
         let is_stopped = interrupt::requested();
         let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
@@ -79,6 +90,9 @@ pub fn train_to_end(
     model_folder::save(options.out, config, trainer.model(), tokenizer)?;
     files::write(&options.out.join(recipe::FILE), toml::to_string(recipe)?.as_bytes())?;
     files::write(&options.out.join(CARD_FILE), card(job, &state)?.as_bytes())?;
+    if keeps_best && held_out.is_some_and(|held_out| held_out.last_is_lowest()) {
+        checkpoint::remove_best(options.out)?;
+    }
     progress.finish(&state)?;
     checkpoint::remove(options.out)
 }
@@ -100,7 +114,7 @@ fn begin(
         Some(found) if options.resume => {
             let state = found.state_for(job)?;
             let trainer = trainer(found.model(job.config, device)?)?;
-            Ok((state.clone(), trainer.resumed(state.step, found.optimizer_state()?)?))
+            Ok((state.clone(), trainer.resumed(state.step, found.optimizer_state()?, state.guard)?))
         }
         Some(_) => bail!("{out} holds an unfinished run; go on with --resume, or choose another --out"),
         None if options.out.join(WEIGHTS_FILE).exists() => {
@@ -111,17 +125,17 @@ fn begin(
     }
 }
 
-/// Batches made by a thread of its own, a few ahead.
+/// Batches made by a thread of its own, a few ahead, and where their text is from.
 fn batches_ahead(
     source: AnySource,
     seed: u64,
     steps: std::ops::Range<usize>,
-) -> mpsc::IntoIter<drope_core::Result<Batch>> {
+) -> mpsc::IntoIter<(String, drope_core::Result<Batch>)> {
     let (send, receive) = mpsc::sync_channel(BATCHES_AHEAD);
     std::thread::spawn(move || {
         for step in steps {
             // The receiver is gone when the run has ended.
-            if send.send(source.batch(seed, step)).is_err() {
+            if send.send((source.place(seed, step), source.batch(seed, step))).is_err() {
                 return;
             }
         }

@@ -9,7 +9,7 @@ use drope_core::niah::Task;
 use drope_core::positions::{Method, Parameters};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
-use drope_core::train::{DocumentSource, Memory, SyntheticDocuments, Trainer, batch_gradients};
+use drope_core::train::{DocumentSource, GuardState, Memory, SyntheticDocuments, Trainer, batch_gradients};
 use drope_protocol::{
     ChatFormat, DroppedPositions, Length, Question, QuestionKind, Reading, Recalibration, RecalibrationScore,
     RecalibrationSettings, RecalibrationState, Reply, StoredModel,
@@ -223,7 +223,7 @@ impl Checkpoint {
         let bytes = folder.read(WEIGHTS[turn]).await?;
         let (model, _) = Model::load(&job.config, &SafetensorsFiles::from_bytes(&bytes)?, &device())?;
         let optimizer = folder.read(OPTIMIZERS[turn]).await?;
-        let trainer = job.trainer(model)?.resumed(state.step, optimizer)?;
+        let trainer = job.trainer(model)?.resumed(state.step, optimizer, GuardState::default())?;
         Ok((Self { folder, name: name.clone(), state, turn }, trainer))
     }
 

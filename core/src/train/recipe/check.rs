@@ -32,6 +32,8 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     above_zero("schedule.peak", recipe.schedule.peak)?;
     whole("schedule.warmup", recipe.schedule.warmup, 0..=MOST_STEPS)?;
     share("schedule.floor", recipe.schedule.floor)?;
+    share("schedule.decay", recipe.schedule.decay)?;
+    above_zero("schedule.decay", recipe.schedule.decay)?;
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
     recipe.data.as_ref().map_or(Ok(()), data)?;
@@ -40,6 +42,10 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
         .memory
         .micro_batch_tokens
         .map_or(Ok(()), |tokens| whole("memory.micro_batch_tokens", tokens, 1..=MOST_TOKENS_PER_STEP))?;
+    recipe.guard.map_or(Ok(()), |guard| {
+        above_zero("guard.spike", guard.spike)?;
+        whole("guard.stop_after", guard.stop_after, 1..=MOST_STEPS)
+    })?;
     recipe.model.as_ref().map_or(Ok(()), model)?;
     recipe.drop.as_ref().map_or(Ok(()), drop_settings)?;
     match &recipe.scaling {

@@ -49,6 +49,9 @@ pub struct EvaluationSettings {
     pub every: usize,
     /// Windows of the context that are read, of each folder of shards: the same each time.
     pub windows: usize,
+    /// Whether the model with the lowest loss is kept beside the last one.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub keep_best: bool,
 }
 
 /// A folder of shards.

@@ -8,7 +8,7 @@ mod scaling;
 use serde::{Deserialize, Serialize};
 
 pub use self::data::{CopiesSettings, DataSettings, EvaluationSettings, Filler, ShardsSettings, is_held_out};
-use super::{Curriculum, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
+use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
 use crate::language::DocumentMix;
@@ -51,6 +51,9 @@ pub struct Recipe {
     /// What bounds the memory of an update.
     #[serde(default, skip_serializing_if = "is_default")]
     pub memory: Memory,
+    /// Which updates are left out; without it, gradients that are not finite end the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<GuardSettings>,
     /// Size of the model; for `pretrain` alone.
     pub model: Option<ModelShape>,
     /// What is dropped; for `recalibrate` alone.
@@ -222,6 +225,7 @@ impl Recipe {
             schedule: self.schedule.clone(),
             max_gradient_norm: self.max_gradient_norm,
             memory: self.memory,
+            guard: self.guard,
         }
     }
 

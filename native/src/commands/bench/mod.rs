@@ -136,9 +136,10 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) 
         steps: repeats + 1,
         optimizer: OptimizerKind::AdamW,
         weight_decay: 0.1,
-        schedule: Schedule { peak: 1e-4, warmup: 0, floor: 1.0 },
+        schedule: Schedule::cosine(1e-4, 0, 1.0),
         max_gradient_norm: 1.0,
         memory: Memory::default(),
+        guard: None,
     };
     let model = model_folder::model(folder, config, &device)?;
     let mut trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);

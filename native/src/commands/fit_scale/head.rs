@@ -19,7 +19,7 @@ use crate::reading::held_out::FittingContext;
 /// Extension factor that λ is fitted at.
 pub const FACTOR: usize = 8;
 const STEPS: usize = 200;
-const SCHEDULE: Schedule = Schedule { peak: 0.05, warmup: 20, floor: 0.1 };
+const SCHEDULE: Schedule = Schedule::cosine(0.05, 20, 0.1);
 
 /// Fits λ of each head of each layer.
 pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<Vec<Vec<f64>>> {

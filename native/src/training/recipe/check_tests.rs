@@ -14,9 +14,11 @@ weight_decay = 0.1
 max_gradient_norm = 1.0
 optimizer = "muon"
 [schedule]
+shape = "cosine"
 peak = 1e-3
 warmup = 5
 floor = 0.1
+decay = 0.5
 [curriculum]
 min_length = 32
 grow = 0.5
@@ -45,6 +47,10 @@ filler = "spans"
 [evaluation]
 every = 10
 windows = 4
+keep_best = true
+[guard]
+spike = 10.0
+stop_after = 5
 [memory]
 micro_batch_tokens = 64
 recompute = true
@@ -91,6 +97,8 @@ const ROWS: &[Row] = &[
     ("schedule.peak", &["0.0", "-1e-3", "nan", "inf"], &["1e-5"]),
     ("schedule.warmup", &["-1", "0.5"], &["0", "1000"]),
     ("schedule.floor", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
+    ("schedule.shape", &["\"step\"", "1"], &["\"constant\"", "\"wsd\""]),
+    ("schedule.decay", &["0.0", "-0.1", "1.1", "nan"], &["0.1", "1.0"]),
     ("curriculum.min_length", &["0", "15", "65"], &["16", "64"]),
     ("curriculum.grow", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
     ("curriculum.at_context", &["-0.1", "1.1", "nan"], &["0.0", "1.0"]),
@@ -135,6 +143,9 @@ const ROWS: &[Row] = &[
     ("data.copies.filler", &["\"words\""], &["\"documents\""]),
     ("evaluation.every", &["0", "-1"], &["1", "500"]),
     ("evaluation.windows", &["0", "-1"], &["1", "64"]),
+    ("evaluation.keep_best", &["1"], &["false"]),
+    ("guard.spike", &["0.0", "-1.0", "nan"], &["2.0", "100.0"]),
+    ("guard.stop_after", &["0", "-1"], &["1", "100"]),
     ("memory.micro_batch_tokens", &["0", "-1", "100_000_000"], &["1", "4096"]),
     ("memory.recompute", &["1"], &["false"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
@@ -187,6 +198,7 @@ fn the_table_above_has_every_field() {
         "data",
         "data.copies",
         "evaluation",
+        "guard",
         "memory",
         "model",
         "drop",
