@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
 use drope_core::generate::{Event, Flow, Options, generate, generate_each};
-use drope_core::model::{Blocks, Model, NumberType, NumberTypes};
+use drope_core::model::{Blocks, Model, NumberType, NumberTypes, Packing};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::{CASES, case, ids_tensor, largest_difference};
@@ -144,7 +144,10 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
         let config = Config { num_hidden_layers: 1, scalable_softmax, ..case("rope").config() };
         let (model, none) = (Model::random(&config, 5, &device), Positions::none());
         let text = |ids: Vec<u32>, copies: &[f32]| {
-            last(Blocks::new(&model, [1, ids.len()], copies, &none).residual(read(ids)))
+            last(
+                Blocks::new(&model, [1, ids.len()], Packing { multiplicity: copies, ..Packing::default() }, &none)
+                    .residual(read(ids)),
+            )
         };
         let expected = text(vec![1, 2, 2, 2, 3, 4, 4, 5], &[]);
         let found = text(vec![1, 2, 3, 4, 5], &[1.0, 3.0, 1.0, 2.0, 1.0]);
@@ -163,7 +166,8 @@ fn multiplicity_adds_its_logarithm_and_skips_positions() {
     let (model, ids) = (case.model(&device), ids_tensor(&case.ids(), &device));
     let (multiplicity, expected) = case.multiplicity();
     let positions = case.positions();
-    let blocks = Blocks::new(&model, ids.dims(), &multiplicity, &positions);
+    let blocks =
+        Blocks::new(&model, ids.dims(), Packing { multiplicity: &multiplicity, ..Packing::default() }, &positions);
     let found: Vec<f32> = blocks.logits(blocks.residual(ids)).into_data().iter::<f32>().collect();
     let difference = largest_difference(&found, &expected);
     assert!(difference < 1e-4, "{difference}");

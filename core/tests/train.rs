@@ -162,6 +162,33 @@ fn losses_come_in_the_order_of_the_rows_however_they_are_computed() {
     }
 }
 
+/// With and without a logarithm of the keys seen in the logits.
+#[test]
+fn packed_documents_have_the_losses_that_they_have_alone() {
+    for scalable_softmax in [false, true] {
+        let device = Device::flex().autodiff();
+        let model = Model::random(&Config { scalable_softmax, ..config() }, 5, &device);
+        let losses = |batch: &Batch, memory| {
+            let losses = batch_gradients(&model, batch, &positions(), memory).token_losses;
+            Tensor::cat(losses, 0).into_data().iter::<f32>().collect::<Vec<_>>()
+        };
+        // Documents of 5 and of the other tokens.
+        let Batch { ids, .. } = batches().remove(0);
+        let row = &ids[..LENGTH];
+        let document_starts = [vec![0; 5], vec![5; LENGTH - 5]].concat();
+        let packed = Batch { document_starts, ..Batch::plain(row.to_vec(), LENGTH) };
+        let alone = |ids: &[u32]| losses(&Batch::plain(ids.to_vec(), ids.len()), Memory::default());
+        let (first, second) = (alone(&row[..5]), alone(&row[5..]));
+        for memory in memories() {
+            let found = losses(&packed, memory);
+            // Loss 4 is that of the second document's first token.
+            assert!(relative_error(&found[..4], &first) < 1e-5 && relative_error(&found[5..], &second) < 1e-5);
+        }
+        let seen = losses(&Batch::plain(row.to_vec(), LENGTH), Memory::default());
+        assert!(relative_error(&seen[5..], &second) > 1e-3, "without a mask the first document is seen");
+    }
+}
+
 /// Everything agrees within 1e-5, also what training changed, which is a hundredth of the weights.
 fn five_updates_are_those_of_pytorch(kind: OptimizerKind, name: &str) {
     let file = expected();

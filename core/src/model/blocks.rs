@@ -4,7 +4,7 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::Model;
 use super::attention::LayerInputs;
-use super::pass::{LayerKind, Pass};
+use super::pass::{LayerKind, Packing, Pass};
 use crate::kernels::rms_norm;
 use crate::positions::Positions;
 
@@ -35,18 +35,10 @@ pub struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// For texts of the shape `[batch, seq]`. Attention counts each token `multiplicity` times (`batch · seq` numbers, each at least
-    /// 1, or none where every token counts once): ln m is added to the logit of a key that counts m times. This simulates a longer
-    /// text without a longer sequence. In a first layer without positions the last token gets exactly what it would from the copies;
-    /// in later layers real copies would differ among themselves, and simulated ones do not. With positions, a stretch of equal
-    /// multiplicity is followed by a gap as long as its other copies would be.
-    pub fn new(model: &'a Model, shape: [usize; 2], multiplicity: &[f32], positions: &Positions) -> Self {
+    /// For texts of the shape `[batch, seq]`.
+    pub fn new(model: &'a Model, shape: [usize; 2], packing: Packing, positions: &Positions) -> Self {
         let device = model.device();
-        let pass = if multiplicity.is_empty() {
-            Pass::new(positions, 0..shape[1], shape[1], &device)
-        } else {
-            Pass::with_multiplicity(multiplicity, shape, &device)
-        };
+        let pass = Pass::packed(positions, shape, packing, &device);
         let kinds = LayerKinds::new(model, positions, &pass, &device);
         Self { model, pass, kinds }
     }

@@ -27,6 +27,7 @@ pub use self::attention::Activations;
 use self::attention::{Attention, LayerInputs};
 pub use self::blocks::Blocks;
 use self::blocks::LayerKinds;
+pub use self::pass::Packing;
 use self::pass::Pass;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};

@@ -1,12 +1,28 @@
 //! A forward pass: what goes through the layers beside its tokens.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::rotation::Rotation;
 use crate::kernels::AttentionBias;
 use crate::positions::{Encoding, LayerPositions, Positions};
+
+/// How texts are packed into rows, as far as attention is concerned.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Packing<'a> {
+    /// How often attention counts each token, `[batch, seq]`, each at least 1; empty where every token counts once.
+    ///
+    /// ln m is added to the logit of a key that counts m times. This simulates a longer text without a longer sequence. In a first
+    /// layer without positions the last token gets exactly what it would from the copies; in later layers real copies would differ
+    /// among themselves, and simulated ones do not. With positions, a stretch of equal multiplicity is followed by a gap as long as
+    /// its other copies would be.
+    pub multiplicity: &'a [f32],
+    /// Index in its row of the first token of each token's document, `[batch, seq]`; empty where a row is one document. Tokens
+    /// do not see other documents (Zhao et al. 2024, arXiv 2402.13991); positions go on from one to the next.
+    pub document_starts: &'a [usize],
+}
 
 /// Positions of the queries of a forward pass, and the keys that they attend to.
 pub(super) struct Pass {
@@ -20,6 +36,8 @@ pub(super) struct Pass {
     pub(super) keys_seen: Vec<f32>,
     /// `[batch, 1, 1, seq]`: ln m of keys that count m times.
     pub(super) log_multiplicity: Option<Tensor<4>>,
+    /// `[batch, seq]`: the first token of each token's document, where a row has several.
+    pub(super) document_starts: Option<Arc<[usize]>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
 }
@@ -47,28 +65,36 @@ impl Pass {
             head_scales: head_scales.collect(),
             position_ids: vec![tokens.clone().collect()],
             log_multiplicity: None,
+            document_starts: None,
             tokens,
         }
     }
 
-    /// A whole text whose tokens count `multiplicity` times, `[batch, seq]`.
-    pub(super) fn with_multiplicity(multiplicity: &[f32], [batch, seq]: [usize; 2], device: &Device) -> Self {
-        let mut keys_seen = multiplicity.to_vec();
-        for row in keys_seen.chunks_mut(seq) {
-            for at in 1..seq {
-                row[at] += row[at - 1];
-            }
+    /// Whole texts of the shape `[batch, seq]`.
+    pub(super) fn packed(
+        positions: &Positions,
+        [batch, seq]: [usize; 2],
+        Packing { multiplicity, document_starts }: Packing,
+        device: &Device,
+    ) -> Self {
+        let mut pass = Self::new(positions, 0..seq, seq, device);
+        if !multiplicity.is_empty() {
+            pass.position_ids = multiplicity.chunks(seq).map(position_ids_with_gaps).collect();
+            pass.text_len = pass.position_ids.iter().flatten().max().map_or(0, |last| last + 1);
+            let logs = multiplicity.iter().map(|m| m.ln()).collect();
+            pass.log_multiplicity = Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device));
+            pass.keys_seen = multiplicity.chunks(seq).flat_map(running_sums).collect();
         }
-        let logs = multiplicity.iter().map(|m| m.ln()).collect();
-        let position_ids: Vec<Vec<usize>> = multiplicity.chunks(seq).map(position_ids_with_gaps).collect();
-        Self {
-            tokens: 0..seq,
-            text_len: position_ids.iter().flatten().max().map_or(0, |last| last + 1),
-            position_ids,
-            keys_seen,
-            log_multiplicity: Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device)),
-            head_scales: Vec::new(),
+        if !document_starts.is_empty() {
+            let seen = |(at, &start): (usize, &usize)| {
+                let row = if pass.keys_seen.len() > seq { at / seq * seq } else { 0 };
+                let before = if start == 0 { 0.0 } else { pass.keys_seen[row + start - 1] };
+                pass.keys_seen[row + at % seq] - before
+            };
+            pass.keys_seen = document_starts.iter().enumerate().map(seen).collect();
+            pass.document_starts = Some(document_starts.into());
         }
+        pass
     }
 
     /// What the layers of one kind share. `ssmax_context` is C where the logits grow with the number of keys.
@@ -86,7 +112,8 @@ impl Pass {
         });
         LayerKind {
             rotation: Rotation::new(&layer.encoding, self, ssmax, device),
-            bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref()),
+            bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref())
+                .with_documents(self.document_starts.clone()),
             has_keys_per_head: matches!(layer.encoding, Encoding::PerHead(_)),
             logit_scale,
         }
@@ -99,6 +126,14 @@ impl Pass {
         let most = window.map_or(f32::INFINITY, |window| window as f32);
         self.keys_seen.iter().map(|n| (n.min(most) + 1.0).ln() * scale).collect()
     }
+}
+
+/// Σ of a row up to each token, itself included.
+fn running_sums(row: &[f32]) -> impl Iterator<Item = f32> {
+    row.iter().scan(0.0, |sum, m| {
+        *sum += m;
+        Some(*sum)
+    })
 }
 
 /// Positions of a row whose tokens count `multiplicity` times: after a stretch of n tokens that count m times, (m − 1)·n
@@ -116,7 +151,10 @@ fn position_ids_with_gaps(multiplicity: &[f32]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::position_ids_with_gaps;
+    use burn::tensor::Device;
+
+    use super::{Packing, Pass, position_ids_with_gaps};
+    use crate::positions::Positions;
 
     #[test]
     fn positions_skip_what_copies_would_take() {
@@ -124,5 +162,16 @@ mod tests {
         // Two sentences of three and two copies: the second stands after all of the first.
         assert_eq!(position_ids_with_gaps(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
         assert_eq!(position_ids_with_gaps(&[1.0; 3]), [0, 1, 2]);
+    }
+
+    #[test]
+    fn queries_count_the_keys_of_their_own_document() {
+        let document_starts = &[0, 0, 2, 2, 0, 1, 1, 1];
+        let seen = |multiplicity: &[f32]| {
+            let packing = Packing { multiplicity, document_starts };
+            Pass::packed(&Positions::none(), [2, 4], packing, &Device::flex()).keys_seen
+        };
+        assert_eq!(seen(&[]), [1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 3.0]);
+        assert_eq!(seen(&[1.0, 2.0, 3.0, 1.0, 1.0, 1.0, 5.0, 1.0]), [1.0, 3.0, 3.0, 4.0, 1.0, 1.0, 6.0, 7.0]);
     }
 }

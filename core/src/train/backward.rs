@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
 use crate::kernels;
-use crate::model::{Blocks, Model, token_ids};
+use crate::model::{Blocks, Model, Packing, token_ids};
 use crate::positions::Positions;
 
 /// Logits that exist at once in all threads, as numbers: 128 MB.
@@ -164,9 +164,10 @@ fn of_leaf(leaf: &Tensor<3>, gradients: &mut Gradients) -> Tensor<3> {
 
 /// The blocks for the inputs of a batch.
 pub(super) fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions) -> Blocks<'a> {
-    let multiplicity: Vec<f32> =
-        if batch.multiplicity.is_empty() { Vec::new() } else { inputs(&batch.multiplicity, batch.length).collect() };
-    Blocks::new(model, [batch.rows, batch.length - 1], &multiplicity, positions)
+    let multiplicity: Vec<f32> = inputs(&batch.multiplicity, batch.length).collect();
+    let document_starts: Vec<usize> = inputs(&batch.document_starts, batch.length).collect();
+    let packing = Packing { multiplicity: &multiplicity, document_starts: &document_starts };
+    Blocks::new(model, [batch.rows, batch.length - 1], packing, positions)
 }
 
 /// All tokens of a batch but the last of each row, `[rows, length − 1]`.

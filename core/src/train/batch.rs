@@ -13,6 +13,8 @@ pub struct Batch {
     pub loss_weights: Vec<f32>,
     /// Key multiplicity of each token; empty where every token counts once.
     pub multiplicity: Vec<f32>,
+    /// Index in its row of the first token of each token's document; empty where a row is one document.
+    pub document_starts: Vec<usize>,
     /// Documents.
     pub rows: usize,
     /// Tokens of a document.
@@ -33,6 +35,7 @@ impl Batch {
             roles: vec![TokenRole::Prose; tokens],
             loss_weights: vec![1.0; tokens],
             multiplicity: Vec::new(),
+            document_starts: Vec::new(),
             rows: tokens / length,
             length,
         }
@@ -48,13 +51,14 @@ impl Batch {
         self.rows += 1;
     }
 
-    /// Adds the rows of another batch of the same length; either both have multiplicities or none.
+    /// Adds the rows of another batch of the same length; either both have multiplicities or none, and so for documents.
     pub fn append(&mut self, other: Self) {
         debug_assert_eq!(other.length, self.length, "rows of a batch have one length");
         self.ids.extend(other.ids);
         self.roles.extend(other.roles);
         self.loss_weights.extend(other.loss_weights);
         self.multiplicity.extend(other.multiplicity);
+        self.document_starts.extend(other.document_starts);
         self.rows += other.rows;
     }
 
@@ -75,7 +79,8 @@ impl Batch {
             ids: self.ids[range.clone()].to_vec(),
             roles: self.roles[range.clone()].to_vec(),
             loss_weights: self.loss_weights[range.clone()].to_vec(),
-            multiplicity: self.multiplicity.get(range).unwrap_or_default().to_vec(),
+            multiplicity: self.multiplicity.get(range.clone()).unwrap_or_default().to_vec(),
+            document_starts: self.document_starts.get(range).unwrap_or_default().to_vec(),
             rows,
             length: self.length,
         }

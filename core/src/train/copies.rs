@@ -10,15 +10,16 @@ use super::recipe::{CopiesSettings, Filler};
 /// Lengths of spans, in tokens.
 const SPANS: std::ops::RangeInclusive<usize> = 16..=128;
 
-/// Multiplicity of each token of a window. A document ends with the token `end`; where there is none, the window is one document.
-pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, ids: &[u32], end: Option<u32>) -> Vec<f32> {
+/// Multiplicity of each token of a window, of which so many are of each document.
+pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, documents: &[usize]) -> Vec<f32> {
+    let tokens = documents.iter().sum();
     let mean = copies.max.powf(rng.random());
     let pieces: Vec<usize> = match copies.filler {
-        Filler::Documents => ids.split_inclusive(|&id| Some(id) == end).map(<[u32]>::len).collect(),
-        Filler::Spans => spans(rng, ids.len()),
+        Filler::Documents => documents.to_vec(),
+        Filler::Spans => spans(rng, tokens),
     };
     let chosen = rng.random_range(0..pieces.len().max(1));
-    let mut multiplicities = Vec::with_capacity(ids.len());
+    let mut multiplicities = Vec::with_capacity(tokens);
     for (piece, &length) in pieces.iter().enumerate() {
         let is_filler = match copies.filler {
             Filler::Documents => piece != chosen,
@@ -52,10 +53,9 @@ mod tests {
     #[test]
     fn all_documents_but_one_are_filler() {
         let copies = CopiesSettings { max: 8.0, filler: Filler::Documents };
-        let ids = [5, 6, 0, 7, 0, 8, 9, 9];
         let mut counted_once = [false; 3];
         for seed in 0..50 {
-            let found = multiplicities(&mut ChaCha8Rng::seed_from_u64(seed), copies, &ids, Some(0));
+            let found = multiplicities(&mut ChaCha8Rng::seed_from_u64(seed), copies, &[3, 2, 3]);
             let documents = [&found[..3], &found[3..5], &found[5..]];
             assert!(documents.iter().all(|document| document.iter().all(|m| m == &document[0] && *m >= 1.0)));
             let once: Vec<usize> = (0..3).filter(|&index| documents[index][0] == 1.0).collect();
@@ -63,7 +63,7 @@ mod tests {
             counted_once[once[0]] = true;
         }
         assert_eq!(counted_once, [true; 3]);
-        let alone = multiplicities(&mut ChaCha8Rng::seed_from_u64(1), copies, &[5, 6, 7], Some(0));
+        let alone = multiplicities(&mut ChaCha8Rng::seed_from_u64(1), copies, &[3]);
         assert_eq!(alone, [1.0; 3]);
     }
 
@@ -71,7 +71,7 @@ mod tests {
     fn half_of_the_spans_are_filler_with_the_mean_that_is_asked_for() {
         let copies = CopiesSettings { max: 8.0, filler: Filler::Spans };
         let mut rng = ChaCha8Rng::seed_from_u64(3);
-        let found: Vec<f32> = (0..500).flat_map(|_| multiplicities(&mut rng, copies, &[1; 512], None)).collect();
+        let found: Vec<f32> = (0..500).flat_map(|_| multiplicities(&mut rng, copies, &[512])).collect();
         assert_eq!(found.len(), 500 * 512);
         let filler: Vec<f32> = found.iter().copied().filter(|&m| m > 1.0).collect();
         let share = filler.len() as f64 / found.len() as f64;

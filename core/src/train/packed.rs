@@ -25,10 +25,13 @@ pub trait TokenText {
     /// # Errors
     /// If they cannot be read.
     fn tokens(&self, range: Range<u64>) -> Result<Vec<u32>>;
+
+    /// Where documents begin, of those that begin in the range, in order.
+    fn documents(&self, range: Range<u64>) -> Vec<u64>;
 }
 
 /// Windows of `context` tokens in a shuffled order, each once before any comes again. A window may hold the end of one document and
-/// the beginning of the next, which see each other.
+/// the beginning of the next.
 pub struct PackedText<T> {
     /// The text.
     pub text: T,
@@ -36,8 +39,8 @@ pub struct PackedText<T> {
     pub context: usize,
     /// Tokens of a batch, roughly.
     pub tokens_per_step: usize,
-    /// The last token of every document, where they have one.
-    pub end: Option<u32>,
+    /// Whether tokens see those of their own document alone; otherwise those of earlier ones in the window too.
+    pub mask_documents: bool,
     /// Tokens that count several times in attention.
     pub copies: Option<CopiesSettings>,
 }
@@ -52,6 +55,13 @@ impl<T: TokenText> PackedText<T> {
         let draws = step as u64 * rows..(step as u64 + 1) * rows;
         draws.map(move |drawn| (drawn, Shuffled::new(windows, seed, drawn / windows).at(drawn % windows)))
     }
+
+    /// Tokens that a window has of each of its documents.
+    fn lengths_of_documents(&self, window: Range<u64>) -> Vec<usize> {
+        let inside = self.text.documents(window.start + 1..window.end);
+        let starts: Vec<u64> = [window.start].into_iter().chain(inside).chain([window.end]).collect();
+        starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize).collect()
+    }
 }
 
 impl<T: TokenText> DocumentSource for PackedText<T> {
@@ -64,17 +74,24 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
                 self.text.len()
             )));
         }
-        let (mut ids, mut multiplicity) = (Vec::with_capacity(self.tokens_per_step), Vec::new());
+        let mut ids = Vec::with_capacity(self.tokens_per_step);
+        let (mut multiplicity, mut document_starts) = (Vec::new(), Vec::new());
         for (drawn, window) in self.windows(seed, step, windows) {
-            let tokens = self.text.tokens(window * context..(window + 1) * context)?;
+            let range = window * context..(window + 1) * context;
+            let documents = self.lengths_of_documents(range.clone());
             if let Some(copies) = self.copies {
                 let mut rng = ChaCha8Rng::seed_from_u64(seed);
                 rng.set_stream(WINDOWS | drawn);
-                multiplicity.extend(multiplicities(&mut rng, copies, &tokens, self.end));
+                multiplicity.extend(multiplicities(&mut rng, copies, &documents));
             }
-            ids.extend(tokens);
+            if self.mask_documents {
+                let starts = documents.iter().scan(0, |end, length| Some(std::mem::replace(end, *end + length)));
+                let of_tokens = starts.zip(&documents).flat_map(|(start, &length)| std::iter::repeat_n(start, length));
+                document_starts.extend(of_tokens);
+            }
+            ids.extend(self.text.tokens(range)?);
         }
-        Ok(Batch { multiplicity, ..Batch::plain(ids, self.context) })
+        Ok(Batch { multiplicity, document_starts, ..Batch::plain(ids, self.context) })
     }
 
     fn place(&self, seed: u64, step: usize) -> String {
@@ -93,7 +110,7 @@ mod tests {
     use super::super::recipe::{CopiesSettings, Filler};
     use super::{Batch, DocumentSource, PackedText, TokenText};
 
-    /// Tokens that say where they are.
+    /// Tokens that say where they are, in documents of 14.
     struct Counting(u64);
 
     impl TokenText for Counting {
@@ -104,11 +121,22 @@ mod tests {
         fn tokens(&self, range: Range<u64>) -> crate::Result<Vec<u32>> {
             Ok(range.map(|token| token as u32).collect())
         }
+
+        fn documents(&self, range: Range<u64>) -> Vec<u64> {
+            range.filter(|token| token.is_multiple_of(14)).collect()
+        }
     }
 
     #[test]
     fn each_window_comes_once_in_a_round_and_a_step_is_a_function_of_its_number() {
-        let source = PackedText { text: Counting(1003), context: 10, tokens_per_step: 40, end: None, copies: None };
+        let whole = |tokens| PackedText {
+            text: Counting(tokens),
+            context: 10,
+            tokens_per_step: 40,
+            mask_documents: false,
+            copies: None,
+        };
+        let source = whole(1003);
         let steps: Vec<_> = (0..25).map(|step| source.batch(3, step).unwrap()).collect();
         let mut firsts: Vec<u32> = steps.iter().flat_map(|batch| batch.ids.iter().step_by(10).copied()).collect();
         assert!(steps.iter().all(|batch| (batch.rows, batch.length) == (4, 10)));
@@ -120,11 +148,15 @@ mod tests {
         assert_ne!(source.batch(3, 25).unwrap(), steps[0]);
         // Copies change nothing but how often tokens count.
         let copies = Some(CopiesSettings { max: 8.0, filler: Filler::Spans });
-        let counted = PackedText { text: Counting(1003), context: 10, tokens_per_step: 40, end: None, copies };
+        let counted = PackedText { copies, ..whole(1003) };
         let (plain, counted) = (source.batch(3, 25).unwrap(), counted.batch(3, 25).unwrap());
         assert_eq!((plain.multiplicity.len(), counted.multiplicity.len()), (0, 40));
         assert_eq!(Batch { multiplicity: Vec::new(), ..counted }, plain);
-        let short = PackedText { text: Counting(9), context: 10, tokens_per_step: 40, end: None, copies: None };
-        assert!(short.batch(1, 0).unwrap_err().to_string().contains("9 tokens, fewer than one window of 10"));
+        // A mask says where the document of each token begins: here tokens 0 and 14.
+        let masked = PackedText { mask_documents: true, ..whole(20) }.batch(3, 0).unwrap();
+        let of_window = |first: u32| masked.ids.chunks(10).position(|ids| ids[0] == first).unwrap() * 10;
+        assert_eq!(masked.document_starts[of_window(10)..][..10], [0, 0, 0, 0, 4, 4, 4, 4, 4, 4]);
+        assert_eq!(masked.document_starts[of_window(0)..][..10], [0; 10]);
+        assert!(whole(9).batch(1, 0).unwrap_err().to_string().contains("9 tokens, fewer than one window of 10"));
     }
 }

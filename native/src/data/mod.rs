@@ -6,8 +6,10 @@ mod pieces;
 mod prepare;
 mod record;
 mod records;
+mod shard_text;
 mod shards;
 mod writer;
 
 pub use self::prepare::{Preparation, prepare};
+pub use self::shard_text::ShardText;
 pub use self::shards::DataShards;

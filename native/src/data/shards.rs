@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
+use drope_core::hash::short_hash;
 use drope_core::loaded_model::TOKENIZER_FILE;
 use drope_core::token_shards::TokenIndex;
 use drope_core::tokenizer::Tokenizer;
@@ -53,6 +54,16 @@ impl DataShards {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Refuses shards of another tokenizer.
+    pub fn check_tokenizer(&self, tokenizer: &Tokenizer) -> Result<()> {
+        ensure!(
+            self.manifest.tokenizer == short_hash(&[tokenizer.to_json()?.as_bytes()]),
+            "the shards in {} are of another tokenizer than the model's; prepare the text again with the model as --tokenizer",
+            self.folder.display()
+        );
         Ok(())
     }
 

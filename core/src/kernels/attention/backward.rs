@@ -92,7 +92,7 @@ impl WithSimd for KeyHead<'_> {
                     log_sums: &log_sums[query..],
                     means: &means[query..],
                 };
-                for key in kernel.keys_of(query, rows, keys).step_by(KEYS) {
+                for key in kernel.keys_of(batch, query, rows, keys).step_by(KEYS) {
                     let tile = Tile { batch, head, query, rows, key };
                     key_values.add_tile(simd, kernel, tile, &of_queries, &mut scratch, &mut of_q[range.clone()]);
                 }

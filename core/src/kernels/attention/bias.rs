@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -20,6 +21,8 @@ pub struct AttentionBias {
     pub(super) slopes: Vec<f64>,
     /// `[batch, 1, 1, keys]`: ln m of a key that counts m times.
     pub(super) log_multiplicity: Option<Tensor<4>>,
+    /// `[batch, seq]`: the first token of each query's document, which attends to no other; `None`: a row is one document.
+    pub(super) document_starts: Option<Arc<[usize]>>,
     matrix: OnceCell<Option<Tensor<4>>>,
 }
 
@@ -32,7 +35,14 @@ impl AttentionBias {
             _ => Vec::new(),
         };
         let (window, log_multiplicity) = (positions.window, log_multiplicity.cloned());
-        Self { queries, past, window, slopes, log_multiplicity, matrix: OnceCell::new() }
+        Self { queries, past, window, slopes, log_multiplicity, document_starts: None, matrix: OnceCell::new() }
+    }
+
+    /// The same for rows of several documents that do not see each other: the index of the first token of each query's document,
+    /// `[batch, seq]`.
+    #[must_use]
+    pub fn with_documents(self, starts: Option<Arc<[usize]>>) -> Self {
+        Self { document_starts: starts, ..self }
     }
 
     /// Keys before the first query that take part.
@@ -45,10 +55,9 @@ impl AttentionBias {
     pub fn matrix(&self, group: usize, device: &Device) -> Option<&Tensor<4>> {
         let written_out = || {
             let mask = self.mask(group, device);
-            match (mask, &self.log_multiplicity) {
-                (Some(mask), Some(logs)) => Some(mask + logs.clone()),
-                (mask, logs) => mask.or(logs.clone()),
-            }
+            let between_documents = self.between_documents(group, device);
+            let parts = [mask, between_documents, self.log_multiplicity.clone()];
+            parts.into_iter().flatten().reduce(|sum, part| sum + part)
         };
         self.matrix.get_or_init(written_out).as_ref()
     }
@@ -79,5 +88,16 @@ impl AttentionBias {
             (rows(0.0).repeat(group), [1, 1, group * seq, keys])
         };
         Some(Tensor::from_data(TensorData::new(values, shape), device))
+    }
+
+    /// Mask of the keys of earlier documents, `[batch, 1, group · seq, keys]`.
+    fn between_documents(&self, group: usize, device: &Device) -> Option<Tensor<4>> {
+        let starts = self.document_starts.as_ref()?;
+        let (seq, first_key) = (self.queries.len(), self.queries.start - self.past);
+        let keys = first_key..self.queries.end;
+        let bias = |start: usize| keys.clone().map(move |key| if key < start { f32::NEG_INFINITY } else { 0.0 });
+        let rows = |row: &[usize]| row.iter().flat_map(|&start| bias(start)).collect::<Vec<f32>>().repeat(group);
+        let values: Vec<f32> = starts.chunks(seq).flat_map(rows).collect();
+        Some(Tensor::from_data(TensorData::new(values, [starts.len() / seq, 1, group * seq, keys.len()]), device))
     }
 }

@@ -83,7 +83,7 @@ impl WithSimd for RowOfTiles<'_> {
         let queries = q.some_rows(batch, head, query..query + rows, width);
         let mut logits = vec![0.0; ROWS * KEYS];
         let mut sums = RunningSoftmax::new(rows, width);
-        for key in kernel.keys_of(query, rows, columns.len).step_by(KEYS) {
+        for key in kernel.keys_of(batch, query, rows, columns.len).step_by(KEYS) {
             kernel.logits(simd, Tile { key, ..tile }, &queries, columns, &mut logits);
             sums.add(simd, &mut logits, (&values[key * width..], width), KEYS.min(columns.len - key));
         }

@@ -87,6 +87,10 @@ struct FusedAttention {
     slopes: Arc<[f32]>,
     /// `[batch or 1, 1, 1, keys]`
     log_multiplicity: Option<FlexTensor>,
+    /// `[batch, seq]`: the first token of each query's document.
+    document_starts: Option<Arc<[usize]>>,
+    /// Queries of a row.
+    seq: usize,
 }
 
 impl Kernel<3> for FusedAttention {
@@ -140,24 +144,35 @@ impl FusedAttention {
             window: bias.window.unwrap_or(usize::MAX),
             slopes: bias.slopes.iter().map(|&slope| slope as f32).collect(),
             log_multiplicity: bias.log_multiplicity.as_ref().map(|logs| constant(logs).to_contiguous()),
+            document_starts: bias.document_starts.clone(),
+            seq: bias.queries.len(),
         }
     }
 
     /// Keys that `rows` queries from `query` on attend to, as a range that begins at a tile.
-    fn keys_of(&self, query: usize, rows: usize, keys: usize) -> std::ops::Range<usize> {
-        let first = self.first_query + query;
-        let from = (first + 1).saturating_sub(self.window).saturating_sub(self.first_key);
-        let to = (first + rows - self.first_key).min(keys);
+    fn keys_of(&self, batch: usize, query: usize, rows: usize, keys: usize) -> std::ops::Range<usize> {
+        // Later queries see no earlier key than the first of them.
+        let from = self.first_seen(batch, query).saturating_sub(self.first_key);
+        let to = (self.first_query + query + rows - self.first_key).min(keys);
         from / KEYS * KEYS..to
+    }
+
+    /// Index of the first token that a query attends to.
+    #[inline(always)]
+    fn first_seen(&self, batch: usize, query: usize) -> usize {
+        let in_window = (self.first_query + query + 1).saturating_sub(self.window);
+        let start = self.document_starts.as_ref().map_or(0, |starts| starts[batch * self.seq + query]);
+        in_window.max(start)
     }
 
     /// Adds the bias to the logits of one query, of keys from `key` on.
     #[inline(always)]
     fn add(&self, logits: &mut [f32], batch: usize, head: usize, query: usize, key: usize) {
-        let query = self.first_query + query;
         let first_key = self.first_key + key;
+        let first_seen = self.first_seen(batch, query);
+        let query = self.first_query + query;
         let seen_to = (query + 1).saturating_sub(first_key).min(logits.len());
-        let seen_from = (query + 1).saturating_sub(self.window).saturating_sub(first_key).min(seen_to);
+        let seen_from = first_seen.saturating_sub(first_key).min(seen_to);
         logits[..seen_from].fill(f32::NEG_INFINITY);
         logits[seen_to..].fill(f32::NEG_INFINITY);
         let seen = &mut logits[seen_from..seen_to];

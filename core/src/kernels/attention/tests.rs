@@ -1,5 +1,7 @@
 //! Compares the fused form with the plain one, and packed keys and values with tensors.
 
+use std::sync::Arc;
+
 use burn::tensor::Tensor;
 
 use super::{AttentionBias, KeysOrValues, PackedRows, attend};
@@ -43,6 +45,44 @@ fn the_fused_form_equals_the_plain_one() {
         compare(layer, [4, 2], 3, 1200, false);
     }
     compare(&all, [8, 1], 7, 700, false);
+}
+
+#[test]
+fn documents_of_a_row_do_not_see_each_other() {
+    // Documents of 1, 90, 2 and 57 tokens; of 150; of 70 and 80.
+    let rows: [&[usize]; 3] = [&[1, 90, 2, 57], &[150], &[70, 80]];
+    let starts = |documents: &[usize]| {
+        let mut starts = Vec::new();
+        for &length in documents {
+            starts.resize(starts.len() + length, starts.len());
+        }
+        starts
+    };
+    let all: Arc<[usize]> = rows.iter().flat_map(|documents| starts(documents)).collect();
+    let none = LayerPositions { encoding: Encoding::None, window: None };
+    let window = LayerPositions { encoding: Encoding::Alibi { slopes: vec![0.5, 0.25, 0.1, 0.02] }, window: Some(60) };
+    for layer in [&none, &window] {
+        let attended = |[x]: [Tensor<4>; 1], starts: Option<Arc<[usize]>>| {
+            let bias = AttentionBias::new(layer, 0..x.dims()[2], None).with_documents(starts);
+            let [q, k, v] = [(0, 4), (4, 2), (6, 2)].map(|(from, heads)| x.clone().narrow(1, from, heads));
+            attend(q, k.into(), v.into(), &bias, None)
+        };
+        let inputs = [random([3, 8, 150, 16], 1)];
+        check(&inputs, |x| attended(x, Some(Arc::clone(&all))));
+        let [x] = inputs;
+        // Each document is as it would be alone.
+        let packed = attended([x.clone()], Some(Arc::clone(&all)));
+        for (row, documents) in rows.iter().enumerate() {
+            let mut at = 0;
+            for &length in *documents {
+                let of_document = |x: &Tensor<4>| x.clone().narrow(0, row, 1).narrow(2, at, length);
+                let alone = attended([of_document(&x)], None);
+                let difference: f32 = (of_document(&packed) - alone).abs().max().into_scalar();
+                assert!(difference < 1e-5, "row {row}, tokens from {at}: {difference}");
+                at += length;
+            }
+        }
+    }
 }
 
 #[test]

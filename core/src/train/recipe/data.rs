@@ -16,6 +16,9 @@ pub struct DataSettings {
     /// Weight of the synthetic language beside them; 0: none.
     #[serde(default, skip_serializing_if = "is_default")]
     pub synthetic: f64,
+    /// Whether tokens of a window see those of their own document alone.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub mask_documents: bool,
     /// Text that counts several times in attention, as in a longer text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesSettings>,

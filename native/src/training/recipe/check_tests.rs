@@ -41,6 +41,7 @@ latest = 0.25
 shards = [{ folder = "shards", weight = 2.0 }]
 held_out = 0.1
 synthetic = 1.0
+mask_documents = true
 [data.copies]
 max = 8.0
 filler = "spans"
@@ -138,6 +139,7 @@ const ROWS: &[Row] = &[
     ),
     // The evaluation needs some.
     ("data.held_out", &["-0.1", "0.6", "nan", "0.0"], &["0.01", "0.5"]),
+    ("data.mask_documents", &["1"], &["false"]),
     ("data.synthetic", &["-0.1", "nan", "inf"], &["0.0", "0.5"]),
     ("data.copies.max", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
     ("data.copies.filler", &["\"words\""], &["\"documents\""]),
