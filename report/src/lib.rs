@@ -5,7 +5,7 @@ mod documents;
 mod files;
 mod markdown;
 mod number;
-mod plot;
+pub mod plot;
 mod results;
 mod sections;
 mod study;

@@ -37,6 +37,9 @@ pub struct TrainArgs {
     /// Updates between checkpoints.
     #[arg(long, default_value_t = 200)]
     save_every: usize,
+    /// Checkpoints that are kept: the last, and of those before it `checkpoint-STEP`, each a model's folder that can be read.
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    keep: usize,
     /// Pause after this update: the model so far is in the folder `checkpoint` in --out, and --resume goes on.
     #[arg(long, value_parser = at_least_one)]
     until: Option<usize>,
@@ -53,6 +56,7 @@ impl TrainArgs {
             resume: self.resume,
             device: self.device,
             save_every: self.save_every.max(1),
+            keep: self.keep,
             until: self.until,
         })
     }

@@ -9,7 +9,8 @@ use drope_core::gguf::write_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::StoredType;
 
-use crate::files::{self, model_folder, weights_files};
+use crate::files::model_folder::{self, Around};
+use crate::files::{self, weights_files};
 
 /// Arguments of `core convert`.
 #[derive(Args)]
@@ -45,7 +46,8 @@ pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
         written.commit()?;
         note_temperature(&config);
     } else {
-        model_folder::copy(from, to, (&config, &tokenizer, template.as_ref()), *dtype)?;
+        let around = Around { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
+        model_folder::copy(from, to, around, *dtype)?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())

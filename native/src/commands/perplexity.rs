@@ -1,16 +1,21 @@
 //! `core eval ppl`: perplexity over a sliding window, and the loss by position within it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use drope_core::hash::short_hash;
 use drope_core::language::{HeldOutUse, held_out_documents};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss, Window, synthetic_source, token_losses, windows};
 use drope_core::results::{CellHeader, ResultCell, Shard};
+use drope_core::train::TokenText;
+use drope_core::train::recipe::is_held_out;
 
 use crate::arguments::Sweep;
 use crate::arguments::at_least_one;
+use crate::data::{DataShards, ShardText};
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure, samples_of};
 use crate::{files, interrupt};
 
@@ -22,9 +27,12 @@ pub struct PerplexityArgs {
     /// Number of tokens between the starts of two windows; default: half a window.
     #[arg(long, value_parser = at_least_one)]
     stride: Option<usize>,
-    /// A text file to predict; default: held-out documents of the synthetic language.
+    /// A text file to predict, or a folder of shards of `core data prepare`; default: held-out documents of the synthetic language.
     #[arg(long)]
     text: Option<PathBuf>,
+    /// Of shards: predict the share of documents that a recipe with this `data.held_out` keeps from training; default: all.
+    #[arg(long, requires = "text")]
+    held_out: Option<f64>,
     /// Texts, each as long as the longest window.
     #[arg(long, default_value = "16", value_parser = at_least_one)]
     texts: usize,
@@ -200,8 +208,13 @@ fn own_texts(
     length: usize,
     args: &PerplexityArgs,
 ) -> Result<(String, Vec<PredictedText>)> {
-    let (text, source) = files::read_source(path)?;
-    let ids = model.tokenizer.encode(&text)?;
+    let (ids, source) = if path.is_dir() {
+        let most = if args.whole { u64::MAX } else { (args.texts * length) as u64 };
+        shard_tokens(path, model, args.held_out, most)?
+    } else {
+        let (text, source) = files::read_source(path)?;
+        (model.tokenizer.encode(&text)?, source)
+    };
     let bos = model.tokenizer.prefix();
     let predicted = |piece: &[u32]| {
         let ids = [&bos, piece].concat();
@@ -216,4 +229,16 @@ fn own_texts(
         bail!("{} has {} tokens, fewer than the {length} of the longest window", path.display(), ids.len());
     }
     Ok((source, pieces))
+}
+
+/// The first `most` tokens of shards or of their held-out documents, and what they are called.
+fn shard_tokens(path: &Path, model: &LoadedModel, held_out: Option<f64>, most: u64) -> Result<(Vec<u32>, String)> {
+    let shards = DataShards::open(path)?;
+    shards.check_tokenizer(&model.tokenizer)?;
+    shards.verify()?;
+    let hash = short_hash(&[serde_json::to_string(&shards.manifest)?.as_bytes()]);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let source = held_out.map_or_else(|| format!("{name} {hash}"), |share| format!("{name} {hash}, held out {share}"));
+    let text = ShardText::new(Arc::new(shards), |document| held_out.is_none_or(|share| is_held_out(document, share)));
+    Ok((text.tokens(0..text.len().min(most))?, source))
 }

@@ -147,10 +147,21 @@ pub fn try_lock(path: &Path) -> Result<Option<File>> {
     lock().with_context(|| format!("cannot lock {}; check permissions", path.display()))
 }
 
+/// Gives back the lock of a path whose work is done for good, and removes its file: only where a process that locks the path anew
+/// finds nothing to do.
+pub fn remove_lock(path: &Path, lock: File) -> Result<()> {
+    let file = lock_path(path);
+    drop(lock);
+    fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))
+}
+
+fn lock_path(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy()))
+}
+
 fn lock_file(path: &Path) -> std::io::Result<File> {
     fs::create_dir_all(folder_of(path))?;
-    let name = format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy());
-    File::options().create(true).append(true).open(path.with_file_name(name))
+    File::options().create(true).append(true).open(lock_path(path))
 }
 
 /// Checks that [`write()`] will be able to write there, so that a command fails before hours of work and not after
@@ -165,6 +176,23 @@ pub fn check_writable(path: &Path) -> Result<()> {
 
 /// Replaces a folder as a whole; `fill` writes the new one.
 pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let old = put_in_place(folder, fill)?;
+    let _ = fs::remove_dir_all(&old);
+    Ok(())
+}
+
+/// The same, but the folder that was there, if any, is then called `kept`.
+pub fn replace_and_keep(folder: &Path, kept: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let old = put_in_place(folder, fill)?;
+    if !old.exists() {
+        return Ok(());
+    }
+    let _ = fs::remove_dir_all(kept);
+    fs::rename(&old, kept).with_context(|| format!("cannot rename {}; check permissions", old.display()))
+}
+
+/// Puts a new folder in the place of another; the name that the other then has.
+fn put_in_place(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let (new, old) = (with_suffix(folder, "tmp"), with_suffix(folder, "old"));
     let _ = fs::remove_dir_all(&new);
     fill(&new).inspect_err(|_| {
@@ -179,8 +207,7 @@ pub fn replace_folder(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> 
         sync_folder(folder_of(folder))
     };
     swap().with_context(|| format!("cannot replace {}; check permissions", folder.display()))?;
-    let _ = fs::remove_dir_all(&old);
-    Ok(())
+    Ok(old)
 }
 
 /// Renames a folder to `NAME.old`, replacing what has that name. Returns the new path, if there was a folder.
@@ -202,12 +229,21 @@ pub fn current_folder(folder: &Path) -> PathBuf {
 
 /// Removes a folder that [`replace_folder`] wrote, and what a replacement that was cut off has left.
 pub fn remove_replaced_folder(folder: &Path) -> Result<()> {
-    for folder in [folder.to_owned(), with_suffix(folder, "old"), with_suffix(folder, "tmp")] {
-        if folder.exists() {
-            fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    let (old, tmp) = (with_suffix(folder, "old"), with_suffix(folder, "tmp"));
+    let remove = || -> std::io::Result<()> {
+        for folder in [&old, &tmp] {
+            if folder.exists() {
+                fs::remove_dir_all(folder)?;
+            }
         }
-    }
-    Ok(())
+        // Renamed first: a removal that is cut off leaves no half of it under its name.
+        if folder.exists() {
+            fs::rename(folder, &tmp)?;
+            fs::remove_dir_all(&tmp)?;
+        }
+        Ok(())
+    };
+    remove().with_context(|| format!("cannot remove {}", folder.display()))
 }
 
 /// An empty file in the folder of `path` with a name of its own; it is removed unless it is renamed.

@@ -129,34 +129,34 @@ impl Identity {
     }
 }
 
-/// Writes the three files, each atomically; the weights last, so that a folder with weights is whole.
-pub fn save(folder: &Path, config: &Config, model: &Model, tokenizer: &Tokenizer) -> Result<()> {
+/// What a model's folder holds beside the weights.
+#[derive(Clone, Copy)]
+pub struct Around<'a> {
+    pub config: &'a Config,
+    pub tokenizer: &'a Tokenizer,
+    pub chat_template: Option<&'a ChatTemplate>,
+}
+
+/// Writes the files of a model, each atomically; the weights last, so that a folder with weights is whole.
+pub fn save(folder: &Path, model: &Model, around: Around) -> Result<()> {
     let path = folder.join(WEIGHTS_FILE);
     let weights = files::stage(&path, |out| {
         pollster::block_on(model.write_safetensors(StoredType::F32, out))
             .with_context(|| format!("cannot write {}", path.display()))
     })?;
-    save_around(folder, config, tokenizer, weights)
+    save_around(folder, around, weights)
 }
 
 /// Copies the model at `from` into a folder, with another type of weights and without the whole of it in memory.
-pub fn copy(
-    from: &Path,
-    folder: &Path,
-    (config, tokenizer, template): (&Config, &Tokenizer, Option<&ChatTemplate>),
-    stored_type: StoredType,
-) -> Result<()> {
+pub fn copy(from: &Path, folder: &Path, around: Around, stored_type: StoredType) -> Result<()> {
     let source = weights_files::open(from)?;
     let mut unused = Vec::new();
     let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
-        unused = write_safetensors(config, &source, stored_type, out).with_context(|| cannot_use(from))?;
+        unused = write_safetensors(around.config, &source, stored_type, out).with_context(|| cannot_use(from))?;
         Ok(())
     })?;
     warn_of_unused(from, &unused);
-    if let Some(template) = template {
-        files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
-    }
-    save_around(folder, config, tokenizer, weights)
+    save_around(folder, around, weights)
 }
 
 /// Copies the files of a model's folder as they are, but for the config; those of the weights last, so that a folder with weights is
@@ -182,9 +182,12 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
     Ok(())
 }
 
-fn save_around(folder: &Path, config: &Config, tokenizer: &Tokenizer, weights: files::Staged) -> Result<()> {
-    save_config(folder, config)?;
-    files::write(&folder.join(TOKENIZER_FILE), tokenizer.to_json()?.as_bytes())?;
+fn save_around(folder: &Path, around: Around, weights: files::Staged) -> Result<()> {
+    save_config(folder, around.config)?;
+    files::write(&folder.join(TOKENIZER_FILE), around.tokenizer.to_json()?.as_bytes())?;
+    if let Some(template) = around.chat_template {
+        files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+    }
     weights.commit()
 }
 

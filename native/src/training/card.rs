@@ -32,7 +32,7 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
          # A model read with {title}\n\n\
          - **Base**: {origin}; {parameters} parameters, training context {context} tokens.\n\
          - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. No text was longer \
-         than the training context. loss.jsonl has the loss.\n\
+         than the training context. loss.jsonl has the loss, loss.svg draws it.\n\
          - **Data**: {data}.\n\
          - **Measured**: not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
          ```sh\n\

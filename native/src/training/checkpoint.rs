@@ -14,6 +14,8 @@ use crate::files::{self, model_folder};
 
 const STATE: &str = "state.json";
 const OPTIMIZER: &str = "optimizer.bin";
+/// Earlier checkpoints have this name and the number of their updates.
+const EARLIER: &str = "checkpoint-";
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -91,8 +93,8 @@ impl Checkpoint {
     }
 }
 
-/// Writes the checkpoint of `out`.
-pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> Result<()> {
+/// Writes the checkpoint of `out`. Of earlier ones so many stay that there are `keep` in all, as `checkpoint-STEP`.
+pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer, keep: usize) -> Result<()> {
     let state = TrainingState {
         recipe: toml::to_string(job.recipe)?,
         base: job.base.as_ref().map(|(_, hash)| hash.clone()),
@@ -100,11 +102,31 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer) -> 
         guard: trainer.guard().clone(),
         ..state.clone()
     };
-    files::replace_folder(&folder(out), |new| {
-        model_folder::save(new, job.config, trainer.model(), job.tokenizer)?;
+    let fill = |new: &Path| {
+        model_folder::save(new, trainer.model(), job.around())?;
         files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;
         files::write(&new.join(STATE), serde_json::to_string(&state)?.as_bytes())
-    })
+    };
+    match Checkpoint::find(out)? {
+        Some(last) if keep > 1 => {
+            files::replace_and_keep(&folder(out), &out.join(format!("{EARLIER}{}", last.step()?)), fill)?;
+            remove_earlier_but(out, keep - 1)
+        }
+        _ => files::replace_folder(&folder(out), fill),
+    }
+}
+
+/// Removes all but the last `keep` of the earlier checkpoints.
+fn remove_earlier_but(out: &Path, keep: usize) -> Result<()> {
+    let step =
+        |entry: std::fs::DirEntry| -> Option<usize> { entry.file_name().to_str()?.strip_prefix(EARLIER)?.parse().ok() };
+    let entries = std::fs::read_dir(out).with_context(|| format!("cannot list {}", out.display()))?;
+    let mut steps: Vec<usize> = entries.filter_map(|entry| step(entry.ok()?)).collect();
+    steps.sort_unstable_by(|a, b| b.cmp(a));
+    steps
+        .into_iter()
+        .skip(keep)
+        .try_for_each(|step| files::remove_replaced_folder(&out.join(format!("{EARLIER}{step}"))))
 }
 
 /// Removes the checkpoint of a finished run.
@@ -114,7 +136,7 @@ pub fn remove(out: &Path) -> Result<()> {
 
 /// Writes the model whose held-out loss is the lowest so far, without its optimizer.
 pub fn save_best(out: &Path, job: &Job, model: &Model) -> Result<()> {
-    files::replace_folder(&best_folder(out), |new| model_folder::save(new, job.config, model, job.tokenizer))
+    files::replace_folder(&best_folder(out), |new| model_folder::save(new, model, job.around()))
 }
 
 /// Removes it, when the last model of the run is the best.

@@ -7,7 +7,7 @@ use drope_core::train::{Batch, Trainer, row_losses};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
-use crate::files;
+use super::json_lines;
 
 /// The held-out losses in a model's folder.
 pub const FILE: &str = "held_out.jsonl";
@@ -36,14 +36,8 @@ impl HeldOut {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
     pub fn start(out: &Path, windows: Batch, state: &TrainingState) -> Self {
         let file = out.join(FILE);
-        let lines = match files::read_text(&file) {
-            Ok(text) if state.step > 0 => text
-                .lines()
-                .filter_map(|line| serde_json::from_str::<HeldOutLine>(line).ok())
-                .filter(|line| line.step <= state.step)
-                .collect(),
-            _ => Vec::new(),
-        };
+        let mut lines: Vec<HeldOutLine> = if state.step > 0 { json_lines::read(&file) } else { Vec::new() };
+        lines.retain(|line| line.step <= state.step);
         Self { file, windows, lines }
     }
 
@@ -62,12 +56,7 @@ impl HeldOut {
         let windows = pollster::block_on(row_losses(trainer.model(), &self.windows, trainer.positions()))?;
         let loss = windows.iter().sum::<f64>() / windows.len() as f64;
         self.lines.push(HeldOutLine { step: state.step, tokens: state.tokens, loss, windows });
-        let mut text = String::new();
-        for line in &self.lines {
-            text.push_str(&serde_json::to_string(line)?);
-            text.push('\n');
-        }
-        files::write(&self.file, text.as_bytes())?;
+        json_lines::write(&self.file, &self.lines)?;
         Ok(loss)
     }
 }

@@ -1,16 +1,28 @@
 //! What a run trains.
 
+use drope_core::chat::ChatTemplate;
 use drope_core::config::Config;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::Recipe;
+
+use crate::files::model_folder::Around;
 
 /// What is trained.
 pub struct Job<'a> {
     pub recipe: &'a Recipe,
     pub config: &'a Config,
     pub tokenizer: &'a Tokenizer,
+    /// How the model that recalibration began with wants conversations written, where it says.
+    pub chat_template: Option<&'a ChatTemplate>,
     /// Name and hash of the model that recalibration began with.
     pub base: Option<(String, String)>,
     /// Hash of the shards of the text; `None`: the synthetic language alone.
     pub data: Option<String>,
+}
+
+impl<'a> Job<'a> {
+    /// What a folder with the model holds beside the weights.
+    pub fn around(&self) -> Around<'a> {
+        Around { config: self.config, tokenizer: self.tokenizer, chat_template: self.chat_template }
+    }
 }

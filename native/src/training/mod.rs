@@ -4,6 +4,8 @@ mod card;
 mod checkpoint;
 mod held_out;
 mod job;
+mod json_lines;
+mod picture;
 mod progress;
 pub mod recipe;
 mod record;
@@ -34,6 +36,8 @@ pub struct TrainOptions<'a> {
     pub device: DeviceChoice,
     /// Updates between checkpoints.
     pub save_every: usize,
+    /// Checkpoints that are kept, the last included.
+    pub keep: usize,
     /// Updates after which to pause: the checkpoint is the folder of the model so far.
     pub until: Option<usize>,
 }
@@ -57,8 +61,9 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     recipe.check_copies(&config)?;
     let seed = recipe.seed;
     let text = text::open(&recipe, &tokenizer)?;
-    let job = Job { recipe: &recipe, config: &config, tokenizer: &tokenizer, base: None, data: text.hash.clone() };
-    run::train_to_end(options, &job, text, |device| Ok(Model::random(&config, seed, device)))
+    let (config, tokenizer, data) = (&config, &tokenizer, text.hash.clone());
+    let job = Job { recipe: &recipe, config, tokenizer, chat_template: None, base: None, data };
+    run::train_to_end(options, &job, text, |device| Ok(Model::random(config, seed, device)))
 }
 
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
@@ -72,15 +77,17 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
         warn_of_words(&tokenizer);
     }
     let config = recipe.recalibrated(&base).with_context(cannot)?;
+    let chat_template = model_folder::chat_template(from)?;
     let weights = weights_files::open(from)?;
     let mut base_hash = weights_files::hash(from)?;
     base_hash.update(tokenizer.to_json()?.as_bytes());
     base_hash.update(config.to_json().as_bytes());
     let base = Some((model_name(from)?, base_hash.finish()));
     let text = text::open(recipe, &tokenizer)?;
-    let job = Job { recipe, config: &config, tokenizer: &tokenizer, base, data: text.hash.clone() };
+    let (config, tokenizer, chat_template) = (&config, &tokenizer, chat_template.as_ref());
+    let job = Job { recipe, config, tokenizer, chat_template, base, data: text.hash.clone() };
     run::train_to_end(options, &job, text, |device| {
-        Model::load_with_new_norms(&config, &weights, device)
+        Model::load_with_new_norms(config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
     })
 }

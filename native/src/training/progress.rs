@@ -9,7 +9,7 @@ use drope_core::train::{Batch, StepReport};
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
-use crate::files;
+use super::json_lines;
 use crate::progress::Progress;
 use drope_core::train::recipe::Recipe;
 
@@ -77,14 +77,8 @@ impl RunProgress {
     /// Begins, or goes on from a checkpoint: lines of steps after it are dropped.
     pub fn start(out: &Path, state: &TrainingState, recipe: &Recipe) -> Result<Self> {
         let curve = out.join(CURVE_FILE);
-        let lines = match files::read_text(&curve) {
-            Ok(text) if state.step > 0 => text
-                .lines()
-                .filter_map(|line| serde_json::from_str::<CurveLine>(line).ok())
-                .filter(|line| line.step <= state.step)
-                .collect(),
-            _ => Vec::new(),
-        };
+        let mut lines: Vec<CurveLine> = if state.step > 0 { json_lines::read(&curve) } else { Vec::new() };
+        lines.retain(|line| line.step <= state.step);
         let bar = Progress::new(recipe.steps, "step {pos}/{len}  {msg}")?;
         bar.set_position(state.step as u64);
         Ok(Self {
@@ -144,11 +138,6 @@ impl RunProgress {
     }
 
     fn write(&self) -> Result<()> {
-        let mut text = String::new();
-        for line in &self.lines {
-            text.push_str(&serde_json::to_string(line)?);
-            text.push('\n');
-        }
-        files::write(&self.curve, text.as_bytes())
+        json_lines::write(&self.curve, &self.lines)
     }
 }

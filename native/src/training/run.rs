@@ -1,5 +1,6 @@
 //! The loop of a run: batches, updates, checkpoints, and what ends it early.
 
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -15,7 +16,7 @@ use super::held_out::HeldOut;
 use super::job::Job;
 use super::progress::RunProgress;
 use super::text::RunText;
-use super::{TrainOptions, recipe};
+use super::{TrainOptions, picture, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
 use crate::interrupt;
@@ -30,8 +31,11 @@ pub fn train_to_end(
     text: RunText,
     initial: impl FnOnce(&Device) -> Result<Model>,
 ) -> Result<()> {
-    let Job { recipe, config, tokenizer, .. } = job;
+    let recipe = job.recipe;
     files::check_writable(&options.out.join(WEIGHTS_FILE))?;
+    let Some(lock) = files::try_lock(&lock_of(options.out))? else {
+        bail!("another run trains in {}; wait for it, or choose another --out", options.out.display());
+    };
     let Chosen { device, .. } = device::open(options.device)?;
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
     if let Some(until) = options.until.filter(|&until| until < state.step) {
@@ -74,7 +78,8 @@ pub fn train_to_end(
         let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
         let is_due = state.step.is_multiple_of(options.save_every) && state.step < recipe.steps;
         if is_stopped || is_paused || is_due {
-            checkpoint::save(options.out, &state, job, &trainer)?;
+            checkpoint::save(options.out, &state, job, &trainer, options.keep)?;
+            picture::draw(options.out)?;
         }
         if is_stopped {
             let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
@@ -87,14 +92,22 @@ pub fn train_to_end(
         }
     }
     ensure!(state.step == recipe.steps, "the thread that makes batches ended at step {}", state.step);
-    model_folder::save(options.out, config, trainer.model(), tokenizer)?;
     files::write(&options.out.join(recipe::FILE), toml::to_string(recipe)?.as_bytes())?;
     files::write(&options.out.join(CARD_FILE), card(job, &state)?.as_bytes())?;
+    progress.finish(&state)?;
+    picture::draw(options.out)?;
+    // The model last, so that all else is there when it is.
+    model_folder::save(options.out, trainer.model(), job.around())?;
     if keeps_best && held_out.is_some_and(|held_out| held_out.last_is_lowest()) {
         checkpoint::remove_best(options.out)?;
     }
-    progress.finish(&state)?;
-    checkpoint::remove(options.out)
+    checkpoint::remove(options.out)?;
+    files::remove_lock(&lock_of(options.out), lock)
+}
+
+/// What a run holds the lock of, so that no other trains in the same folder.
+fn lock_of(out: &Path) -> PathBuf {
+    out.join("training")
 }
 
 /// A new run, or the one in `--out` with `--resume`.
