@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hash::short_hash;
-use crate::model::{Model, NumberType, NumberTypes, WeightSource};
+use crate::model::{ComputeType, Model, NumberType, NumberTypes, WeightSource};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -56,6 +56,9 @@ impl LoadedModel {
         }
         if types.cache != NumberType::F32 {
             weights_hash = short_hash(&[weights_hash.as_bytes(), b"cache", types.cache.name().as_bytes()]);
+        }
+        if types.compute != ComputeType::F32 {
+            weights_hash = short_hash(&[weights_hash.as_bytes(), b"compute", types.compute.name().as_bytes()]);
         }
         Ok(Self { config, tokenizer, model, weights_hash, unused_tensors })
     }

@@ -9,10 +9,12 @@ use burn::tensor::{Device, Tensor};
 use drope_core::burn;
 use drope_core::config::Config;
 use drope_core::error::Error;
-use drope_core::model::Model;
+use drope_core::model::{ComputeType, Model};
 use drope_core::positions::{Method, Positions};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients};
 use pollster::block_on;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
 use safetensors::SafeTensors;
 
 const CONFIG: &str = include_str!("../../tests/fixtures/rope/config.json");
@@ -69,6 +71,7 @@ fn hyperparameters(optimizer: OptimizerKind) -> Hyperparameters {
         weight_decay: number("weight_decay") as f32,
         schedule: Schedule::cosine(number("peak"), number("warmup") as usize, number("floor")),
         max_gradient_norm: number("max_norm"),
+        compute: ComputeType::F32,
         memory: Memory::default(),
         guard: None,
     }
@@ -259,4 +262,39 @@ fn a_batch_without_loss_weights_moves_nothing_but_by_decay() {
     let (trainer, report) = block_on(Trainer::new(model(), positions(), hyperparameters).step(&batch)).unwrap();
     assert_eq!(report.gradient_norm, 0.0);
     assert_eq!(weights(trainer.model()), weights(&model()));
+}
+
+/// Sequences that count on, and start anew at some tokens.
+fn counting(seed: u64, vocabulary: u32) -> Batch {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut at = 0;
+    let mut next = || {
+        at = if rng.random_bool(0.2) { rng.random_range(0..vocabulary) } else { (at + 1) % vocabulary };
+        at
+    };
+    Batch::plain((0..ROWS * LENGTH).map(|_| next()).collect(), LENGTH)
+}
+
+#[test]
+fn training_in_bf16_follows_training_in_f32() {
+    const STEPS: usize = 200;
+    let mean_of_last = |compute| {
+        let schedule = Schedule::cosine(3e-3, 10, 0.1);
+        let hyperparameters =
+            Hyperparameters { steps: STEPS, schedule, compute, ..hyperparameters(OptimizerKind::AdamW) };
+        let mut trainer = Trainer::new(model(), positions(), hyperparameters);
+        let mut losses = Vec::new();
+        for step in 0..STEPS {
+            let report;
+            (trainer, report) = block_on(trainer.step(&counting(step as u64, config().vocab_size as u32))).unwrap();
+            losses.push(report.token_losses.iter().sum::<f32>() / report.token_losses.len() as f32);
+        }
+        let mean = |losses: &[f32]| losses.iter().sum::<f32>() / losses.len() as f32;
+        (mean(&losses[..20]), mean(&losses[STEPS - 20..]), weights(trainer.model()))
+    };
+    let (first, full, of_full) = mean_of_last(ComputeType::F32);
+    let (_, half, of_half) = mean_of_last(ComputeType::Bf16);
+    assert!(full < 0.8 * first, "the model learns: {first} to {full}");
+    assert!((half / full - 1.0).abs() < 0.02, "{half} in bf16, {full} in f32");
+    assert_ne!(of_half, of_full, "bf16 is not f32");
 }

@@ -36,7 +36,10 @@ impl Chosen {
     /// # Errors
     /// If it cannot.
     pub fn keeps(&self, types: NumberTypes) -> Result<NumberTypes> {
-        let NumberTypes { weights, cache } = types;
+        let NumberTypes { weights, cache, compute } = types;
+        if !compute.is_native_to(&self.device) {
+            bail!("this device has no instructions for {}; leave out --compute", compute.name());
+        }
         if !self.packs && weights != NumberType::F32 {
             bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", weights.name());
         }

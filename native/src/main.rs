@@ -1,5 +1,6 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
+mod allocator;
 mod arguments;
 mod commands;
 mod data;
@@ -13,11 +14,6 @@ mod threads;
 mod training;
 
 use clap::Parser;
-
-/// The system's allocator hands every large tensor back to the kernel when it is dropped, and a third of a training step
-/// went into getting the same pages again.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Exit code of every error that is reported in a sentence.
 const FAILURE: i32 = 2;

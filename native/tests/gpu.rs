@@ -15,7 +15,7 @@ use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::{Chosen, DeviceChoice};
 use drope_core::Error;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::{ComputeType, NumberType, NumberTypes};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -95,6 +95,7 @@ fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Dev
         weight_decay: 0.1,
         schedule: Schedule::cosine(3e-3, 2, 0.1),
         max_gradient_norm: 1.0,
+        compute: ComputeType::F32,
         memory: Memory::default(),
         guard: None,
     };

@@ -15,8 +15,20 @@ use crate::toolchain::TARGET;
 use crate::tools::Tools;
 
 /// These packages are always built together: cargo joins their features, and another set would compile Burn again.
-pub const NATIVE: [&str; 10] =
-    ["-p", "drope-core", "-p", "drope-native", "-p", "drope-report", "-p", "drope-tests", "-p", "xtask"];
+pub const NATIVE: [&str; 12] = [
+    "-p",
+    "drope-amx",
+    "-p",
+    "drope-core",
+    "-p",
+    "drope-native",
+    "-p",
+    "drope-report",
+    "-p",
+    "drope-tests",
+    "-p",
+    "xtask",
+];
 /// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 

@@ -1,4 +1,5 @@
-//! Fused kernels of the CPU backend: attention, rotation, RMSNorm, SwiGLU and cross entropy, forward and backward.
+//! Fused kernels of the CPU backend: attention, projections in bf16, rotation, RMSNorm, SwiGLU and cross entropy, forward and
+//! backward.
 //!
 //! Each file holds one operation in two forms: the plain one in Burn's tensor operations, which every device can compute
 //! and which is the reference in tests, and a fused one for [`Flex`], which reads its inputs once and writes its output once. The
@@ -15,6 +16,7 @@ mod cross_entropy;
 pub(crate) mod gpu;
 #[cfg(feature = "train")]
 mod gradients;
+mod linear;
 mod math;
 mod packed;
 mod parts;
@@ -35,6 +37,7 @@ use burn_flex::FlexTensor;
 pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
+pub use self::linear::{ComputeType, linear};
 pub use self::packed::{NumberType, PackedMatrix};
 #[cfg(feature = "train")]
 pub(crate) use self::parts::{in_threads, threads_for};

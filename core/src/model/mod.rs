@@ -5,6 +5,7 @@
 mod attention;
 mod blocks;
 mod cache;
+mod compute;
 #[cfg(feature = "gpu")]
 mod decode;
 mod packing;
@@ -38,9 +39,9 @@ pub(crate) use self::weights::finite_f32;
 pub use self::write_safetensors::write_safetensors;
 pub(crate) use self::write_safetensors::{pieces, stored, write};
 use crate::config::Config;
-pub use crate::kernels::NumberType;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
+pub use crate::kernels::{ComputeType, NumberType};
 use crate::kernels::{rms_norm, swiglu};
 use crate::positions::Positions;
 
@@ -66,6 +67,8 @@ pub struct NumberTypes {
     pub weights: NumberType,
     /// Keys and values; in 32 bits on all devices but the CPU.
     pub cache: NumberType,
+    /// In what products of many tokens with weights are computed.
+    pub compute: ComputeType,
 }
 
 /// One layer: attention and SwiGLU, each after a norm and beside a residual.

@@ -30,7 +30,8 @@ impl Model {
         let kind = types.weights;
         let is_cpu = device == &Device::flex();
         if device.is_autodiff() || !is_cpu && (kind == NumberType::F32 || cfg!(not(feature = "gpu"))) {
-            return Self::load(config, source, device);
+            let (model, unused) = Self::load(config, source, device)?;
+            return Ok((model.compute_in(types.compute), unused));
         }
         let mut packed = HashMap::new();
         let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
@@ -49,7 +50,7 @@ impl Model {
         })?;
         model.take_packed(packed);
         model.cache_type = types.cache;
-        Ok((model, unused))
+        Ok((model.compute_in(types.compute), unused))
     }
 
     /// Puts each matrix where its name says.
@@ -57,21 +58,7 @@ impl Model {
         if let Some(matrix) = packed.remove("model.embed_tokens.weight") {
             self.embed_tokens.pack(matrix);
         }
-        let head = self.lm_head.as_mut().map(|head| ("lm_head".to_owned(), head));
-        let of_layers = self.layers.iter_mut().enumerate().flat_map(|(index, block)| {
-            let (attention, mlp) = (&mut block.self_attn, &mut block.mlp);
-            [
-                ("self_attn.q_proj", &mut attention.q_proj),
-                ("self_attn.k_proj", &mut attention.k_proj),
-                ("self_attn.v_proj", &mut attention.v_proj),
-                ("self_attn.o_proj", &mut attention.o_proj),
-                ("mlp.gate_proj", &mut mlp.gate_proj),
-                ("mlp.up_proj", &mut mlp.up_proj),
-                ("mlp.down_proj", &mut mlp.down_proj),
-            ]
-            .map(|(name, projection)| (format!("model.layers.{index}.{name}"), projection))
-        });
-        for (name, projection) in of_layers.chain(head) {
+        for (name, projection) in self.projections() {
             if let Some(matrix) = packed.remove(&format!("{name}.weight")) {
                 projection.pack(matrix);
             }

@@ -7,9 +7,9 @@ use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 
 use super::ZEROS;
-use crate::kernels::PackedMatrix;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
+use crate::kernels::{ComputeType, PackedMatrix, linear};
 
 /// Packed weights, which replace Burn's for inference.
 #[derive(Debug)]
@@ -31,9 +31,9 @@ impl PackedWeights {
     }
 
     /// `[batch, seq, in]` to `[batch, seq, out]`.
-    fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+    fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         match self {
-            Self::Cpu(matrix) => matrix.product(x),
+            Self::Cpu(matrix) => matrix.product(x, compute),
             #[cfg(feature = "gpu")]
             Self::Gpu(matrix) => matrix.product(x),
         }
@@ -55,23 +55,33 @@ pub(super) struct Projection {
     linear: Linear,
     #[module(skip)]
     packed: Option<Arc<PackedWeights>>,
+    #[module(skip)]
+    compute: ComputeType,
 }
 
 impl Projection {
     /// `bias` as in Qwen 2.
     pub(super) fn zeros(d_input: usize, d_output: usize, bias: bool, device: &Device) -> Self {
         let linear = LinearConfig::new(d_input, d_output).with_bias(bias).with_initializer(ZEROS).init(device);
-        Self { linear, packed: None }
+        Self { linear, packed: None, compute: ComputeType::F32 }
     }
 
     /// `[batch, seq, in]` to `[batch, seq, out]`.
     pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let Some(packed) = &self.packed else { return self.linear.forward(x) };
-        let product = packed.product(&x);
+        let product = match &self.packed {
+            Some(packed) => packed.product(&x, self.compute),
+            None if self.compute == ComputeType::F32 => return self.linear.forward(x),
+            None => linear(x, self.linear.weight.val(), self.compute),
+        };
         match &self.linear.bias {
             Some(bias) => product + bias.val().unsqueeze(),
             None => product,
         }
+    }
+
+    /// Computes products in this type from now on.
+    pub(super) fn compute_in(&mut self, compute: ComputeType) {
+        self.compute = compute;
     }
 
     /// Takes the weights, packed.
@@ -100,12 +110,14 @@ pub(super) struct TokenEmbedding {
     embedding: Embedding,
     #[module(skip)]
     packed: Option<Arc<PackedWeights>>,
+    #[module(skip)]
+    compute: ComputeType,
 }
 
 impl TokenEmbedding {
     pub(super) fn zeros(vocabulary: usize, hidden: usize, device: &Device) -> Self {
         let embedding = EmbeddingConfig::new(vocabulary, hidden).with_initializer(ZEROS).init(device);
-        Self { embedding, packed: None }
+        Self { embedding, packed: None, compute: ComputeType::F32 }
     }
 
     /// Of weights that are not packed.
@@ -128,9 +140,14 @@ impl TokenEmbedding {
     /// `[batch, seq, hidden]` to `[batch, seq, vocab]`.
     pub(super) fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
         match &self.packed {
-            Some(packed) => packed.product(&hidden),
-            None => burn::tensor::module::linear(hidden, self.embedding.weight.val().transpose(), None),
+            Some(packed) => packed.product(&hidden, self.compute),
+            None => linear(hidden, self.embedding.weight.val().transpose(), self.compute),
         }
+    }
+
+    /// Computes products of weights that are not packed in this type.
+    pub(super) fn compute_in(&mut self, compute: ComputeType) {
+        self.compute = compute;
     }
 
     /// Takes the weights, packed.

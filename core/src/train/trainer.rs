@@ -9,7 +9,7 @@ use super::guard::{GuardSettings, GuardState, Verdict};
 use super::optimizer::{Optimizer, OptimizerKind};
 use super::schedule::Schedule;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::{ComputeType, Model};
 use crate::positions::Positions;
 
 /// What decides the updates of a run, beside its text.
@@ -25,6 +25,8 @@ pub struct Hyperparameters {
     pub schedule: Schedule,
     /// Gradients of a larger global norm are scaled down to it.
     pub max_gradient_norm: f64,
+    /// In what products with weights are computed; weights and the optimizer's state stay in f32.
+    pub compute: ComputeType,
     /// What bounds the memory of an update.
     pub memory: Memory,
     /// Which updates are left out; without it, gradients that are not finite end the run.
@@ -58,6 +60,7 @@ impl Trainer {
     /// Begins a run; `model` is on an autodiff device.
     pub fn new(model: Model, positions: Positions, hyperparameters: Hyperparameters) -> Self {
         let optimizer = Optimizer::new(hyperparameters.optimizer, hyperparameters.weight_decay);
+        let model = model.compute_in(hyperparameters.compute);
         Self { model, optimizer, positions, hyperparameters, step: 0, guard: GuardState::default() }
     }
 

@@ -1,7 +1,7 @@
 //! How the numbers of a model are kept in memory, as arguments of commands that read it.
 
 use clap::Args;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::{ComputeType, NumberType, NumberTypes};
 
 #[derive(Args, Default)]
 pub struct NumberArgs {
@@ -11,10 +11,14 @@ pub struct NumberArgs {
     /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.
     #[arg(long, default_value_t)]
     cache: NumberType,
+    /// In what prompts are computed: f32, or bf16 where the device has instructions for it (the CPU: AMX). Answers, which are computed
+    /// token by token, stay in f32.
+    #[arg(long, default_value_t)]
+    compute: ComputeType,
 }
 
 impl NumberArgs {
     pub fn types(&self) -> NumberTypes {
-        NumberTypes { weights: self.weights, cache: self.cache }
+        NumberTypes { weights: self.weights, cache: self.cache, compute: self.compute }
     }
 }

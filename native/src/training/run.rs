@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
 use drope_core::loaded_model::WEIGHTS_FILE;
-use drope_core::model::Model;
+use drope_core::model::{ComputeType, Model};
 use drope_core::positions::Method;
 use drope_core::train::{AnySource, Batch, Trainer};
 
@@ -19,7 +19,7 @@ use super::text::RunText;
 use super::{TrainOptions, picture, recipe};
 use crate::device::{self, Chosen};
 use crate::files::{self, model_folder};
-use crate::interrupt;
+use crate::{allocator, interrupt};
 
 /// Batches made ahead of the update that needs them.
 const BATCHES_AHEAD: usize = 4;
@@ -37,6 +37,7 @@ pub fn train_to_end(
         bail!("another run trains in {}; wait for it, or choose another --out", options.out.display());
     };
     let Chosen { device, .. } = device::open(options.device)?;
+    check_compute(recipe.compute, &device)?;
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
@@ -45,6 +46,7 @@ pub fn train_to_end(
         return Ok(());
     }
     interrupt::watch()?;
+    allocator::keep_free_memory();
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
     let mut held_out = text.held_out.map(|windows| HeldOut::start(options.out, windows, &state));
     if let Some(held_out) = held_out.as_mut().filter(|held_out| !held_out.has(state.step)) {
@@ -103,6 +105,17 @@ pub fn train_to_end(
     }
     checkpoint::remove(options.out)?;
     files::remove_lock(&lock_of(options.out), lock)
+}
+
+/// Whether the device computes in the recipe's type.
+fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
+    let name = compute.name();
+    if !compute.is_native_to(device) {
+        let is_cpu = device == &Device::flex();
+        ensure!(is_cpu, "the device does not compute in {name}; set compute = \"f32\" in the recipe");
+        eprintln!("note: this processor has no instructions for {name} (AMX); f32 would be faster");
+    }
+    Ok(())
 }
 
 /// What a run holds the lock of, so that no other trains in the same folder.

@@ -258,7 +258,7 @@ fn greedy(
 ) -> Result<String> {
     // The page keeps the weights of large models in 8 bits, and their cache in 16.
     let is_large = config.num_parameters() > 64_000_000;
-    let large = NumberTypes { weights: NumberType::Q8, cache: NumberType::F16 };
+    let large = NumberTypes { weights: NumberType::Q8, cache: NumberType::F16, ..NumberTypes::default() };
     let types = if is_large { large } else { NumberTypes::default() };
     let LoadedModel { config, tokenizer, model, .. } =
         LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;

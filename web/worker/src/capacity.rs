@@ -31,7 +31,7 @@ impl Capacity {
             return NumberTypes::default();
         }
         let cache = if self.largest_buffer.is_none() { NumberType::F16 } else { NumberType::F32 };
-        NumberTypes { weights: NumberType::Q8, cache }
+        NumberTypes { weights: NumberType::Q8, cache, ..NumberTypes::default() }
     }
 
     /// Whether a model fits.

@@ -283,6 +283,7 @@ mod tests {
     use burn::tensor::{Device, Tensor, TensorData, Tolerance};
 
     use super::{NumberType, PackedMatrix};
+    use crate::kernels::ComputeType;
     use crate::model::token_ids;
 
     fn wave(count: usize) -> Vec<f32> {
@@ -316,7 +317,7 @@ mod tests {
             for count in [1, 3, 40] {
                 let x = Tensor::<3>::from_data(TensorData::new(wave(count * columns), [1, count, columns]), &device);
                 let expected = x.clone().reshape([count, columns]).matmul(widened.clone().transpose());
-                let found = matrix.product(&x).reshape([count, rows]);
+                let found = matrix.product(&x, ComputeType::F32).reshape([count, rows]);
                 let tolerance = Tolerance::<f32>::absolute(2e-4);
                 found.into_data().assert_approx_eq(&expected.into_data(), tolerance);
             }

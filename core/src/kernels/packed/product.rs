@@ -6,6 +6,7 @@ use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
+use crate::kernels::linear::{ComputeType, tiled_product};
 use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
@@ -20,10 +21,20 @@ const FEW: usize = 8;
 
 impl PackedMatrix {
     /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
-    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+    ///
+    /// In bf16 only where the processor has tiles of it, and for so many tokens that time goes into computing and not into reading the
+    /// matrix.
+    pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
         let (x, count) = (numbers(&x), batch * seq);
+        if compute == ComputeType::Bf16 && count > FEW {
+            let mut room = Vec::new();
+            let rows = self.some_rows(0..self.rows, self.columns, &mut room);
+            if let Some(output) = tiled_product(x, rows, self.columns) {
+                return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
+            }
+        }
         let mut output = vec![0.0; count * self.rows];
         let products = count * self.rows * self.columns;
         if count <= FEW {

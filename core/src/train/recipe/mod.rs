@@ -12,6 +12,7 @@ use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, S
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
 use crate::language::DocumentMix;
+use crate::model::ComputeType;
 use crate::names::named;
 use crate::results::is_default;
 use crate::tokenizer::Tokenizer;
@@ -48,6 +49,9 @@ pub struct Recipe {
     /// When the loss on held-out text is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evaluation: Option<EvaluationSettings>,
+    /// In what products with weights are computed; weights and the optimizer's state stay in f32.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub compute: ComputeType,
     /// What bounds the memory of an update.
     #[serde(default, skip_serializing_if = "is_default")]
     pub memory: Memory,
@@ -224,6 +228,7 @@ impl Recipe {
             weight_decay: self.weight_decay,
             schedule: self.schedule.clone(),
             max_gradient_norm: self.max_gradient_norm,
+            compute: self.compute,
             memory: self.memory,
             guard: self.guard,
         }

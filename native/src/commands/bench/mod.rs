@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{Model, NumberType};
+use drope_core::model::{ComputeType, Model, NumberType};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -119,7 +119,8 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
     // Training takes weights in 32 bits.
     let trains = !args.reading && types.weights == NumberType::F32;
-    let train = || threads::with_shared_kernels(threads, || train_speed(folder, &config, &device, repeats))?;
+    let train =
+        || threads::with_shared_kernels(threads, || train_speed(folder, &config, types.compute, &device, repeats))?;
     let train = trains.then(train).transpose()?;
     let read = || {
         let model = model_folder::model_as(folder, &config, types, &device)?;
@@ -130,7 +131,7 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-fn train_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) -> Result<f64> {
+fn train_speed(folder: &Path, config: &Config, compute: ComputeType, device: &Device, repeats: usize) -> Result<f64> {
     let device = device.clone().autodiff();
     let hyperparameters = Hyperparameters {
         steps: repeats + 1,
@@ -138,6 +139,7 @@ fn train_speed(folder: &Path, config: &Config, device: &Device, repeats: usize) 
         weight_decay: 0.1,
         schedule: Schedule::cosine(1e-4, 0, 1.0),
         max_gradient_norm: 1.0,
+        compute,
         memory: Memory::default(),
         guard: None,
     };

@@ -13,6 +13,7 @@ tokens_per_step = 256
 weight_decay = 0.1
 max_gradient_norm = 1.0
 optimizer = "muon"
+compute = "f32"
 [schedule]
 shape = "cosine"
 peak = 1e-3
@@ -148,6 +149,7 @@ const ROWS: &[Row] = &[
     ("evaluation.keep_best", &["1"], &["false"]),
     ("guard.spike", &["0.0", "-1.0", "nan"], &["2.0", "100.0"]),
     ("guard.stop_after", &["0", "-1"], &["1", "100"]),
+    ("compute", &["\"f16\"", "16"], &["\"f32\"", "\"bf16\""]),
     ("memory.micro_batch_tokens", &["0", "-1", "100_000_000"], &["1", "4096"]),
     ("memory.recompute", &["1"], &["false"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),

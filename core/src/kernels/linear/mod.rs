@@ -1,0 +1,128 @@
+//! The product of tokens with a matrix of weights: in f32, or in bf16 with sums in f32.
+//!
+//! In bf16 both factors are rounded as they are read; weights, sums and the gradients that are kept stay in f32, as in
+//! mixed-precision training (Micikevicius et al. 2018, arXiv 1710.03740). Processors with tiles of bf16 (AMX) compute it several times
+//! as fast as f32. Others multiply the rounded numbers in f32, which takes longer than without rounding.
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod tiles;
+
+use std::fmt;
+
+use burn::tensor::{Device, FloatDType, Tensor};
+
+use crate::names::named;
+
+named! {
+    /// In what products with weights are computed.
+    #[derive(Default)]
+    ComputeType: "type to compute in" {
+        /// 32 bits.
+        #[default]
+        F32 = "f32",
+        /// Factors of the upper 16 bits of 32, sums of 32 bits.
+        Bf16 = "bf16",
+    }
+}
+
+impl fmt::Display for ComputeType {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl ComputeType {
+    /// Whether a device multiplies numbers of this type, and does not only round to them.
+    pub fn is_native_to(self, device: &Device) -> bool {
+        match self {
+            Self::F32 => true,
+            Self::Bf16 if is_cpu(device) => has_tiles(),
+            Self::Bf16 => device.supports_dtype(FloatDType::BF16),
+        }
+    }
+}
+
+/// x · weights: `[batch, seq, in]` and `[in, out]` to `[batch, seq, out]`.
+pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<3> {
+    let plain = |x, weights| burn::tensor::module::linear(x, weights, None);
+    if compute == ComputeType::F32 {
+        return plain(x, weights);
+    }
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if has_tiles() && super::is_on_cpu(&x) && super::is_on_cpu(&weights) {
+        return super::apply(tiles::TiledLinear, [x.into_dispatch(), weights.into_dispatch()]);
+    }
+    let is_cpu = is_cpu(&x.device());
+    let (x, weights) = (x.cast(FloatDType::BF16), weights.cast(FloatDType::BF16));
+    if is_cpu {
+        return plain(x.cast(FloatDType::F32), weights.cast(FloatDType::F32));
+    }
+    plain(x, weights).cast(FloatDType::F32)
+}
+
+/// left · rightᵀ in bf16, with rows of k numbers, where the processor has tiles.
+pub(super) fn tiled_product(left: &[f32], right: &[f32], k: usize) -> Option<Vec<f32>> {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    if has_tiles() {
+        let matrix = |values| drope_amx::Matrix::new(values, values.len() / k, k);
+        return Some(tiles::product(matrix(left), matrix(right).transpose()));
+    }
+    let (_, _, _) = (left, right, k);
+    None
+}
+
+fn is_cpu(device: &Device) -> bool {
+    device == &Device::flex() || cfg!(feature = "train") && device == &Device::flex().autodiff()
+}
+
+fn has_tiles() -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    return drope_amx::is_available();
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    false
+}
+
+#[cfg(all(test, feature = "train", not(target_arch = "wasm32")))]
+mod tests {
+    use burn::tensor::{Device, Tensor, TensorData};
+
+    use super::{ComputeType, linear};
+    use crate::kernels::check::random;
+    use crate::kernels::with_plain_forms;
+
+    /// Output and gradients of both factors.
+    fn computed(x: &Tensor<3>, weights: &Tensor<2>, is_turned: bool) -> [Vec<f32>; 3] {
+        let (x, weights) = (x.clone().autodiff().require_grad(), weights.clone().autodiff().require_grad());
+        let turned = if is_turned { weights.clone().transpose() } else { weights.clone() };
+        let output = linear(x.clone(), turned, ComputeType::Bf16);
+        let mut gradients = (output.clone() * random(output.dims(), 7).autodiff()).sum().backward();
+        let of = |data: TensorData| data.iter().collect();
+        [
+            of(output.inner().into_data()),
+            of(x.grad_remove(&mut gradients).expect("x has a gradient").into_data()),
+            of(weights.grad_remove(&mut gradients).expect("the weights have a gradient").into_data()),
+        ]
+    }
+
+    /// Numbers of two magnitudes, so that a product with the wrong factor shows. The plain form rounds gradients once more.
+    #[test]
+    fn tiles_compute_what_rounding_and_f32_do() {
+        if !ComputeType::Bf16.is_native_to(&Device::flex()) {
+            eprintln!("skipped: this processor has no tiles of bf16");
+            return;
+        }
+        let x = random([2, 37, 50], 1);
+        for (weights, is_turned) in [(random([50, 70], 2) * 3.0, false), (random([70, 50], 2) * 3.0, true)] {
+            let found = computed(&x, &weights, is_turned);
+            let plain = with_plain_forms(|| computed(&x, &weights, is_turned));
+            for (what, ((found, plain), tolerance)) in ["output", "gradient of x", "of the weights"]
+                .iter()
+                .zip(found.iter().zip(&plain).zip([1e-5, 1e-2, 1e-2]))
+            {
+                let largest = plain.iter().fold(0.0, |most: f32, number| most.max(number.abs()));
+                let apart = found.iter().zip(plain).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()));
+                assert!(found.len() == plain.len() && apart < tolerance * largest, "{what}: {apart} of {largest}");
+            }
+        }
+    }
+}
