@@ -72,7 +72,11 @@ pub(super) fn tiled_product(left: &[f32], right: &[f32], k: usize) -> Option<Vec
 }
 
 fn is_cpu(device: &Device) -> bool {
-    device == &Device::flex() || cfg!(feature = "train") && device == &Device::flex().autodiff()
+    #[cfg(feature = "train")]
+    if device == &Device::flex().autodiff() {
+        return true;
+    }
+    device == &Device::flex()
 }
 
 fn has_tiles() -> bool {
