@@ -4,19 +4,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Folder, core, nano_rope, read_json, refused, run, succeeds, text};
-
-/// Shards of a hundred documents whose words say which document it is.
-fn shards(folder: &Folder, name: &str, digit: usize) -> PathBuf {
-    let lines = (0..100).map(|document| {
-        let words = format!("the magic number is: {digit} and the words are in the text. ").repeat(3 + document % 5);
-        format!("{}\n", serde_json::json!({ "text": words }))
-    });
-    let corpus = folder.write(&format!("{name}.jsonl"), lines.collect::<String>());
-    let (out, model) = (folder.path(name), nano_rope());
-    succeeds(&["data", "prepare", "--text", text(&corpus), "--tokenizer", text(&model), "--out", text(&out)]);
-    out
-}
+use common::{Folder, core, data_of, nano_rope, read_json, refused, run, shards, succeeds, text};
 
 /// A recipe of six steps of two windows.
 fn recipe(folder: &Folder, data: &str) -> PathBuf {
@@ -217,7 +205,7 @@ fn perplexity_of_shards_is_of_the_documents_that_are_asked_for() {
 fn checkpoints_of_earlier_steps_are_kept_on_request() {
     let folder = Folder::new("own-text-kept");
     let shards = shards(&folder, "shards", 4);
-    let recipe = recipe(&folder, &format!("[data]\n[[data.shards]]\nfolder = {:?}", text(&shards)));
+    let recipe = recipe(&folder, &data_of(&shards));
     let (out, whole) = (folder.path("out"), folder.path("whole"));
     let more = ["--save-every", "1", "--keep", "3"];
     succeeds(&strs(&recalibrate(&recipe, &out, &[&more[..], &["--until", "5"]].concat())));
@@ -237,8 +225,7 @@ fn checkpoints_of_earlier_steps_are_kept_on_request() {
 fn updates_that_spike_are_left_out_and_said_with_their_place() {
     let folder = Folder::new("own-text-guard");
     let shards = shards(&folder, "shards", 4);
-    let guard =
-        format!("[data]\n[[data.shards]]\nfolder = {:?}\n[guard]\nspike = 1.0001\nstop_after = 2", text(&shards));
+    let guard = data_of(&shards) + "\n[guard]\nspike = 1.0001\nstop_after = 2";
     let recipe = recipe(&folder, &guard);
     let output = run(&strs(&recalibrate(&recipe, &folder.path("out"), &["--set", "steps=200,schedule.peak=1e-12"])));
     let said = String::from_utf8_lossy(&output.stderr);
@@ -276,7 +263,7 @@ fn a_run_that_is_asked_to_end_saves_and_another_in_its_folder_is_refused() {
 fn a_full_disk_and_shards_that_vanish_end_a_run_with_a_sentence_and_its_checkpoint_stays() {
     let folder = Folder::new("own-text-faults");
     let shards = shards(&folder, "shards", 4);
-    let recipe = recipe(&folder, &format!("[data]\n[[data.shards]]\nfolder = {:?}", text(&shards)));
+    let recipe = recipe(&folder, &data_of(&shards));
     let (out, whole) = (folder.path("out"), folder.path("whole"));
     let long = ["--set", "steps=60", "--save-every", "5"];
     let resume = || recalibrate(&recipe, &out, &[&long[..], &["--resume"]].concat());
@@ -341,7 +328,7 @@ fn shards_that_do_not_fit_are_refused_in_a_sentence() {
 fn a_run_that_is_killed_twenty_times_ends_with_the_same_weights() {
     let folder = Folder::new("own-text-killed");
     let shards = shards(&folder, "shards", 4);
-    let data = format!("[data]\n[[data.shards]]\nfolder = {:?}", text(&shards));
+    let data = data_of(&shards);
     let recipe = recipe(&folder, &data);
     let long = ["--set", "steps=150", "--save-every", "3"];
     let (whole, parts) = (folder.path("whole"), folder.path("parts"));

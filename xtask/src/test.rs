@@ -33,7 +33,7 @@ pub const NATIVE: [&str; 12] = [
 const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
-const CROSSING: [&str; 5] = ["browser", "chat_templates", "real_model", "tokenizers", "transformers"];
+const CROSSING: [&str; 6] = ["browser", "chat_templates", "real_model", "tokenizers", "torch_engine", "transformers"];
 
 /// Where test programs are.
 const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/tests"];

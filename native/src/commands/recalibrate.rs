@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::arguments::TrainArgs;
-use crate::training;
+use crate::training::{self, Engine};
 
 /// Arguments of `core recalibrate`.
 #[derive(Args)]
@@ -14,11 +14,15 @@ pub struct RecalibrateArgs {
     /// Folder of the trained model.
     #[arg(long)]
     from: PathBuf,
+    /// What trains: this program, or PyTorch's FSDP on several devices or machines; for it a folder is written, with the dropped model, all
+    /// batches and a script.
+    #[arg(long, value_enum, default_value = "core")]
+    engine: Engine,
     #[command(flatten)]
     pub train: TrainArgs,
 }
 
 /// Trains.
 pub fn recalibrate(args: &RecalibrateArgs) -> Result<()> {
-    args.train.with_recipe(|options| training::recalibrate(&args.from, options))
+    args.train.with_recipe(|options| training::recalibrate(&args.from, args.engine, options))
 }

@@ -11,10 +11,13 @@ pub mod recipe;
 mod record;
 mod run;
 mod text;
+mod torch;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use burn::tensor::Device;
+use clap::ValueEnum;
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
 use drope_core::model::Model;
 use drope_core::positions::rnope_swa_window;
@@ -66,8 +69,17 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     run::train_to_end(options, &job, text, |device| Ok(Model::random(config, seed, device)))
 }
 
+/// What trains a model that is recalibrated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Engine {
+    /// This program, on one device.
+    Core,
+    /// PyTorch: only a folder with the dropped model, all batches and a script is written.
+    Torch,
+}
+
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
-pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
+pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Result<()> {
     let recipe = options.recipe;
     let base = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &base)?;
@@ -86,10 +98,14 @@ pub fn recalibrate(from: &Path, options: &TrainOptions) -> Result<()> {
     let text = text::open(recipe, &tokenizer)?;
     let (config, tokenizer, chat_template) = (&config, &tokenizer, chat_template.as_ref());
     let job = Job { recipe, config, tokenizer, chat_template, base, data: text.hash.clone() };
-    run::train_to_end(options, &job, text, |device| {
+    let initial = |device: &Device| {
         Model::load_with_new_norms(config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))
-    })
+    };
+    match engine {
+        Engine::Core => run::train_to_end(options, &job, text, initial),
+        Engine::Torch => torch::write_folder(options.out, &job, &text, initial),
+    }
 }
 
 /// Says that the synthetic language is not what a model of another vocabulary was trained on.

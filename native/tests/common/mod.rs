@@ -105,3 +105,20 @@ model = { hidden_size = 16, intermediate_size = 32, num_hidden_layers = 2, num_a
 schedule = { peak = 1e-3, warmup = 5, floor = 0.1 }
 curriculum = { min_length = 32, grow = 0.5, at_context = 0.5 }
 "#;
+
+/// Shards of a hundred documents whose words say which document it is.
+pub fn shards(folder: &Folder, name: &str, digit: usize) -> PathBuf {
+    let lines = (0..100).map(|document| {
+        let words = format!("the magic number is: {digit} and the words are in the text. ").repeat(3 + document % 5);
+        format!("{}\n", serde_json::json!({ "text": words }))
+    });
+    let corpus = folder.write(&format!("{name}.jsonl"), lines.collect::<String>());
+    let (out, model) = (folder.path(name), nano_rope());
+    succeeds(&["data", "prepare", "--text", text(&corpus), "--tokenizer", text(&model), "--out", text(&out)]);
+    out
+}
+
+/// The part of a recipe that names shards.
+pub fn data_of(shards: &Path) -> String {
+    format!("[data]\n[[data.shards]]\nfolder = {:?}", text(shards))
+}
