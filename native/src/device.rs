@@ -17,6 +17,7 @@ pub enum DeviceChoice {
     /// An NVIDIA card.
     Cuda,
     /// Vulkan, Metal or DirectX.
+    #[value(aliases = ["vulkan", "metal"])]
     Wgpu,
 }
 

@@ -7,6 +7,7 @@ mod data;
 mod device;
 mod files;
 mod interrupt;
+mod machine;
 mod progress;
 mod queue;
 mod reading;

@@ -3,6 +3,7 @@
 mod backward;
 mod batch;
 mod copies;
+pub mod cost;
 mod curriculum;
 mod evaluate;
 mod gradients;

@@ -4,6 +4,7 @@ mod bench;
 mod benchmarks;
 mod convert;
 mod data;
+mod doctor;
 mod dope;
 mod fit_scale;
 mod generate;
@@ -13,6 +14,7 @@ mod logits;
 mod merge;
 mod niah;
 mod perplexity;
+mod plan;
 mod pretrain;
 mod probe;
 mod recalibrate;
@@ -42,6 +44,10 @@ enum Command {
     Recalibrate(recalibrate::RecalibrateArgs),
     /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
     FitScale(fit_scale::FitScaleArgs),
+    /// Say what a recipe needs before it is run: memory by part, operations and hours, on this machine or on cards.
+    Plan(plan::PlanArgs),
+    /// Examine a device: whether it computes what the CPU does, how fast it multiplies and trains, and how much memory it takes.
+    Doctor(doctor::DoctorArgs),
     /// Write the logits of token ids, to compare with other implementations.
     Logits(logits::LogitsArgs),
     /// Continue a prompt, to the model's end-of-text token; where its config names none, to the end of the sentence.
@@ -110,6 +116,8 @@ impl Command {
             | Self::Gradients(_)
             | Self::Reproduce(_)
             | Self::Inspect(_)
+            | Self::Plan(_)
+            | Self::Doctor(_)
             | Self::Bench(_)
             | Self::Study(_)
             | Self::Merge(_) => 1,
@@ -124,6 +132,8 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Pretrain(args) => pretrain::pretrain(&args),
         Command::Recalibrate(args) => recalibrate::recalibrate(&args),
         Command::FitScale(args) => fit_scale::fit_and_save(&args),
+        Command::Plan(args) => plan::plan(&args),
+        Command::Doctor(args) => doctor::doctor(&args),
         Command::Logits(args) => logits::logits(&args),
         Command::Generate(args) => generate::print_answer(&args),
         Command::Convert(args) => convert::convert(&args),

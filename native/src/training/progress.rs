@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
 use super::json_lines;
+use crate::machine;
 use crate::progress::Progress;
 use drope_core::train::recipe::Recipe;
 
@@ -130,7 +131,9 @@ impl RunProgress {
     /// At the end.
     pub fn finish(&self, state: &TrainingState) -> Result<()> {
         self.bar.finish();
-        println!("{} steps, {} tokens in {:.0} s", state.step, state.tokens, state.seconds);
+        let memory = machine::peak_memory().map(|bytes| format!(", {:.2} GB of memory at most", bytes as f64 / 1e9));
+        let memory = memory.unwrap_or_default();
+        println!("{} steps, {} tokens in {:.0} s{memory}", state.step, state.tokens, state.seconds);
         if state.left_out > 0 {
             println!("{} of the updates were left out by the guard", state.left_out);
         }

@@ -1,0 +1,163 @@
+//! What a recalibration costs, before it is run: memory by part, and operations.
+//!
+//! Memory is counted from the tensors that a pass keeps. The number of operations is the customary one: a multiplication and an
+//! addition for each weight and token forward, twice as many backward, and those of attention (Kaplan et al. 2020, arXiv 2001.08361,
+//! section 2.1, with causal attention counted as half of the square).
+
+use super::backward::LOGITS_AT_ONCE;
+use super::optimizer::OptimizerKind;
+use crate::config::Config;
+
+/// Bytes of a number in 32 bits.
+const F32: u64 = 4;
+/// Bytes of a number in 16 bits.
+const BF16: u64 = 2;
+
+/// Which program trains, since they keep different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// This one, on one device: everything in f32, and products in bf16 where the recipe says so.
+    Core,
+    /// PyTorch under FSDP on this many devices: weights, gradients and the optimizer's state shared among them, passes in bf16.
+    Torch {
+        /// Number of devices.
+        devices: usize,
+    },
+}
+
+/// How much of a batch is in memory at once, and what of it is computed again.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Tokens of a row.
+    pub context: usize,
+    /// Tokens that go through the model at once on a device.
+    pub tokens: usize,
+    /// Whether the backward pass computes each block again.
+    pub recompute: bool,
+}
+
+/// A part of the memory of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPart {
+    /// What it is.
+    pub name: &'static str,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Memory of one device, by part.
+pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, pass: Pass) -> Vec<MemoryPart> {
+    let parameters = config.num_parameters();
+    let (shards, number) = match engine {
+        Engine::Core => (1, F32),
+        Engine::Torch { devices } => (devices as u64, BF16),
+    };
+    let (tokens, layers) = (pass.tokens as u64, config.num_hidden_layers as u64);
+    let of_block = tokens * numbers_of_block(config) * number;
+    let inputs_of_blocks = layers * tokens * config.hidden_size as u64 * number;
+    // While a block goes backward, gradients of what it keeps exist too.
+    let activations = if pass.recompute { inputs_of_blocks + 2 * of_block } else { (layers + 1) * of_block };
+    let logits = match engine {
+        // The logits, their exponentials and their gradients.
+        Engine::Core => 3 * F32 * (LOGITS_AT_ONCE as u64).min(tokens * config.vocab_size as u64),
+        // transformers widens all logits of a batch, and keeps them and their gradients in both types.
+        Engine::Torch { .. } => 2 * (F32 + BF16) * tokens * config.vocab_size as u64,
+    };
+    let gathered = match engine {
+        Engine::Core => 0,
+        // Two blocks at a time and the embeddings, which FSDP gathers for a pass.
+        Engine::Torch { .. } => {
+            let embeddings = (config.vocab_size * config.hidden_size) as u64;
+            BF16 * (embeddings + 2 * (parameters - embeddings.min(parameters)) / layers.max(1))
+        }
+    };
+    let parts = [
+        ("weights", parameters * F32 / shards),
+        ("gradients", parameters * F32 / shards),
+        ("optimizer's state", optimizer_numbers(config, optimizer) * F32 / shards),
+        ("weights gathered for a pass", gathered),
+        ("activations", activations),
+        ("logits", logits),
+    ];
+    parts.into_iter().filter(|part| part.1 > 0).map(|(name, bytes)| MemoryPart { name, bytes }).collect()
+}
+
+/// Floating-point operations of training for each token.
+pub fn operations_per_token(config: &Config, pass: Pass) -> f64 {
+    // The embedding is a lookup; the projection onto the vocabulary is a product, tied or not.
+    let embedding = (config.vocab_size * config.hidden_size) as f64;
+    let weights = config.num_parameters() as f64 - if config.tie_word_embeddings { 0.0 } else { embedding };
+    let attention_width = (config.num_attention_heads * config.head_dim) as f64;
+    // Each query meets half of the context on average, with its keys and again with their values.
+    let attention = config.num_hidden_layers as f64 * 2.0 * attention_width * pass.context as f64;
+    let forward = 2.0 * weights + attention;
+    let head = 2.0 * embedding;
+    3.0 * forward + if pass.recompute { forward - head } else { 0.0 }
+}
+
+/// Numbers that the backward pass needs of a block, for each token.
+fn numbers_of_block(config: &Config) -> u64 {
+    let [hidden, inner] = [config.hidden_size, config.intermediate_size].map(|size| size as u64);
+    let [queries, keys] =
+        [config.num_attention_heads, config.num_key_value_heads].map(|heads| (heads * config.head_dim) as u64);
+    // The stream before and after attention and behind the block, both normed forms, and the output of attention's projection;
+    // queries and keys before and after rotation, values, and the output of attention; gate, up, and their product.
+    6 * hidden + 2 * (queries + keys) + keys + queries + 3 * inner
+}
+
+/// Numbers that an optimizer keeps.
+fn optimizer_numbers(config: &Config, optimizer: OptimizerKind) -> u64 {
+    let (parameters, embedding) = (config.num_parameters(), (config.vocab_size * config.hidden_size) as u64);
+    let embeddings = if config.tie_word_embeddings { embedding } else { 2 * embedding };
+    match optimizer {
+        OptimizerKind::AdamW => 2 * parameters,
+        // One moment of the matrices of blocks; AdamW for the rest.
+        OptimizerKind::Muon => parameters + embeddings,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Engine, Pass, memory, operations_per_token};
+    use crate::config::Config;
+    use crate::train::OptimizerKind;
+
+    fn smollm2() -> Config {
+        Config::from_json(
+            r#"{"model_type": "llama", "hidden_size": 576, "intermediate_size": 1536, "num_hidden_layers": 30,
+            "num_attention_heads": 9, "num_key_value_heads": 3, "vocab_size": 49152, "rope_theta": 100000.0,
+            "max_position_embeddings": 8192, "rms_norm_eps": 1e-5, "tie_word_embeddings": true}"#,
+        )
+        .unwrap()
+    }
+
+    fn total(engine: Engine, recompute: bool) -> f64 {
+        let pass = Pass { context: 1024, tokens: 4096, recompute };
+        memory(&smollm2(), OptimizerKind::AdamW, engine, pass).iter().map(|part| part.bytes as f64).sum::<f64>() / 1e9
+    }
+
+    /// Peaks that were measured on a processor with 4 windows of 1,024 tokens, the whole process: 7.5 GB, and 3.1 to 3.4 GB with
+    /// recomputation.
+    #[test]
+    fn memory_is_what_was_measured() {
+        assert!((total(Engine::Core, false) / 7.5 - 1.0).abs() < 0.1, "{}", total(Engine::Core, false));
+        assert!((total(Engine::Core, true) / 3.25 - 1.0).abs() < 0.1, "{}", total(Engine::Core, true));
+    }
+
+    #[test]
+    fn devices_share_what_the_optimizer_needs() {
+        let alone = total(Engine::Torch { devices: 1 }, true);
+        let eight = total(Engine::Torch { devices: 8 }, true);
+        assert!((alone - eight - 4.0 * 134_515_008.0 * 4.0 * 7.0 / 8.0 / 1e9).abs() < 1e-6);
+    }
+
+    /// 6 a weight, and attention: the head, which is tied, counts once.
+    #[test]
+    fn operations_are_the_customary_number() {
+        let pass = Pass { context: 1024, tokens: 4096, recompute: false };
+        let expected = 6.0 * 134_515_008.0 + 6.0 * 30.0 * 576.0 * 1024.0;
+        assert_eq!(operations_per_token(&smollm2(), pass), expected);
+        let again = operations_per_token(&smollm2(), Pass { recompute: true, ..pass });
+        assert_eq!(again, expected * 4.0 / 3.0 - 2.0 * (49152.0 * 576.0));
+    }
+}

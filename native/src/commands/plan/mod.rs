@@ -1,0 +1,139 @@
+//! `core plan`: memory, operations and hours of a recalibration, before anyone pays for it.
+
+mod cards;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use burn::tensor::Device;
+use clap::Args;
+use drope_core::config::Config;
+use drope_core::loaded_model::CONFIG_FILE;
+use drope_core::model::ComputeType;
+use drope_core::train::cost::{Engine, MemoryPart, Pass, memory, operations_per_token};
+use drope_core::train::recipe::Recipe;
+
+use self::cards::Cards;
+use super::doctor::products_per_second;
+use crate::arguments::at_least_one;
+use crate::training::recipe::{self, Setting};
+use crate::{files, machine, threads};
+
+/// Shares of the speed of products alone that whole updates reached where `core` was measured (docs/benchmarks.md).
+const SHARE_F32: [f64; 2] = [0.6, 0.85];
+const SHARE_BF16: [f64; 2] = [0.3, 0.45];
+/// Shares of a card's peak that others report for models of this size under FSDP. Nothing here was run on a card.
+const SHARE_OF_CARDS: [f64; 2] = [0.25, 0.45];
+
+/// Arguments of `core plan`.
+#[derive(Args)]
+pub struct PlanArgs {
+    /// Recipe, a TOML file.
+    #[arg(long)]
+    recipe: PathBuf,
+    /// Fields of the recipe in place of its own, as in `core recalibrate`.
+    #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
+    set: Vec<Setting>,
+    /// Folder of the model, or its config.json; by default the file beside the recipe that has its name and ends with .json.
+    #[arg(long)]
+    from: Option<PathBuf>,
+    /// Cards and their number, such as h100:8: what PyTorch's FSDP needs on them. Without it, what `core` needs on this machine.
+    #[arg(long)]
+    gpu: Option<Cards>,
+    /// With --gpu: rows that go through the model at once on a card.
+    #[arg(long, default_value = "4", value_parser = at_least_one, requires = "gpu")]
+    rows: usize,
+    /// With --gpu: price of an hour of one card, in any currency.
+    #[arg(long, requires = "gpu")]
+    price: Option<f64>,
+    /// CPU threads that compute.
+    #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
+    threads: usize,
+}
+
+/// Prints the plan.
+pub fn plan(args: &PlanArgs) -> Result<()> {
+    let recipe = recipe::read(&args.recipe, &args.set)?;
+    let config = config(args)?;
+    let tokens = recipe.steps as f64 * recipe.tokens_per_step as f64;
+    println!("{} parameters, {} updates of {} tokens", config.num_parameters(), recipe.steps, recipe.tokens_per_step);
+    match &args.gpu {
+        Some(cards) => on_cards(args, &recipe, &config, cards, tokens),
+        None => on_this_machine(args, &recipe, &config, tokens),
+    }
+}
+
+fn config(args: &PlanArgs) -> Result<Config> {
+    let path = match &args.from {
+        Some(folder) if folder.is_dir() => folder.join(CONFIG_FILE),
+        Some(file) => file.clone(),
+        None => {
+            let beside = args.recipe.with_extension("json");
+            ensure!(beside.exists(), "say with --from which model the recipe is for; there is no {}", beside.display());
+            beside
+        }
+    };
+    Config::from_json(&files::read_text(&path)?).with_context(|| path.display().to_string())
+}
+
+fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, tokens: f64) -> Result<()> {
+    let rows = args.rows.min((recipe.tokens_per_step / recipe.context / cards.count).max(1));
+    let pass = Pass { context: recipe.context, tokens: rows * recipe.context, recompute: recipe.memory.recompute };
+    let parts = memory(config, recipe.optimizer, Engine::Torch { devices: cards.count }, pass);
+    println!("memory of each of {} {} under FSDP, {rows} rows of {} at once:", cards.count, cards.name, recipe.context);
+    print_memory(&parts, cards.memory);
+    let operations = operations_per_token(config, pass) * tokens;
+    let seconds = SHARE_OF_CARDS.map(|share| operations / (cards.count as f64 * cards.bf16_peak * share));
+    print_time(operations, tokens, seconds);
+    if let Some(price) = args.price {
+        let [most, least] = seconds.map(|seconds| seconds / 3600.0 * cards.count as f64 * price);
+        println!("price: {least:.0} to {most:.0}");
+    }
+    println!(
+        "The peak is the vendor's ({:.0} TFLOP/s), its share 25 to 45 % what others report; neither was measured by this project. `core` \
+         itself trains on one device; `core recalibrate --engine torch` writes what runs on several.",
+        cards.bf16_peak / 1e12
+    );
+    Ok(())
+}
+
+fn on_this_machine(args: &PlanArgs, recipe: &Recipe, config: &Config, tokens: f64) -> Result<()> {
+    let (processor, total) = machine::processor_and_memory();
+    let at_once = recipe.memory.micro_batch_tokens.unwrap_or(usize::MAX).clamp(recipe.context, recipe.tokens_per_step);
+    let pass = Pass { context: recipe.context, tokens: at_once, recompute: recipe.memory.recompute };
+    println!("memory of `core` on the CPU, {at_once} tokens at once:");
+    print_memory(&memory(config, recipe.optimizer, Engine::Core, pass), total);
+    let peak = threads::with_shared_kernels(args.threads, || products_per_second(recipe.compute, &Device::flex()))?;
+    let is_native = recipe.compute == ComputeType::Bf16 && recipe.compute.is_native_to(&Device::flex());
+    let shares = if is_native { SHARE_BF16 } else { SHARE_F32 };
+    let operations = operations_per_token(config, pass) * tokens;
+    print_time(operations, tokens, shares.map(|share| operations / (peak * share)));
+    println!(
+        "{processor}, {} threads: products in {} reach {:.0} GFLOP/s, measured now; updates reached {:.0} to {:.0} % of such a speed where \
+         they were measured.",
+        args.threads,
+        recipe.compute,
+        peak / 1e9,
+        100.0 * shares[0],
+        100.0 * shares[1]
+    );
+    Ok(())
+}
+
+fn print_memory(parts: &[MemoryPart], available: u64) {
+    let sum: u64 = parts.iter().map(|part| part.bytes).sum();
+    for part in parts {
+        println!("  {:28} {:>9.2} GB", part.name, part.bytes as f64 / 1e9);
+    }
+    println!("  {:28} {:>9.2} GB of {:.0} GB", "in all", sum as f64 / 1e9, available as f64 / 1e9);
+    if sum as f64 > 0.9 * available as f64 {
+        println!("  This does not fit: set memory.recompute = true, or let fewer tokens through the model at once.");
+    }
+}
+
+/// `seconds` at the lower and at the higher speed.
+fn print_time(operations: f64, tokens: f64, seconds: [f64; 2]) {
+    println!("{tokens:.3e} tokens, {operations:.2e} floating-point operations");
+    let [slow, fast] = seconds.map(|seconds| seconds / 3600.0);
+    println!("time: {fast:.1} to {slow:.1} hours, {:.0} to {:.0} tokens/s", tokens / seconds[0], tokens / seconds[1]);
+}
