@@ -29,6 +29,17 @@ pub struct StudyProgress {
 struct RunningBar {
     bar: ProgressBar,
     started: Instant,
+    /// The last line that the job wrote: its step, loss and speed, or how many questions are answered.
+    said: String,
+}
+
+impl RunningBar {
+    /// `NAME for 3 minutes: step 20/60 loss 2.3`.
+    fn state(&self, name: &str) -> String {
+        let time = HumanDuration(self.started.elapsed());
+        let separator = if self.said.is_empty() { "" } else { ": " };
+        format!("{name} for {time}{separator}{}", self.said)
+    }
 }
 
 impl StudyProgress {
@@ -61,7 +72,7 @@ impl StudyProgress {
 
     pub fn started(&mut self, name: &str) {
         let bar = self.bars.add(ProgressBar::new_spinner().with_style(self.job_style.clone()));
-        self.running.insert(name.to_owned(), RunningBar { bar, started: Instant::now() });
+        self.running.insert(name.to_owned(), RunningBar { bar, started: Instant::now(), said: String::new() });
         self.line(&format!("{name} begins"));
         self.draw();
     }
@@ -95,20 +106,35 @@ impl StudyProgress {
         self.bars.suspend(|| eprintln!("{sentence}"));
     }
 
+    /// Whether the next [`Self::tick`] draws, so that what jobs say is worth reading.
+    pub fn is_due(&self) -> bool {
+        self.last_tick.elapsed() >= Duration::from_secs(1)
+    }
+
+    /// The last line that a running job wrote.
+    pub fn heard(&mut self, name: &str, line: String) {
+        if let Some(job) = self.running.get_mut(name) {
+            job.said = line;
+        }
+    }
+
     /// To be called often; draws once a second.
     pub fn tick(&mut self) {
-        if self.last_tick.elapsed() >= Duration::from_secs(1) {
+        if self.is_due() {
             self.last_tick = Instant::now();
             self.draw();
         }
         if !self.is_terminal && self.last_report.elapsed() >= REPORT_EVERY {
             self.last_report = Instant::now();
-            let running: Vec<String> = self
-                .running
-                .iter()
-                .map(|(name, job)| format!("{name} runs for {}", HumanDuration(job.started.elapsed())))
-                .collect();
-            eprintln!("{}; {}", running.join(", "), self.summary());
+            for (name, job) in &self.running {
+                eprintln!("{}", job.state(name));
+            }
+            eprintln!(
+                "{} of {} jobs done, {}",
+                self.whole.position(),
+                self.whole.length().unwrap_or_default(),
+                self.summary()
+            );
         }
     }
 
@@ -130,8 +156,8 @@ impl StudyProgress {
     }
 
     fn draw(&self) {
-        for (name, RunningBar { bar, started }) in &self.running {
-            bar.set_message(format!("{name}, for {}", HumanDuration(started.elapsed())));
+        for (name, job) in &self.running {
+            job.bar.set_message(job.state(name));
         }
         self.whole.set_message(self.summary());
     }

@@ -126,7 +126,14 @@ impl Queue<'_> {
     fn look_at(&mut self, index: usize) -> Result<()> {
         let PlannedJob { name, command, key, .. } = &self.jobs[index];
         let Phase::Running { child, seconds_before } = &mut self.phases[index] else { return Ok(()) };
-        let Some(status) = child.ended()? else { return Ok(()) };
+        let Some(status) = child.ended()? else {
+            if self.progress.is_due()
+                && let Some(line) = child.last_line()
+            {
+                self.progress.heard(name, line);
+            }
+            return Ok(());
+        };
         let seconds = *seconds_before + child.seconds();
         let last_line = child.last_line().unwrap_or_else(|| status.to_string());
         if status.success() {
