@@ -176,6 +176,23 @@ fn the_best_model_stays_where_the_last_is_worse_and_losses_are_drawn() {
 }
 
 #[test]
+fn needles_and_a_sample_are_measured_during_a_run() {
+    let folder = Folder::new("own-text-needles");
+    let recipe = recipe(&folder, &measured(&shards(&folder, "shards", 4), "needles = 3\nsample = 8"));
+    let out = folder.path("out");
+    // Dropping nothing leaves the model as it is: it finds needles.
+    let settings = ["--set", "drop.positions=none,context=128,schedule.peak=1e-6"];
+    succeeds(&strs(&recalibrate(&recipe, &out, &settings)));
+    let lines = std::fs::read_to_string(out.join("held_out.jsonl")).unwrap();
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["needles"], 3, "{line}");
+        assert!(!line["sample"].as_str().unwrap().trim().is_empty(), "{line}");
+    }
+    assert_eq!(lines.lines().count(), 4);
+}
+
+#[test]
 fn perplexity_of_shards_is_of_the_documents_that_are_asked_for() {
     let folder = Folder::new("own-text-ppl");
     // The held-out documents are every tenth, and have other words.

@@ -2,6 +2,8 @@
 //! the passkey of Wang et al. (2024, arXiv 2404.12224).
 
 #[cfg(feature = "model")]
+mod ask;
+#[cfg(feature = "model")]
 mod draw;
 mod own_text;
 #[cfg(feature = "model")]
@@ -11,6 +13,8 @@ mod spec;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "model")]
+pub use self::ask::{AskedModel, ask};
 #[cfg(feature = "model")]
 pub use self::draw::sample;
 pub use self::own_text::OwnText;

@@ -1,8 +1,7 @@
 //! One retrieval question: drawn, answered by the model, and scored.
 
-use anyhow::{Result, bail};
-use drope_core::generate::{Options, generate};
-use drope_core::niah::{self, Score, Sinks, Spec};
+use anyhow::{Context, Result, bail};
+use drope_core::niah::{AskedModel, Score, Sinks, Spec, ask};
 use drope_core::results::RetrievalCell;
 
 use crate::interrupt;
@@ -29,24 +28,13 @@ pub async fn answer(model: &MeasuredModel, reading: &PlannedReading, spec: &Spec
         }
         None => None,
     };
-    let sample = niah::sample(&Spec { sinks, ..*spec }, tokenizer)?;
-    let prompt = tokenizer.prompt(&sample.prompt())?;
-    if let Some(word) = tokenizer.unknown_word(&sample.question)? {
-        bail!(
-            "the tokenizer of {name} does not know {word:?}, which the task {} needs; use a model trained with its words",
-            spec.task.name()
-        );
-    }
-    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
-    let options = Options {
-        max_new_tokens,
-        stop: tokenizer.sentence_ends(),
-        context: spec.context + max_new_tokens,
+    let asked = AskedModel {
+        model: &loaded.model,
+        config,
+        tokenizer,
+        positions: &reading.positions,
         crop_length: reading.method.crop_length(config),
-        temperature: 0.0,
-        seed: 0,
     };
     // After Ctrl-C the answer may be incomplete; it is not kept.
-    let answer = generate(&loaded.model, config, &reading.positions, &prompt, &options, interrupt::observe).await?;
-    Ok(sample.score(&tokenizer.decode(&answer)?))
+    ask(asked, &Spec { sinks, ..*spec }, interrupt::observe).await.with_context(|| name.clone())
 }

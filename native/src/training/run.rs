@@ -48,9 +48,9 @@ pub fn train_to_end(
     interrupt::watch()?;
     allocator::keep_free_memory();
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
-    let mut held_out = text.held_out.map(|windows| HeldOut::start(options.out, windows, &state));
+    let mut held_out = HeldOut::start(options.out, job, text.held_out, &state);
     if let Some(held_out) = held_out.as_mut().filter(|held_out| !held_out.has(state.step)) {
-        progress.say(&format!("held-out loss {:.4}", held_out.measure(&trainer, &state)?));
+        progress.say(&held_out.measure(&trainer, &state)?);
     }
     let keeps_best = recipe.evaluation.is_some_and(|evaluation| evaluation.keep_best);
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
@@ -71,7 +71,7 @@ pub fn train_to_end(
         progress.record(&mut state, &batch, &report)?;
         let is_measured = recipe.evaluation.is_some_and(|evaluation| state.step.is_multiple_of(evaluation.every));
         if let Some(held_out) = held_out.as_mut().filter(|_| is_measured || state.step == recipe.steps) {
-            progress.say(&format!("step {}: held-out loss {:.4}", state.step, held_out.measure(&trainer, &state)?));
+            progress.say(&held_out.measure(&trainer, &state)?);
             if keeps_best && held_out.last_is_lowest() && state.step < recipe.steps {
                 checkpoint::save_best(options.out, job, trainer.model())?;
             }

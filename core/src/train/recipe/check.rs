@@ -73,6 +73,8 @@ fn data(data: &DataSettings) -> Check {
 fn evaluation(settings: EvaluationSettings, data: Option<&DataSettings>) -> Check {
     whole("evaluation.every", settings.every, 1..=MOST_STEPS)?;
     whole("evaluation.windows", settings.windows, 1..=MOST_TOKENS_PER_STEP)?;
+    whole("evaluation.needles", settings.needles, 0..=1000)?;
+    whole("evaluation.sample", settings.sample, 0..=4096)?;
     match data {
         Some(data) if data.held_out > 0.0 => Ok(()),
         _ => Err("evaluation needs text that training never sees; set data.held_out or leave out [evaluation]".into()),

@@ -55,6 +55,12 @@ pub struct EvaluationSettings {
     /// Whether the model with the lowest loss is kept beside the last one.
     #[serde(default, skip_serializing_if = "is_default")]
     pub keep_best: bool,
+    /// Needles that are asked for in texts of the context, each time the same questions. They are of the split for choosing settings.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub needles: usize,
+    /// Tokens with which the model continues the first half of the first window.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub sample: usize,
 }
 
 /// A folder of shards.

@@ -50,6 +50,8 @@ filler = "spans"
 every = 10
 windows = 4
 keep_best = true
+needles = 2
+sample = 8
 [guard]
 spike = 10.0
 stop_after = 5
@@ -147,6 +149,8 @@ const ROWS: &[Row] = &[
     ("evaluation.every", &["0", "-1"], &["1", "500"]),
     ("evaluation.windows", &["0", "-1"], &["1", "64"]),
     ("evaluation.keep_best", &["1"], &["false"]),
+    ("evaluation.needles", &["-1", "1001"], &["0", "20"]),
+    ("evaluation.sample", &["-1", "5000"], &["0", "64"]),
     ("guard.spike", &["0.0", "-1.0", "nan"], &["2.0", "100.0"]),
     ("guard.stop_after", &["0", "-1"], &["1", "100"]),
     ("compute", &["\"f16\"", "16"], &["\"f32\"", "\"bf16\""]),
