@@ -82,6 +82,11 @@ impl Right {
     pub fn pack(matrix: Matrix<'_>) -> Self {
         Self(Packed::new(matrix, Side::Right))
     }
+
+    /// n.
+    pub fn columns(&self) -> usize {
+        self.0.outer
+    }
 }
 
 impl Packed {

@@ -60,15 +60,34 @@ pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<
     plain(x, weights).cast(FloatDType::F32)
 }
 
-/// left · rightᵀ in bf16, with rows of k numbers, where the processor has tiles.
-pub(super) fn tiled_product(left: &[f32], right: &[f32], k: usize) -> Option<Vec<f32>> {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if has_tiles() {
-        let matrix = |values| drope_amx::Matrix::new(values, values.len() / k, k);
-        return Some(tiles::product(matrix(left), matrix(right).transpose()));
+/// A matrix of weights, `[out, in]`, in bf16 and in the order in which tiles are loaded.
+pub(super) struct TiledWeights(
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))] drope_amx::Right,
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))] std::convert::Infallible,
+);
+
+impl TiledWeights {
+    /// `None` where the processor has no tiles.
+    pub(super) fn new(weights: &[f32], d_input: usize) -> Option<Self> {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        if has_tiles() {
+            let weights = drope_amx::Matrix::new(weights, weights.len() / d_input, d_input);
+            return Some(Self(drope_amx::Right::pack(weights.transpose())));
+        }
+        let (_, _) = (weights, d_input);
+        None
     }
-    let (_, _, _) = (left, right, k);
-    None
+
+    /// x · weightsᵀ, row after row; rows of x have `d_input` numbers.
+    pub(super) fn product(&self, x: &[f32], d_input: usize) -> Vec<f32> {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        return tiles::product(drope_amx::Matrix::new(x, x.len() / d_input, d_input), &self.0);
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        {
+            let (_, _) = (x, d_input);
+            match self.0 {}
+        }
+    }
 }
 
 fn is_cpu(device: &Device) -> bool {

@@ -24,7 +24,7 @@ impl Kernel<2> for TiledLinear {
         let [batch, seq, width] = dims(x);
         let (x, weights) = (x.to_contiguous(), Stored::new(weights));
         let x = Matrix::new(numbers(&x), batch * seq, width);
-        let output = product(x, weights.matrix());
+        let output = product(x, &Right::pack(weights.matrix()));
         (tensor(output, Shape::from([batch, seq, weights.columns()])), ())
     }
 
@@ -35,13 +35,13 @@ impl Kernel<2> for TiledLinear {
         let (x, gradient, weights) = (x.to_contiguous(), gradient.to_contiguous(), Stored::new(weights));
         let x = Matrix::new(numbers(&x), batch * seq, width);
         let gradient = Matrix::new(numbers(&gradient), batch * seq, weights.columns());
-        let of_x = product(gradient, weights.matrix().transpose());
+        let of_x = product(gradient, &Right::pack(weights.matrix().transpose()));
         // Stored as the weights are, so that the sum with other gradients needs no other order.
         let of_weights = if weights.is_turned {
-            let turned = product(gradient.transpose(), x);
+            let turned = product(gradient.transpose(), &Right::pack(x));
             tensor(turned, Shape::from([weights.columns(), width])).transpose(0, 1)
         } else {
-            tensor(product(x.transpose(), gradient), Shape::from([width, weights.columns()]))
+            tensor(product(x.transpose(), &Right::pack(gradient)), Shape::from([width, weights.columns()]))
         };
         [tensor(of_x, shape), of_weights]
     }
@@ -73,13 +73,13 @@ impl Stored {
 }
 
 /// left · right, row after row.
-pub(super) fn product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
-    let ([rows, k], [_, columns]) = (left.shape(), right.shape());
-    let (left, right) = (Left::pack(left), Right::pack(right));
+pub(super) fn product(left: Matrix<'_>, right: &Right) -> Vec<f32> {
+    let ([rows, k], columns) = (left.shape(), right.columns());
+    let left = Left::pack(left);
     let mut output = vec![0.0; rows * columns];
     let parts = output.chunks_mut((PANELS_OF_PART * PANEL * columns).max(1)).enumerate();
     in_parts(rows * k * columns / TIMES_FASTER, parts, |(part, output)| {
-        multiply(&left, &right, part * PANELS_OF_PART, output);
+        multiply(&left, right, part * PANELS_OF_PART, output);
     });
     output
 }

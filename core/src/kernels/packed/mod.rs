@@ -4,11 +4,13 @@ mod product;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
 use half::{bf16, f16};
 
 use super::constant;
+use super::linear::TiledWeights;
 use super::views::{Heads, indices};
 use super::widening_dot::{BLOCK, brain_widened, half_widened};
 use crate::names::named;
@@ -41,6 +43,8 @@ pub struct PackedMatrix {
     rows: usize,
     columns: usize,
     numbers: Numbers,
+    /// The same matrix for products in bf16, once there was one; `None` where the processor has no tiles.
+    tiled: OnceLock<Option<TiledWeights>>,
 }
 
 enum Numbers {
@@ -73,12 +77,13 @@ impl PackedMatrix {
                 Numbers::Q8 { values: Vec::with_capacity(blocks * BLOCK), scales: Vec::with_capacity(blocks) }
             }
         };
-        Self { rows: 0, columns, numbers }
+        Self { rows: 0, columns, numbers, tiled: OnceLock::new() }
     }
 
     /// Packs the next rows, one behind the other.
     pub fn push(&mut self, rows: &[f32]) {
         self.rows += rows.len() / self.columns;
+        self.tiled.take();
         match &mut self.numbers {
             Numbers::F32(values) => values.extend_from_slice(rows),
             Numbers::F16(bits) => bits.extend(rows.iter().map(|&value| f16::from_f32(value).to_bits())),
@@ -110,6 +115,7 @@ impl PackedMatrix {
     /// Drops all rows after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
+        self.tiled.take();
         let (numbers, blocks) = (rows * self.columns, rows * self.columns.div_ceil(BLOCK));
         match &mut self.numbers {
             Numbers::F32(values) => values.truncate(numbers),
@@ -128,6 +134,7 @@ impl PackedMatrix {
             numbers.reserve_exact(all - numbers.len());
         }
         self.rows -= unseen;
+        self.tiled.take();
         let (columns, blocks) = (self.columns, self.columns.div_ceil(BLOCK));
         match &mut self.numbers {
             Numbers::F32(values) => move_up(values, unseen * columns, rows * columns),
@@ -319,7 +326,12 @@ mod tests {
                 let expected = x.clone().reshape([count, columns]).matmul(widened.clone().transpose());
                 let found = matrix.product(&x, ComputeType::F32).reshape([count, rows]);
                 let tolerance = Tolerance::<f32>::absolute(2e-4);
-                found.into_data().assert_approx_eq(&expected.into_data(), tolerance);
+                found.into_data().assert_approx_eq(&expected.clone().into_data(), tolerance);
+                // Both factors are rounded to 8 bits.
+                let rounded = matrix.product(&x, ComputeType::Bf16).reshape([count, rows]);
+                let largest: f32 = expected.clone().abs().max().into_scalar();
+                let tolerance = Tolerance::<f32>::absolute(0.01 * largest);
+                rounded.into_data().assert_approx_eq(&expected.into_data(), tolerance);
             }
         }
         let eight = packed(NumberType::Q8, &values, columns);

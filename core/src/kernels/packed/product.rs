@@ -6,7 +6,7 @@ use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
-use crate::kernels::linear::{ComputeType, tiled_product};
+use crate::kernels::linear::{ComputeType, TiledWeights};
 use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
@@ -28,12 +28,12 @@ impl PackedMatrix {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
         let (x, count) = (numbers(&x), batch * seq);
-        if compute == ComputeType::Bf16 && count > FEW {
-            let mut room = Vec::new();
-            let rows = self.some_rows(0..self.rows, self.columns, &mut room);
-            if let Some(output) = tiled_product(x, rows, self.columns) {
-                return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
-            }
+        if compute == ComputeType::Bf16
+            && count > FEW
+            && let Some(weights) = self.tiled()
+        {
+            let output = weights.product(x, self.columns);
+            return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
         let mut output = vec![0.0; count * self.rows];
         let products = count * self.rows * self.columns;
@@ -62,6 +62,15 @@ impl PackedMatrix {
             }
         }
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+
+    /// The matrix for tiles, where the processor has them: made once, since the whole matrix takes as long as some hundred tokens.
+    fn tiled(&self) -> Option<&TiledWeights> {
+        let tiled = self.tiled.get_or_init(|| {
+            let mut room = Vec::new();
+            TiledWeights::new(self.some_rows(0..self.rows, self.columns, &mut room), self.columns)
+        });
+        tiled.as_ref()
     }
 
     /// One row · x `[columns]`.
