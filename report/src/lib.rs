@@ -27,12 +27,13 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
 }
 
 /// Writes the documents of a repository: what stands between the marks of README.md and of docs/results/README.md, docs/findings.md,
-/// and, where there are results of them, what is written of the study and of real models.
+/// and, where there are results of them, what is written of the study, of real models and of a recalibrated one.
 ///
 /// # Errors
 /// As [`write_reproduction`], and if a document has lost its marks.
 pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
     let study = study::write(&data.join("study"), root)?;
     documents::write_real_models(&data.join("real-models"), root)?;
+    documents::write_recalibration(&data.join("recalibration"), root)?;
     documents::write(&Results::read(data)?, study, root)
 }

@@ -1,8 +1,9 @@
-//! The README's tables and findings, docs/findings.md and docs/real-models.md.
+//! The README's tables and findings, docs/findings.md, docs/real-models.md and docs/recalibration.md.
 
 mod findings;
 mod reading;
 mod real_models;
+mod recalibration;
 mod scores;
 mod training;
 
@@ -11,6 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 pub use self::real_models::write as write_real_models;
+pub use self::recalibration::write as write_recalibration;
 use crate::files;
 use crate::results::Results;
 

@@ -1,0 +1,279 @@
+//! docs/recalibration.md: a real model whose positions were dropped, by docs/protocol-real.md: recovery within the context, losses along
+//! longer texts, needles. Arms that are not measured are missing from it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use drope_core::benchmarks::BenchmarkCell;
+use drope_core::perplexity::{PerplexityCell, TextLoss};
+use drope_core::positions::Method;
+use drope_core::stats::student_half_width;
+use serde::Deserialize;
+
+use crate::files;
+use crate::markdown::{DASH, line, list, or_dash, picture, section, table};
+use crate::number::Number;
+use crate::plot::{curves, plot};
+
+/// Models of the study in the order of the protocol: the folder of a run, and what it is called.
+const ARMS: [(&str, &str); 5] = [
+    ("run-rope", "RoPE, trained on (control)"),
+    ("run-p-drope", "partial DroPE"),
+    ("run-p-drope-copies", "partial DroPE with copies"),
+    ("run-drope", "DroPE"),
+    ("run-drope-copies", "DroPE with copies"),
+];
+/// The model as training begins with it.
+const UNTRAINED: &str = "smollm2";
+/// An arm has recovered where its loss lies at most so far above the control's, in nats.
+const RECOVERED: f64 = 0.1;
+/// Parts of 1,024 tokens up to the ends of the ranges that the protocol names, and their titles.
+const RANGES: [(std::ops::Range<usize>, &str); 5] =
+    [(0..1, "to 1,024"), (1..2, "to 2,048"), (2..4, "to 4,096"), (4..8, "to 8,192"), (8..16, "to 16,384")];
+
+/// A line of `held_out.jsonl`.
+#[derive(Deserialize)]
+struct HeldOutLine {
+    tokens: u64,
+    loss: f64,
+    windows: Vec<f64>,
+}
+
+/// A model with the losses during its run.
+struct Arm {
+    folder: &'static str,
+    title: &'static str,
+    lines: Vec<HeldOutLine>,
+}
+
+/// Writes the document and its picture; nothing where there are no runs.
+pub fn write(folder: &Path, root: &Path) -> Result<()> {
+    let mut arms = Vec::new();
+    for (name, title) in ARMS {
+        let path = folder.join(name).join("held_out.jsonl");
+        if path.exists() {
+            let lines = files::read_text(&path)?.lines().map(serde_json::from_str).collect::<serde_json::Result<_>>();
+            let lines = lines.with_context(|| format!("{} does not hold such losses", path.display()))?;
+            arms.push(Arm { folder: name, title, lines });
+        }
+    }
+    if arms.is_empty() {
+        return Ok(());
+    }
+    let perplexities: Vec<PerplexityCell> = files::cells(&folder.join("perplexity.json"))?;
+    let needles: Vec<BenchmarkCell> = files::cells(&folder.join("ruler.json"))?;
+    let recovery = curves(
+        "tokens of recalibration, thousands",
+        "held-out loss, nats",
+        [false, true],
+        arms.iter().map(|arm| {
+            let points = arm.lines.iter().map(|line| (line.tokens as f64 / 1e3, line.loss)).collect();
+            (arm.title.to_owned(), points)
+        }),
+    );
+    files::write(&root.join("docs/recalibration.svg"), &plot(&recovery)?)?;
+    files::write(&root.join("docs/recalibration.md"), &document(&arms, &perplexities, &needles))
+}
+
+fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkCell]) -> String {
+    let missing: Vec<&str> =
+        ARMS.iter().filter(|(name, _)| arms.iter().all(|arm| arm.folder != *name)).map(|(_, title)| *title).collect();
+    let not_yet = if missing.is_empty() { String::new() } else { format!(" Not run yet: {}.", list(&missing)) };
+    let parts = [
+        format!(
+            "# A real model recalibrated\n\nWritten by `cargo xtask table` from docs/results/recalibration; do not edit. What was done, and \
+             what was to count, is in [protocol-real.md](protocol-real.md): SmolLM2-135M-Instruct, dequantised from 4 bits, trained on \
+             windows of 1,024 tokens.{not_yet}\n"
+        ),
+        section("Recovery within 1,024 tokens", &recovered(arms)),
+        along_the_text(perplexities),
+        retrieval(needles),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
+}
+
+/// A mean and its 95 % interval, by Student's t.
+fn mean(numbers: &[f64]) -> (f64, f64) {
+    let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
+    (mean, student_half_width(numbers).unwrap_or(f64::NAN))
+}
+
+fn differences(ours: &[f64], others: &[f64]) -> Vec<f64> {
+    ours.iter().zip(others).map(|(ours, other)| ours - other).collect()
+}
+
+fn signed((mean, half): (f64, f64)) -> String {
+    format!("{mean:+.3} [{:+.3}, {:+.3}]", mean - half, mean + half)
+}
+
+/// Losses on held-out windows before and after.
+fn recovered(arms: &[Arm]) -> String {
+    let last = |arm: &Arm| arm.lines.last().map(|line| line.windows.clone()).unwrap_or_default();
+    let control = arms.iter().find(|arm| arm.folder == ARMS[0].0).map(last);
+    let row = |arm: &Arm| {
+        let end = arm.lines.last();
+        let number = |line: Option<&HeldOutLine>| or_dash(line.map(|line| format!("{:.3}", line.loss)));
+        let apart = control.as_ref().filter(|_| arm.folder != ARMS[0].0).map(|control| {
+            let (mean, half) = mean(&differences(&last(arm), control));
+            let verdict = if mean + half <= RECOVERED {
+                "recovered"
+            } else if mean - half > RECOVERED {
+                "not recovered"
+            } else {
+                "undecided"
+            };
+            format!("{}: {verdict}", signed((mean, half)))
+        });
+        let tokens = or_dash(end.map(|line| format!("{:.2} M", line.tokens as f64 / 1e6)));
+        line(arm.title, [tokens, number(arm.lines.first()), number(end), or_dash(apart)])
+    };
+    let windows = control.as_ref().map_or(0, Vec::len);
+    format!(
+        "Loss in nats on {windows} held-out windows of 1,024 tokens, and how far it lies above the control's at the end, window by window \
+         (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}",
+        table(["model", "tokens", "before", "after", "above the control"], arms.iter().map(row)),
+        picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic.")
+    )
+}
+
+/// `RoPE, trained on (control), YaRN`
+fn reading(cell: &PerplexityCell) -> String {
+    title(&cell.model, cell.method)
+}
+
+fn title(model: &str, method: Method) -> String {
+    let arm = ARMS.iter().find(|(name, _)| *name == model).map_or("untrained", |(_, title)| *title);
+    if [ARMS[0].0, UNTRAINED].contains(&model) { format!("{arm}, {}", method.title()) } else { arm.to_owned() }
+}
+
+/// Mean loss of a range of a text.
+fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
+    let parts = text.curve.get(range.clone()).unwrap_or_default();
+    let (count, sum) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
+    sum / count as f64
+}
+
+/// Losses by position.
+fn along_the_text(cells: &[PerplexityCell]) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
+    let far = |cell: &PerplexityCell| -> Vec<f64> {
+        cell.texts.iter().map(|text| of_range(text, &RANGES[RANGES.len() - 1].0)).collect()
+    };
+    let scalings = cells.iter().filter(|cell| cell.model == ARMS[0].0 && cell.method != Method::Rope);
+    let rival = scalings.min_by(|a, b| mean(&far(a)).0.total_cmp(&mean(&far(b)).0));
+    let row = |cell: &PerplexityCell| {
+        let losses = RANGES.iter().map(|(range, _)| {
+            let of_texts: Vec<f64> = cell.texts.iter().map(|text| of_range(text, range)).collect();
+            format!("{:.3}", mean(&of_texts).0)
+        });
+        let is_arm = ARMS[1..].iter().any(|(name, _)| *name == cell.model);
+        let apart = rival.filter(|_| is_arm).map(|rival| {
+            let (mean, half) = mean(&differences(&far(cell), &far(rival)));
+            let verdict = if mean + half < 0.0 {
+                "reads beyond"
+            } else if mean - half > 0.0 {
+                "worse"
+            } else {
+                "undecided"
+            };
+            format!("{}: {verdict}", signed((mean, half)))
+        });
+        line(reading(cell), losses.chain([or_dash(apart)]))
+    };
+    let mut sorted: Vec<&PerplexityCell> = cells.iter().collect();
+    let place = |cell: &PerplexityCell| ARMS.iter().position(|(name, _)| *name == cell.model).unwrap_or(ARMS.len());
+    sorted.sort_by_key(|cell| (place(cell), cell.method.name()));
+    let header = line("reading", RANGES.iter().map(|(_, title)| (*title).to_owned()));
+    let header = header.into_iter().chain(["last column, against the best scaling".to_owned()]);
+    let texts = cells.iter().map(|cell| cell.texts.len()).max().unwrap_or(0);
+    let rival = rival.map_or(DASH.to_owned(), reading);
+    section(
+        "Loss along texts of 16,384 tokens",
+        &format!(
+            "{texts} stretches of held-out documents; mean loss in nats of the tokens up to each place. The model was made for 8,192 tokens; \
+             scalings read with s = 2. The best scaling measured beyond it: {rival}; differences are paired by stretch.\n\n{}",
+            table(header, sorted.into_iter().map(row))
+        ),
+    )
+}
+
+fn retrieval(cells: &[BenchmarkCell]) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
+    let row = |cell: &&BenchmarkCell| {
+        let score = Number { value: cell.score, ci95: Some(cell.ci95), trials: cell.answers.len() };
+        let (context, questions) = (cell.context.to_string(), score.trials.to_string());
+        vec![cell.task.clone(), context, title(&cell.model, cell.method), questions, score.percent()]
+    };
+    let mut sorted: Vec<&BenchmarkCell> = cells.iter().collect();
+    sorted.sort_by_key(|cell| (cell.task.clone(), cell.context, title(&cell.model, cell.method)));
+    section(
+        "Needles",
+        &format!(
+            "RULER's questions in the model's chat template, RULER's score in percent with Wilson's interval.\n\n{}",
+            table(["task", "tokens", "reading", "questions", "score"], sorted.iter().map(row))
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
+    use drope_core::positions::Method;
+    use serde_json::json;
+
+    use super::{Arm, HeldOutLine, document};
+
+    fn arm(folder: &'static str, title: &'static str, windows: [f64; 4]) -> Arm {
+        let line = |tokens, windows: Vec<f64>| HeldOutLine { tokens, loss: windows.iter().sum::<f64>() / 4.0, windows };
+        Arm { folder, title, lines: vec![line(0, vec![5.0; 4]), line(1_000_000, windows.to_vec())] }
+    }
+
+    /// Losses that differ by text, and rise behind the middle.
+    fn cell(model: &str, method: Method, far: f64) -> PerplexityCell {
+        let text = |index: usize| {
+            let loss = |part: usize| (if part < 8 { 2.0 } else { far }) + index as f64;
+            TextLoss {
+                index,
+                tokens: 1600,
+                curve: (0..PARTS).map(|part| (100, 100.0 * loss(part))).collect(),
+                ..TextLoss::default()
+            }
+        };
+        let json = json!({
+            "model": model, "method": method, "extension": 2, "context": 16384, "stride": 8192, "source": "shards", "beta": 1.0,
+            "length": 16384, "of_texts": 3, "tokens": 0, "loss": 0.0, "perplexity": 0.0, "ci95": null,
+            "answer_perplexity": null, "curve": [], "texts": [text(0), text(1), text(2)],
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn arms_are_compared_with_the_control_window_by_window_and_stretch_by_stretch() {
+        let arms = [
+            arm("run-rope", "control", [2.0, 3.0, 4.0, 5.0]),
+            arm("run-p-drope", "partial", [2.04, 3.05, 4.05, 5.06]),
+            arm("run-drope", "full", [3.0, 4.1, 5.0, 6.1]),
+        ];
+        let cells = [
+            cell("run-rope", Method::Rope, 6.0),
+            cell("run-rope", Method::Yarn, 2.5),
+            cell("run-rope", Method::Llama3, 2.6),
+            cell("run-p-drope", Method::PDrope, 2.4),
+        ];
+        let text = document(&arms, &cells, &[]);
+        assert!(text.contains("| partial | 1.00 M | 5.000 | 3.550 | +0.050 [+0.037, +0.063]: recovered |"), "{text}");
+        assert!(text.contains("| full | 1.00 M | 5.000 | 4.550 | +1.050 [+0.958, +1.142]: not recovered |"), "{text}");
+        assert!(text.contains("Not run yet: partial DroPE with copies and DroPE with copies."), "{text}");
+        assert!(text.contains("The best scaling measured beyond it: RoPE, trained on (control), YaRN;"), "{text}");
+        assert!(
+            text.contains(
+                "| partial DroPE | 3.000 | 3.000 | 3.000 | 3.000 | 3.400 | -0.100 [-0.100, -0.100]: reads beyond |"
+            ),
+            "{text}"
+        );
+    }
+}
