@@ -83,7 +83,8 @@ fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkC
         format!(
             "# A real model recalibrated\n\nWritten by `cargo xtask table` from docs/results/recalibration; do not edit. What was done, and \
              what was to count, is in [protocol-real.md](protocol-real.md): SmolLM2-135M-Instruct, dequantised from 4 bits, trained on \
-             windows of 1,024 tokens.{not_yet}\n"
+             windows of 1,024 tokens.{not_yet}\n{}",
+            against(perplexities)
         ),
         section("Recovery within 1,024 tokens", &recovered(arms)),
         along_the_text(perplexities),
@@ -153,16 +154,41 @@ fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
     sum / count as f64
 }
 
+/// Mean losses of the last range, text by text.
+fn far(cell: &PerplexityCell) -> Vec<f64> {
+    cell.texts.iter().map(|text| of_range(text, &RANGES[RANGES.len() - 1].0)).collect()
+}
+
+/// The control under the scaling with the lowest loss in the last range.
+fn best_scaling(cells: &[PerplexityCell]) -> Option<&PerplexityCell> {
+    let scalings = cells.iter().filter(|cell| cell.model == ARMS[0].0 && cell.method != Method::Rope);
+    scalings.min_by(|a, b| mean(&far(a)).0.total_cmp(&mean(&far(b)).0))
+}
+
+/// What the protocol wants to be reported first: models without positions that read less far than a scaling that costs nothing.
+fn against(cells: &[PerplexityCell]) -> String {
+    let Some(rival) = best_scaling(cells) else { return String::new() };
+    let is_worse = |cell: &&PerplexityCell| {
+        let (mean, half) = mean(&differences(&far(cell), &far(rival)));
+        ARMS[1..].iter().any(|(name, _)| *name == cell.model) && mean - half > 0.0
+    };
+    let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
+    if worse.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n**Against DroPE**: on tokens 8,193 to 16,384 the loss of {} lies above that of a scaling which needs no training ({}).\n",
+        list(&worse),
+        reading(rival)
+    )
+}
+
 /// Losses by position.
 fn along_the_text(cells: &[PerplexityCell]) -> String {
     if cells.is_empty() {
         return String::new();
     }
-    let far = |cell: &PerplexityCell| -> Vec<f64> {
-        cell.texts.iter().map(|text| of_range(text, &RANGES[RANGES.len() - 1].0)).collect()
-    };
-    let scalings = cells.iter().filter(|cell| cell.model == ARMS[0].0 && cell.method != Method::Rope);
-    let rival = scalings.min_by(|a, b| mean(&far(a)).0.total_cmp(&mean(&far(b)).0));
+    let rival = best_scaling(cells);
     let row = |cell: &PerplexityCell| {
         let losses = RANGES.iter().map(|(range, _)| {
             let of_texts: Vec<f64> = cell.texts.iter().map(|text| of_range(text, range)).collect();
@@ -263,10 +289,15 @@ mod tests {
             cell("run-rope", Method::Yarn, 2.5),
             cell("run-rope", Method::Llama3, 2.6),
             cell("run-p-drope", Method::PDrope, 2.4),
+            cell("run-drope", Method::Drope, 4.0),
         ];
         let text = document(&arms, &cells, &[]);
         assert!(text.contains("| partial | 1.00 M | 5.000 | 3.550 | +0.050 [+0.037, +0.063]: recovered |"), "{text}");
         assert!(text.contains("| full | 1.00 M | 5.000 | 4.550 | +1.050 [+0.958, +1.142]: not recovered |"), "{text}");
+        assert!(
+            text.contains("the loss of DroPE lies above that of a scaling which needs no training (RoPE"),
+            "{text}"
+        );
         assert!(text.contains("Not run yet: partial DroPE with copies and DroPE with copies."), "{text}");
         assert!(text.contains("The best scaling measured beyond it: RoPE, trained on (control), YaRN;"), "{text}");
         assert!(
