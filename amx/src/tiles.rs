@@ -43,6 +43,9 @@ pub fn multiply(Left(left): &Left, Right(right): &Right, first: usize, output: &
     }
 }
 
+// The loop below reads as many bytes of a panel at a time as it has for each block.
+const _: () = assert!(4 * PAIR == 2048 && 2 * PAIR == PANEL * DEPTH);
+
 /// Sums of two panels.
 fn panels(_: &Tiles, left: &[u32], right: &[u32], sums: &mut Sums) {
     assert_eq!(left.len(), right.len(), "panels are of the same k");
@@ -51,7 +54,6 @@ fn panels(_: &Tiles, left: &[u32], right: &[u32], sums: &mut Sums) {
         sums.as_flattened_mut().fill(0.0);
         return;
     }
-    debug_assert_eq!(PAIR * 2, PANEL * DEPTH, "two tiles have the numbers of a panel");
     let sums = sums.as_flattened_mut().as_mut_ptr();
     // SAFETY: `Tiles` says that the processor has the instructions and that each tile is 16 rows of 64 bytes. Each turn of the loop
     // reads 2,048 bytes of both panels, which have as many for each of `blocks` blocks. Rows of sums are 128 bytes apart, so that the
