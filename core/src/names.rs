@@ -24,6 +24,12 @@ macro_rules! by_name {
             }
         }
 
+        impl std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str(self.name())
+            }
+        }
+
         impl From<$name> for String {
             fn from(choice: $name) -> Self {
                 choice.name().to_owned()

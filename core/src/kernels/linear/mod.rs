@@ -7,8 +7,6 @@
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod tiles;
 
-use std::fmt;
-
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use crate::names::named;
@@ -22,12 +20,6 @@ named! {
         F32 = "f32",
         /// Factors of the upper 16 bits of 32, sums of 32 bits.
         Bf16 = "bf16",
-    }
-}
-
-impl fmt::Display for ComputeType {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
     }
 }
 

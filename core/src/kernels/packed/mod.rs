@@ -31,12 +31,6 @@ named! {
     }
 }
 
-impl fmt::Display for NumberType {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
 /// A matrix `[rows, columns]`: weights, where each row is a column of Burn's matrix, or the keys or values of a head,
 /// with one row for each token.
 pub struct PackedMatrix {
