@@ -70,7 +70,6 @@ impl Projection {
     pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
         let product = match &self.packed {
             Some(packed) => packed.product(&x, self.compute),
-            None if self.compute == ComputeType::F32 => return self.linear.forward(x),
             None => linear(x, self.linear.weight.val(), self.compute),
         };
         match &self.linear.bias {
@@ -145,7 +144,7 @@ impl TokenEmbedding {
         }
     }
 
-    /// Computes products of weights that are not packed in this type.
+    /// Computes products in this type from now on.
     pub(super) fn compute_in(&mut self, compute: ComputeType) {
         self.compute = compute;
     }
