@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use common::{Folder, nano_rope, read_json, refused, run, succeeds, text};
 use drope_core::config::Config;
 use drope_core::train::OptimizerKind;
-use drope_core::train::cost::{Engine, Pass, memory};
+use drope_core::train::cost::{Engine, MicroBatch, memory};
 
 fn recipes() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/models")
@@ -62,8 +62,9 @@ fn the_doctor_finds_this_processor_right_and_its_memory_as_planned() {
         "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "tie_word_embeddings": true}"#,
     )
     .unwrap();
-    let pass = Pass { context: 256, tokens: 4 * 256, recompute: false };
-    let planned: u64 = memory(&config, OptimizerKind::AdamW, Engine::Core, pass).iter().map(|part| part.bytes).sum();
+    let micro_batch = MicroBatch { context: 256, tokens: 4 * 256, recompute: false };
+    let planned: u64 =
+        memory(&config, OptimizerKind::AdamW, Engine::Core, micro_batch).iter().map(|part| part.bytes).sum();
     let measured = report["peak_memory_bytes"].as_f64().unwrap();
     let ratio = measured / planned as f64;
     assert!((0.8..1.4).contains(&ratio), "{measured} bytes, planned {planned}");

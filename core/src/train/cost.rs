@@ -27,7 +27,7 @@ pub enum Engine {
 
 /// How much of a batch is in memory at once, and what of it is computed again.
 #[derive(Clone, Copy, Debug)]
-pub struct Pass {
+pub struct MicroBatch {
     /// Tokens of a row.
     pub context: usize,
     /// Tokens that go through the model at once on a device.
@@ -46,17 +46,17 @@ pub struct MemoryPart {
 }
 
 /// Memory of one device, by part.
-pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, pass: Pass) -> Vec<MemoryPart> {
+pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, micro_batch: MicroBatch) -> Vec<MemoryPart> {
     let parameters = config.num_parameters();
     let (shards, number) = match engine {
         Engine::Core => (1, F32),
         Engine::Torch { devices } => (devices as u64, BF16),
     };
-    let (tokens, layers) = (pass.tokens as u64, config.num_hidden_layers as u64);
+    let (tokens, layers) = (micro_batch.tokens as u64, config.num_hidden_layers as u64);
     let of_block = tokens * numbers_of_block(config) * number;
     let inputs_of_blocks = layers * tokens * config.hidden_size as u64 * number;
     // While a block goes backward, gradients of what it keeps exist too.
-    let activations = if pass.recompute { inputs_of_blocks + 2 * of_block } else { (layers + 1) * of_block };
+    let activations = if micro_batch.recompute { inputs_of_blocks + 2 * of_block } else { (layers + 1) * of_block };
     let logits = match engine {
         // The logits, their exponentials and their gradients.
         Engine::Core => 3 * F32 * (LOGITS_AT_ONCE as u64).min(tokens * config.vocab_size as u64),
@@ -83,16 +83,16 @@ pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, pass: P
 }
 
 /// Floating-point operations of training for each token.
-pub fn operations_per_token(config: &Config, pass: Pass) -> f64 {
+pub fn operations_per_token(config: &Config, micro_batch: MicroBatch) -> f64 {
     // The embedding is a lookup; the projection onto the vocabulary is a product, tied or not.
     let embedding = (config.vocab_size * config.hidden_size) as f64;
     let weights = config.num_parameters() as f64 - if config.tie_word_embeddings { 0.0 } else { embedding };
     let attention_width = (config.num_attention_heads * config.head_dim) as f64;
     // Each query meets half of the context on average, with its keys and again with their values.
-    let attention = config.num_hidden_layers as f64 * 2.0 * attention_width * pass.context as f64;
+    let attention = config.num_hidden_layers as f64 * 2.0 * attention_width * micro_batch.context as f64;
     let forward = 2.0 * weights + attention;
     let head = 2.0 * embedding;
-    3.0 * forward + if pass.recompute { forward - head } else { 0.0 }
+    3.0 * forward + if micro_batch.recompute { forward - head } else { 0.0 }
 }
 
 /// Numbers that the backward pass needs of a block, for each token.
@@ -118,7 +118,7 @@ fn optimizer_numbers(config: &Config, optimizer: OptimizerKind) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Engine, Pass, memory, operations_per_token};
+    use super::{Engine, MicroBatch, memory, operations_per_token};
     use crate::config::Config;
     use crate::train::OptimizerKind;
 
@@ -132,8 +132,9 @@ mod tests {
     }
 
     fn total(engine: Engine, recompute: bool) -> f64 {
-        let pass = Pass { context: 1024, tokens: 4096, recompute };
-        memory(&smollm2(), OptimizerKind::AdamW, engine, pass).iter().map(|part| part.bytes as f64).sum::<f64>() / 1e9
+        let micro_batch = MicroBatch { context: 1024, tokens: 4096, recompute };
+        memory(&smollm2(), OptimizerKind::AdamW, engine, micro_batch).iter().map(|part| part.bytes as f64).sum::<f64>()
+            / 1e9
     }
 
     /// Peaks that were measured on a processor with 4 windows of 1,024 tokens, the whole process: 7.5 GB, and 3.1 to 3.4 GB with
@@ -154,10 +155,10 @@ mod tests {
     /// 6 a weight, and attention: the head, which is tied, counts once.
     #[test]
     fn operations_are_the_customary_number() {
-        let pass = Pass { context: 1024, tokens: 4096, recompute: false };
+        let micro_batch = MicroBatch { context: 1024, tokens: 4096, recompute: false };
         let expected = 6.0 * 134_515_008.0 + 6.0 * 30.0 * 576.0 * 1024.0;
-        assert_eq!(operations_per_token(&smollm2(), pass), expected);
-        let again = operations_per_token(&smollm2(), Pass { recompute: true, ..pass });
+        assert_eq!(operations_per_token(&smollm2(), micro_batch), expected);
+        let again = operations_per_token(&smollm2(), MicroBatch { recompute: true, ..micro_batch });
         assert_eq!(again, expected * 4.0 / 3.0 - 2.0 * (49152.0 * 576.0));
     }
 }

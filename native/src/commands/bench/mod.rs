@@ -15,6 +15,7 @@ use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
+use super::doctor::update_seconds;
 use crate::arguments::{NumberArgs, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
@@ -144,20 +145,12 @@ fn train_speed(folder: &Path, config: &Config, compute: ComputeType, device: &De
         guard: None,
     };
     let model = model_folder::model(folder, config, &device)?;
-    let mut trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);
+    let trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);
     let [rows, length] = BATCH;
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
     let batch = Batch::plain(ids, length);
-    let mut speeds = Vec::new();
-    for repeat in 0..=repeats {
-        let start = Instant::now();
-        (trainer, _) = pollster::block_on(trainer.step(&batch))?;
-        // The first step also allocates memory, so its time is left out.
-        if repeat > 0 {
-            speeds.push((rows * length) as f64 / start.elapsed().as_secs_f64());
-        }
-    }
-    median(speeds)
+    let seconds = update_seconds(trainer, repeats, |_| batch.clone())?;
+    median(seconds.into_iter().map(|seconds| (rows * length) as f64 / seconds).collect())
 }
 
 fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> Result<(f64, f64)> {

@@ -13,8 +13,8 @@ use drope_core::model::{ComputeType, Model};
 use serde::Serialize;
 
 use self::parity::Parity;
-pub use self::speed::products_per_second;
 use self::speed::{Training, ten_steps};
+pub use self::speed::{products_per_second, update_seconds};
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};

@@ -8,11 +8,11 @@ use drope_core::config::Config;
 use drope_core::kernels::linear;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::Method;
-use drope_core::train::cost::{Pass, operations_per_token};
+use drope_core::train::cost::{MicroBatch, operations_per_token};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
-/// Updates that are timed; the first one, which also makes kernels and allocates memory, is not.
+/// Updates that are timed.
 const STEPS: usize = 10;
 
 /// Speed of updates.
@@ -42,17 +42,26 @@ pub fn products_per_second(compute: ComputeType, device: &Device) -> f64 {
 /// Times updates of a model on an autodiff device.
 pub fn ten_steps(config: &Config, model: Model, rows: [usize; 2], compute: ComputeType) -> Result<Training> {
     let positions = Method::of(config).positions(config, 1.0)?;
-    let mut trainer = Trainer::new(model, positions, hyperparameters(STEPS + 1, compute));
-    let mut start = Instant::now();
-    for step in 0..=STEPS {
-        (trainer, _) = pollster::block_on(trainer.step(&batch(config, rows, step)))?;
-        if step == 0 {
-            start = Instant::now();
-        }
+    let trainer = Trainer::new(model, positions, hyperparameters(STEPS + 1, compute));
+    let seconds = update_seconds(trainer, STEPS, |step| batch(config, rows, step))?;
+    let tokens_per_second = (STEPS * rows[0] * rows[1]) as f64 / seconds.iter().sum::<f64>();
+    let micro_batch = MicroBatch { context: rows[1], tokens: rows[0] * rows[1], recompute: false };
+    Ok(Training {
+        tokens_per_second,
+        operations_per_second: tokens_per_second * operations_per_token(config, micro_batch),
+    })
+}
+
+/// Seconds of each of some updates behind a first one, which also makes kernels and allocates memory.
+pub fn update_seconds(mut trainer: Trainer, updates: usize, batch: impl Fn(usize) -> Batch) -> Result<Vec<f64>> {
+    let mut seconds = Vec::new();
+    for step in 0..=updates {
+        let batch = batch(step);
+        let start = Instant::now();
+        (trainer, _) = pollster::block_on(trainer.step(&batch))?;
+        seconds.push(start.elapsed().as_secs_f64());
     }
-    let tokens_per_second = (STEPS * rows[0] * rows[1]) as f64 / start.elapsed().as_secs_f64();
-    let pass = Pass { context: rows[1], tokens: rows[0] * rows[1], recompute: false };
-    Ok(Training { tokens_per_second, operations_per_second: tokens_per_second * operations_per_token(config, pass) })
+    Ok(seconds.split_off(1))
 }
 
 /// Text that can be learned: numbers that count on.

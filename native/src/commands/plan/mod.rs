@@ -10,7 +10,7 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::loaded_model::CONFIG_FILE;
 use drope_core::model::ComputeType;
-use drope_core::train::cost::{Engine, MemoryPart, Pass, memory, operations_per_token};
+use drope_core::train::cost::{Engine, MemoryPart, MicroBatch, memory, operations_per_token};
 use drope_core::train::recipe::Recipe;
 
 use self::cards::Cards;
@@ -78,11 +78,12 @@ fn config(args: &PlanArgs) -> Result<Config> {
 
 fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, tokens: f64) -> Result<()> {
     let rows = args.rows.min((recipe.tokens_per_step / recipe.context / cards.count).max(1));
-    let pass = Pass { context: recipe.context, tokens: rows * recipe.context, recompute: recipe.memory.recompute };
-    let parts = memory(config, recipe.optimizer, Engine::Torch { devices: cards.count }, pass);
+    let micro_batch =
+        MicroBatch { context: recipe.context, tokens: rows * recipe.context, recompute: recipe.memory.recompute };
+    let parts = memory(config, recipe.optimizer, Engine::Torch { devices: cards.count }, micro_batch);
     println!("memory of each of {} {} under FSDP, {rows} rows of {} at once:", cards.count, cards.name, recipe.context);
     print_memory(&parts, cards.memory);
-    let operations = operations_per_token(config, pass) * tokens;
+    let operations = operations_per_token(config, micro_batch) * tokens;
     let seconds = SHARE_OF_CARDS.map(|share| operations / (cards.count as f64 * cards.bf16_peak * share));
     print_time(operations, tokens, seconds);
     if let Some(price) = args.price {
@@ -100,13 +101,13 @@ fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, to
 fn on_this_machine(args: &PlanArgs, recipe: &Recipe, config: &Config, tokens: f64) -> Result<()> {
     let (processor, total) = machine::processor_and_memory();
     let at_once = recipe.memory.micro_batch_tokens.unwrap_or(usize::MAX).clamp(recipe.context, recipe.tokens_per_step);
-    let pass = Pass { context: recipe.context, tokens: at_once, recompute: recipe.memory.recompute };
+    let micro_batch = MicroBatch { context: recipe.context, tokens: at_once, recompute: recipe.memory.recompute };
     println!("memory of `core` on the CPU, {at_once} tokens at once:");
-    print_memory(&memory(config, recipe.optimizer, Engine::Core, pass), total);
+    print_memory(&memory(config, recipe.optimizer, Engine::Core, micro_batch), total);
     let peak = threads::with_shared_kernels(args.threads, || products_per_second(recipe.compute, &Device::flex()))?;
     let is_native = recipe.compute == ComputeType::Bf16 && recipe.compute.is_native_to(&Device::flex());
     let shares = if is_native { SHARE_BF16 } else { SHARE_F32 };
-    let operations = operations_per_token(config, pass) * tokens;
+    let operations = operations_per_token(config, micro_batch) * tokens;
     print_time(operations, tokens, shares.map(|share| operations / (peak * share)));
     println!(
         "{processor}, {} threads: products in {} reach {:.0} GFLOP/s, measured now; updates reached {:.0} to {:.0} % of such a speed where \
