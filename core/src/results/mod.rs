@@ -4,6 +4,7 @@
 mod current;
 #[cfg(feature = "model")]
 mod fingerprint;
+mod held_out;
 mod model;
 mod outcomes;
 mod retrieval;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use self::current::current;
 #[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
+pub use self::held_out::HeldOutLine;
 pub use self::model::{ModelRecord, TrainingRecord};
 pub use self::outcomes::Outcomes;
 pub use self::retrieval::RetrievalCell;

@@ -5,39 +5,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use burn::module::Module;
-use drope_core::generate::{Options, generate};
+use drope_core::generate::{Flow, Options, generate};
 use drope_core::language::Values;
 use drope_core::niah::{AskedModel, Difficulty, QuestionSplit, Spec, Task, ask};
+use drope_core::results::HeldOutLine;
 use drope_core::train::recipe::EvaluationSettings;
 use drope_core::train::{Batch, Trainer, row_losses};
-use serde::{Deserialize, Serialize};
 
 use super::checkpoint::TrainingState;
 use super::job::Job;
 use super::json_lines;
-use crate::interrupt;
 
 /// The held-out losses in a model's folder.
 pub const FILE: &str = "held_out.jsonl";
-
-/// One line of the file.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct HeldOutLine {
-    /// Updates before it; 0: the model as training begins.
-    pub step: usize,
-    /// Tokens in them.
-    pub tokens: u64,
-    /// Mean cross entropy of all windows.
-    pub loss: f64,
-    /// That of each window.
-    pub windows: Vec<f64>,
-    /// Needles that were found, where the recipe asks for some.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub needles: Option<usize>,
-    /// What the model wrote behind the first half of the first window, where the recipe asks for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<String>,
-}
 
 /// Measures of a run.
 pub struct HeldOut<'a> {
@@ -85,7 +65,8 @@ impl<'a> HeldOut<'a> {
         Ok(said)
     }
 
-    /// Needles that the model finds, and what it writes, where the recipe asks for them.
+    /// Needles that the model finds, and what it writes, where the recipe asks for them. Ctrl-C does not cut an answer short: it
+    /// would be recorded as a wrong one.
     fn answers(&self, trainer: &Trainer) -> Result<(Option<usize>, Option<String>)> {
         let EvaluationSettings { needles, sample, .. } = self.settings;
         if needles == 0 && sample == 0 {
@@ -98,7 +79,7 @@ impl<'a> HeldOut<'a> {
         let mut found = 0;
         for question in 0..needles {
             let spec = Spec::new(Task::Single, Values::Numbers, recipe.context, question as u64);
-            let score = pollster::block_on(ask(asked, &Spec { difficulty, ..spec }, interrupt::observe))?;
+            let score = pollster::block_on(ask(asked, &Spec { difficulty, ..spec }, async |_| Flow::Continue))?;
             found += usize::from(score.exact);
         }
         let prompt = &self.windows.ids[..self.windows.length.div_ceil(2)];
@@ -111,7 +92,7 @@ impl<'a> HeldOut<'a> {
             seed: 0,
         };
         let written = (sample > 0).then(|| {
-            let ids = generate(&model, config, trainer.positions(), prompt, &options, interrupt::observe);
+            let ids = generate(&model, config, trainer.positions(), prompt, &options, async |_| Flow::Continue);
             anyhow::Ok(tokenizer.decode(&pollster::block_on(ids)?)?)
         });
         Ok(((needles > 0).then_some(found), written.transpose()?))

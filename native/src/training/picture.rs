@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use anyhow::Result;
+use drope_core::results::HeldOutLine;
 use drope_report::plot::{self, Curve};
 
-use super::held_out::{self, HeldOutLine};
+use super::held_out;
 use super::json_lines;
 use super::progress::{CURVE_FILE, CurveLine};
 use crate::files;
