@@ -164,18 +164,22 @@ fn sentence(whole: &[PerplexityCell]) -> String {
 }
 
 fn retrieval(ruler: &[&BenchmarkCell]) -> String {
-    let row = |cell: &&BenchmarkCell| {
-        let score = Number { value: cell.score, ci95: Some(cell.ci95), trials: cell.answers.len() };
-        let (context, questions) = (cell.context.to_string(), score.trials.to_string());
-        vec![cell.task.clone(), context, cell.method.title().to_owned(), questions, score.percent()]
-    };
-    let mut sorted = ruler.to_vec();
-    sorted.sort_by(|a, b| (&a.task, a.context, a.method.name()).cmp(&(&b.task, b.context, b.method.name())));
     format!(
         "In the model's chat template, with Django's manual where RULER has essays; RULER's score in percent. Where a task is not \
          answered within the context, its score beyond says nothing of the method.\n\n{}",
-        table(["task", "tokens", "reading", "questions", "score"], sorted.iter().map(row))
+        ruler_table(ruler.to_vec(), |cell| cell.method.title().to_owned())
     )
+}
+
+/// Scores by task, length and method; `reading` is what a cell is called.
+pub fn ruler_table(mut cells: Vec<&BenchmarkCell>, reading: impl Fn(&BenchmarkCell) -> String) -> String {
+    cells.sort_by(|a, b| (&a.task, a.context, a.method.name()).cmp(&(&b.task, b.context, b.method.name())));
+    let row = |cell: &BenchmarkCell| {
+        let score = Number { value: cell.score, ci95: Some(cell.ci95), trials: cell.answers.len() };
+        let (context, questions) = (cell.context.to_string(), score.trials.to_string());
+        vec![cell.task.clone(), context, reading(cell), questions, score.percent()]
+    };
+    table(["task", "tokens", "reading", "questions", "score"], cells.into_iter().map(row))
 }
 
 /// A number of a benchmark's line, or a dash.

@@ -7,12 +7,12 @@ use anyhow::{Context, Result};
 use drope_core::benchmarks::BenchmarkCell;
 use drope_core::perplexity::{PerplexityCell, TextLoss};
 use drope_core::positions::Method;
+use drope_core::results::HeldOutLine;
 use drope_core::stats::student_half_width;
-use serde::Deserialize;
 
+use super::real_models::ruler_table;
 use crate::files;
 use crate::markdown::{DASH, line, list, or_dash, picture, section, table};
-use crate::number::Number;
 use crate::plot::{curves, plot};
 
 /// Models of the study in the order of the protocol: the folder of a run, and what it is called.
@@ -30,14 +30,6 @@ const RECOVERED: f64 = 0.1;
 /// Parts of 1,024 tokens up to the ends of the ranges that the protocol names, and their titles.
 const RANGES: [(std::ops::Range<usize>, &str); 5] =
     [(0..1, "to 1,024"), (1..2, "to 2,048"), (2..4, "to 4,096"), (4..8, "to 8,192"), (8..16, "to 16,384")];
-
-/// A line of `held_out.jsonl`.
-#[derive(Deserialize)]
-struct HeldOutLine {
-    tokens: u64,
-    loss: f64,
-    windows: Vec<f64>,
-}
 
 /// A model with the losses during its run.
 struct Arm {
@@ -165,13 +157,28 @@ fn best_scaling(cells: &[PerplexityCell]) -> Option<&PerplexityCell> {
     scalings.min_by(|a, b| mean(&far(a)).0.total_cmp(&mean(&far(b)).0))
 }
 
+/// Whether a model lost positions, as the control did not.
+fn is_recalibrated(cell: &PerplexityCell) -> bool {
+    ARMS[1..].iter().any(|(name, _)| *name == cell.model)
+}
+
+/// How far the losses of the last range lie above a rival's, paired by text, and what that means.
+fn beyond(cell: &PerplexityCell, rival: &PerplexityCell) -> ((f64, f64), &'static str) {
+    let (mean, half) = mean(&differences(&far(cell), &far(rival)));
+    let verdict = if mean + half < 0.0 {
+        "reads beyond"
+    } else if mean - half > 0.0 {
+        "worse"
+    } else {
+        "undecided"
+    };
+    ((mean, half), verdict)
+}
+
 /// What the protocol wants to be reported first: models without positions that read less far than a scaling that costs nothing.
 fn against(cells: &[PerplexityCell]) -> String {
     let Some(rival) = best_scaling(cells) else { return String::new() };
-    let is_worse = |cell: &&PerplexityCell| {
-        let (mean, half) = mean(&differences(&far(cell), &far(rival)));
-        ARMS[1..].iter().any(|(name, _)| *name == cell.model) && mean - half > 0.0
-    };
+    let is_worse = |cell: &&PerplexityCell| is_recalibrated(cell) && beyond(cell, rival).1 == "worse";
     let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
     if worse.is_empty() {
         return String::new();
@@ -194,17 +201,9 @@ fn along_the_text(cells: &[PerplexityCell]) -> String {
             let of_texts: Vec<f64> = cell.texts.iter().map(|text| of_range(text, range)).collect();
             format!("{:.3}", mean(&of_texts).0)
         });
-        let is_arm = ARMS[1..].iter().any(|(name, _)| *name == cell.model);
-        let apart = rival.filter(|_| is_arm).map(|rival| {
-            let (mean, half) = mean(&differences(&far(cell), &far(rival)));
-            let verdict = if mean + half < 0.0 {
-                "reads beyond"
-            } else if mean - half > 0.0 {
-                "worse"
-            } else {
-                "undecided"
-            };
-            format!("{}: {verdict}", signed((mean, half)))
+        let apart = rival.filter(|_| is_recalibrated(cell)).map(|rival| {
+            let (apart, verdict) = beyond(cell, rival);
+            format!("{}: {verdict}", signed(apart))
         });
         line(reading(cell), losses.chain([or_dash(apart)]))
     };
@@ -229,18 +228,11 @@ fn retrieval(cells: &[BenchmarkCell]) -> String {
     if cells.is_empty() {
         return String::new();
     }
-    let row = |cell: &&BenchmarkCell| {
-        let score = Number { value: cell.score, ci95: Some(cell.ci95), trials: cell.answers.len() };
-        let (context, questions) = (cell.context.to_string(), score.trials.to_string());
-        vec![cell.task.clone(), context, title(&cell.model, cell.method), questions, score.percent()]
-    };
-    let mut sorted: Vec<&BenchmarkCell> = cells.iter().collect();
-    sorted.sort_by_key(|cell| (cell.task.clone(), cell.context, title(&cell.model, cell.method)));
     section(
         "Needles",
         &format!(
             "RULER's questions in the model's chat template, RULER's score in percent with Wilson's interval.\n\n{}",
-            table(["task", "tokens", "reading", "questions", "score"], sorted.iter().map(row))
+            ruler_table(cells.iter().collect(), |cell| title(&cell.model, cell.method))
         ),
     )
 }
@@ -254,8 +246,11 @@ mod tests {
     use super::{Arm, HeldOutLine, document};
 
     fn arm(folder: &'static str, title: &'static str, windows: [f64; 4]) -> Arm {
-        let line = |tokens, windows: Vec<f64>| HeldOutLine { tokens, loss: windows.iter().sum::<f64>() / 4.0, windows };
-        Arm { folder, title, lines: vec![line(0, vec![5.0; 4]), line(1_000_000, windows.to_vec())] }
+        let line = |step, tokens, windows: Vec<f64>| {
+            let loss = windows.iter().sum::<f64>() / 4.0;
+            HeldOutLine { step, tokens, loss, windows, needles: None, sample: None }
+        };
+        Arm { folder, title, lines: vec![line(0, 0, vec![5.0; 4]), line(250, 1_000_000, windows.to_vec())] }
     }
 
     /// Losses that differ by text, and rise behind the middle.
