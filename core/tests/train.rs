@@ -11,7 +11,9 @@ use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::{Method, Positions};
-use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients};
+use drope_core::train::{
+    Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients, batch_gradients_on,
+};
 use pollster::block_on;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -123,18 +125,21 @@ impl ModuleVisitor for Named<'_> {
     }
 }
 
-fn named_gradients(model: &Model, batch: &Batch, memory: Memory) -> BTreeMap<String, Vec<f32>> {
-    let gradients = batch_gradients(model, batch, &positions(), memory).gradients;
-    let mut named = Named { gradients: &gradients, path: Vec::new(), found: BTreeMap::new() };
+fn named_gradients(model: &Model, gradients: &GradientsParams) -> BTreeMap<String, Vec<f32>> {
+    let mut named = Named { gradients, path: Vec::new(), found: BTreeMap::new() };
     model.visit(&mut named);
     named.found
 }
 
-/// Rows of the batch at once, with and without computing blocks again.
-fn memories() -> [Memory; 4] {
-    let memory =
-        |rows: Option<usize>, recompute| Memory { micro_batch_tokens: rows.map(|rows| rows * LENGTH), recompute };
-    [memory(None, false), memory(None, true), memory(Some(3), false), memory(Some(1), true)]
+/// Rows of the batch at once, with and without computing blocks again, and with attention in chunks that do not fit the length.
+fn memories() -> [Memory; 5] {
+    let memory = |rows: Option<usize>, recompute| Memory {
+        micro_batch_tokens: rows.map(|rows| rows * LENGTH),
+        recompute,
+        attention_queries: None,
+    };
+    let in_chunks = Memory { attention_queries: Some(5), ..memory(None, true) };
+    [memory(None, false), memory(None, true), memory(Some(3), false), memory(Some(1), true), in_chunks]
 }
 
 #[test]
@@ -142,11 +147,17 @@ fn gradients_are_those_of_pytorch() {
     let (file, model) = (expected(), model());
     let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
     for memory in memories() {
-        let found = named_gradients(&model, &batches()[0], memory);
-        assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
-        for name in &names {
-            let error = relative_error(&found[*name], &floats(&file, &format!("gradient.{name}")));
-            assert!(error < 1e-5, "{name} with {memory:?}: {error:e}");
+        let one = batch_gradients(&model, &batches()[0], &positions(), memory);
+        // Three devices share four rows, or three, or one.
+        let devices = vec![Device::flex().autodiff(); 3];
+        let shared = batch_gradients_on(&devices, &model, &batches()[0], &positions(), memory);
+        for part in [one, shared] {
+            let found = named_gradients(&model, &part.gradients);
+            assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
+            for name in &names {
+                let error = relative_error(&found[*name], &floats(&file, &format!("gradient.{name}")));
+                assert!(error < 1e-5, "{name} with {memory:?}: {error:e}");
+            }
         }
     }
 }
@@ -156,9 +167,14 @@ fn losses_come_in_the_order_of_the_rows_however_they_are_computed() {
     let (model, batch) = (model(), batches().remove(0));
     let copies = Batch { multiplicity: (0..ROWS * LENGTH).map(|at| (at % 3 + 1) as f32).collect(), ..batch.clone() };
     for batch in [batch, copies] {
+        let devices = vec![Device::flex().autodiff(); 2];
         let [first, others @ ..] = memories().map(|memory| {
-            let part = batch_gradients(&model, &batch, &positions(), memory);
-            Tensor::cat(part.token_losses, 0).into_data().iter::<f32>().collect::<Vec<_>>()
+            let one = batch_gradients(&model, &batch, &positions(), memory);
+            let shared = batch_gradients_on(&devices, &model, &batch, &positions(), memory);
+            let [one, shared] = [one, shared]
+                .map(|part| Tensor::cat(part.token_losses, 0).into_data().iter::<f32>().collect::<Vec<_>>());
+            assert!(relative_error(&shared, &one) < 1e-6, "{memory:?}");
+            one
         });
         assert_eq!(first.len(), ROWS * (LENGTH - 1));
         assert!(others.iter().all(|losses| relative_error(losses, &first) < 1e-6));

@@ -1,6 +1,6 @@
 //! Choosing where tensors live.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
@@ -67,17 +67,30 @@ pub fn open(choice: DeviceChoice) -> Result<Chosen> {
     }
 }
 
-#[cfg(feature = "cuda")]
+/// Opens several cards, the first of which is what [`open`] opens.
+///
+/// # Errors
+/// If there are fewer, or the devices are not CUDA's: the CPU's threads share a batch already.
+pub fn open_several(choice: DeviceChoice, count: usize) -> Result<Vec<Device>> {
+    ensure!(choice == DeviceChoice::Cuda, "--gpus above 1 needs --device cuda; on the CPU, --threads share a batch");
+    cards(count)
+}
+
 fn cuda() -> Result<Device> {
+    Ok(cards(1)?.remove(0))
+}
+
+#[cfg(feature = "cuda")]
+fn cards(count: usize) -> Result<Vec<Device>> {
     // Burn panics when it opens a card that is not there.
-    if Device::enumerate(DeviceType::Cuda).is_empty() {
-        bail!("there is no NVIDIA card or driver on this machine; use --device cpu");
-    }
-    Ok(Device::cuda(0))
+    let found = Device::enumerate(DeviceType::Cuda).into_vec().len();
+    ensure!(found > 0, "there is no NVIDIA card or driver on this machine; use --device cpu");
+    ensure!(count <= found, "this machine has {found} NVIDIA cards; ask for no more with --gpus");
+    Ok((0..count).map(Device::cuda).collect())
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda() -> Result<Device> {
+fn cards(_: usize) -> Result<Vec<Device>> {
     bail!("this `core` was built without CUDA; build it with `--features cuda`, or use --device cpu")
 }
 

@@ -87,8 +87,16 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
     }
 }
 
-/// Mean losses of ten updates from a fixture's weights, and the seconds that they took.
-fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Device) -> (Vec<f32>, f64) {
+/// Mean losses of ten updates from a fixture's weights, whose batches the devices share, and the seconds that they took. The first
+/// device has the weights.
+fn losses(
+    name: &str,
+    optimizer: OptimizerKind,
+    multiplicity: bool,
+    devices: &[Device],
+    memory: Memory,
+) -> (Vec<f32>, f64) {
+    let devices: Vec<Device> = devices.iter().map(|device| device.clone().autodiff()).collect();
     let hyperparameters = Hyperparameters {
         steps: STEPS,
         optimizer,
@@ -96,11 +104,11 @@ fn losses(name: &str, optimizer: OptimizerKind, multiplicity: bool, device: &Dev
         schedule: Schedule::cosine(3e-3, 2, 0.1),
         max_gradient_norm: 1.0,
         compute: ComputeType::F32,
-        memory: Memory::default(),
+        memory,
         guard: None,
     };
     let case = case(name);
-    let mut trainer = Trainer::new(case.model(&device.clone().autodiff()), case.positions(), hyperparameters);
+    let mut trainer = Trainer::new(case.model(&devices[0]), case.positions(), hyperparameters).on(devices);
     let ids: Vec<u32> = (0..64).map(|i| i * i % 48).collect();
     let keys = if multiplicity { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
     let batch = Batch { multiplicity: keys, ..Batch::plain(ids, 16) };
@@ -118,13 +126,21 @@ fn ten_training_steps_have_the_losses_of_the_cpu() {
     let Some(Chosen { device, .. }) = gpu("ten training steps") else { return };
     for (name, optimizer, multiplicity) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)]
     {
-        let (expected, _) = losses(name, optimizer, multiplicity, &Device::flex());
-        let (found, seconds) = losses(name, optimizer, multiplicity, &device);
+        let (expected, _) = losses(name, optimizer, multiplicity, &[Device::flex()], Memory::default());
         println!("{name}, {optimizer:?}, CPU: {expected:.5?}");
-        println!("{name}, {optimizer:?}, GPU: {found:.5?} in {seconds:.1} s");
         assert!(expected[STEPS - 1] < 0.9 * expected[0], "ten steps learn something");
-        let difference = largest_difference(&found, &expected);
-        assert!(difference < TOLERANCE * expected[0], "{name}: {difference}");
+        let in_chunks = Memory { recompute: true, attention_queries: Some(6), ..Memory::default() };
+        // Alone, and sharing each batch with the CPU, as several cards would.
+        for (devices, memory) in [
+            (vec![device.clone()], Memory::default()),
+            (vec![device.clone()], in_chunks),
+            (vec![device.clone(), Device::flex()], in_chunks),
+        ] {
+            let (found, seconds) = losses(name, optimizer, multiplicity, &devices, memory);
+            println!("{name}, {optimizer:?}, {} devices, {memory:?}: {found:.5?} in {seconds:.1} s", devices.len());
+            let difference = largest_difference(&found, &expected);
+            assert!(difference < TOLERANCE * expected[0], "{name}: {difference}");
+        }
     }
 }
 

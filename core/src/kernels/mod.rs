@@ -36,6 +36,8 @@ use burn_flex::FlexTensor;
 
 pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
+pub use self::attention::{attend_in_chunks, gradients_in_chunks};
+#[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
 pub use self::linear::{ComputeType, linear};
 pub use self::packed::{NumberType, PackedMatrix};

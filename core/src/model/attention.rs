@@ -70,8 +70,39 @@ impl Attention {
     }
 
     /// `[batch, seq, hidden]` to the same.
-    pub(super) fn forward(&self, x: Tensor<3>, layer: LayerInputs) -> Tensor<3> {
+    pub(super) fn forward(&self, x: Tensor<3>, mut layer: LayerInputs) -> Tensor<3> {
         let seq = x.dims()[1];
+        let [q, k, v] = self.queries_keys_values(x, &mut layer);
+        let LayerKind { rotation, bias, .. } = layer.kind;
+        let [k, v] = match layer.cache {
+            Some(cache) => {
+                cache.append(k, v, bias.past());
+                cache.last(bias.past() + seq)
+            }
+            None => [k, v].map(KeysOrValues::from),
+        };
+        let [k, v] = self.shared_or_per_head([k, v], layer.kind);
+        let captured = layer.activations.map(|activations| &mut activations.attention);
+        self.output(attend(q, rotation.read_keys(k), v, bias, captured))
+    }
+
+    /// What attention reads of a text without a cache: queries `[batch, heads, seq, head_dim]`, keys and values
+    /// `[batch, kv_heads, seq, head_dim]`, all with their positions.
+    #[cfg(feature = "train")]
+    pub(super) fn read(&self, x: Tensor<3>, mut layer: LayerInputs) -> [Tensor<4>; 3] {
+        let [q, k, v] = self.queries_keys_values(x, &mut layer);
+        let [k, v] = self.shared_or_per_head([k, v].map(KeysOrValues::from), layer.kind);
+        [q, layer.kind.rotation.read_keys(k).tensor(), v.tensor()]
+    }
+
+    /// The way out: `[batch, heads, seq, head_dim]` to `[batch, seq, hidden]`.
+    pub(super) fn output(&self, y: Tensor<4>) -> Tensor<3> {
+        self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
+    }
+
+    /// Queries with their positions and every factor of the logits, `[batch, heads, seq, head_dim]`; keys as a cache keeps them, and
+    /// values, `[batch, kv_heads, seq, head_dim]`.
+    fn queries_keys_values(&self, x: Tensor<3>, layer: &mut LayerInputs) -> [Tensor<4>; 3] {
         let mut q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
         let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
         let v = self.v_proj.forward(x);
@@ -81,10 +112,9 @@ impl Attention {
         if let Some(norm) = &self.k_norm {
             k = rms_norm(norm, k);
         }
-        let LayerKind { rotation, bias, has_keys_per_head, logit_scale } = layer.kind;
+        let LayerKind { rotation, logit_scale, .. } = layer.kind;
         let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
-        let mut activations = layer.activations;
-        if let Some(activations) = &mut activations {
+        if let Some(activations) = &mut layer.activations {
             activations.queries.push(q.clone());
             activations.keys.push(k.clone());
         }
@@ -93,19 +123,12 @@ impl Attention {
             None => q,
             Some(scales) => q * scales.clone(),
         };
-        let k = rotation.written_keys(k); // [batch, kv_heads, seq, head_dim]
-        let v = heads(v, self.num_key_value_heads);
-        let [k, v] = match layer.cache {
-            Some(cache) => {
-                cache.append(k, v, bias.past());
-                cache.last(bias.past() + seq)
-            }
-            None => [k, v].map(KeysOrValues::from),
-        };
-        let [k, v] = if *has_keys_per_head { [k, v].map(|rows| self.per_head(rows.tensor())) } else { [k, v] };
-        let captured = activations.map(|activations| &mut activations.attention);
-        let y = attend(q, rotation.read_keys(k), v, bias, captured); // [batch, heads, seq, head_dim]
-        self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
+        [q, rotation.written_keys(k), heads(v, self.num_key_value_heads)]
+    }
+
+    /// Keys and values as they are, or a copy for each query head where each rotates keys in its own way.
+    fn shared_or_per_head<'a>(&self, rows: [KeysOrValues<'a>; 2], kind: &LayerKind) -> [KeysOrValues<'a>; 2] {
+        if kind.has_keys_per_head { rows.map(|rows| self.per_head(rows.tensor())) } else { rows }
     }
 
     /// Weights of queries, keys and values, and their biases one behind another, `[q + k + v]`.

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Int, Tensor};
 use super::Model;
 use super::attention::LayerInputs;
 use super::pass::{LayerKind, Packing, Pass};
-use crate::kernels::rms_norm;
+use crate::kernels::{AttentionBias, attend_in_chunks, rms_norm};
 use crate::positions::Positions;
 
 /// What the layers of each kind share, and the kind of each layer.
@@ -65,13 +65,40 @@ impl<'a> Blocks<'a> {
 
     /// One block: `[batch, seq, hidden]` to the same.
     pub fn forward(&self, index: usize, x: Tensor<3>) -> Tensor<3> {
-        let inputs = LayerInputs {
+        self.model.layers[index].forward(x, self.inputs(index))
+    }
+
+    /// The same with the attention of at most `queries` queries at a time.
+    pub fn forward_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<3> {
+        let y = attend_in_chunks(self.before_attention(index, x.clone()), self.bias(index), queries);
+        self.after_attention(index, x, y)
+    }
+
+    /// What the attention of a block reads: queries `[batch, heads, seq, head_dim]`, keys and values
+    /// `[batch, kv_heads, seq, head_dim]`.
+    pub fn before_attention(&self, index: usize, x: Tensor<3>) -> [Tensor<4>; 3] {
+        let block = &self.model.layers[index];
+        block.self_attn.read(rms_norm(&block.input_layernorm, x), self.inputs(index))
+    }
+
+    /// A block from the result of its attention on, `[batch, heads, seq, head_dim]`; x is what goes into the block.
+    pub fn after_attention(&self, index: usize, x: Tensor<3>, y: Tensor<4>) -> Tensor<3> {
+        let block = &self.model.layers[index];
+        block.feed_forward(x + block.self_attn.output(y))
+    }
+
+    /// What is added to the logits of a block's attention.
+    pub fn bias(&self, index: usize) -> &AttentionBias {
+        &self.kinds.of(index).bias
+    }
+
+    fn inputs(&self, index: usize) -> LayerInputs<'_> {
+        LayerInputs {
             kind: self.kinds.of(index),
             head_scales: self.pass.head_scales.get(index),
             cache: None,
             activations: None,
-        };
-        self.model.layers[index].forward(x, inputs)
+        }
     }
 
     /// Logits from the residual stream after the last block: `[batch, seq, hidden]` to `[batch, seq, vocab]`.

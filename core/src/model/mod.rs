@@ -218,7 +218,11 @@ impl Model {
 impl Block {
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        let x = x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs);
+        self.feed_forward(x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs))
+    }
+
+    /// The second half of the block, behind attention.
+    fn feed_forward(&self, x: Tensor<3>) -> Tensor<3> {
         x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
     }
 }

@@ -3,6 +3,9 @@
 //! At nano size a kernel is too small to be split, but the rows of a batch are independent: each thread of the caller's pool takes
 //! some. Their gradients are added in the order of the rows, so that the sum is the same in every run with as many threads.
 //!
+//! Several GPUs share a batch in the same way (data parallelism): each gets a copy of the weights and some rows, and their gradients
+//! come back to the model's device, which alone keeps the optimizer's state.
+//!
 //! A batch may go through the model in parts whose gradients add up (gradient accumulation). Of each part, logits exist for some
 //! tokens at a time, and the forward pass may keep nothing but the input of each block: the backward pass then computes one block
 //! at a time again (activation recomputation; Chen et al. 2016, arXiv 1604.06174). This needs the graph of one block only, on
@@ -10,12 +13,12 @@
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
-use burn::tensor::{Gradients, Int, Tensor, TensorData};
+use burn::tensor::{Device, Gradients, Int, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
-use crate::kernels;
+use crate::kernels::{self, attend_in_chunks, gradients_in_chunks};
 use crate::model::{Blocks, Model, Packing, token_ids};
 use crate::positions::Positions;
 
@@ -32,16 +35,33 @@ pub struct Memory {
     /// Whether the backward pass computes each block again instead of keeping what it computed.
     #[serde(default)]
     pub recompute: bool,
+    /// Queries whose attention is computed at once where blocks are computed again: on GPUs, where the logits of all queries of a row
+    /// would be in memory together. The CPU's kernel needs no such bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention_queries: Option<usize>,
 }
 
 /// Gradients of the mean cross entropy of a batch by its loss weights. The model is on an autodiff device.
 pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memory: Memory) -> BatchGradients {
+    let device = model.device();
+    batch_gradients_on(&vec![device.clone(); kernels::threads_for(&device)], model, batch, positions, memory)
+}
+
+/// The same, computed on several autodiff devices beside each other; each takes as many rows as the others, and
+/// `memory.micro_batch_tokens` counts those of all. The gradients are on the model's device.
+pub fn batch_gradients_on(
+    devices: &[Device],
+    model: &Model,
+    batch: &Batch,
+    positions: &Positions,
+    memory: Memory,
+) -> BatchGradients {
     let mut total = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
     let total_loss_weight = batch.total_loss_weight();
+    // Each part has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
+    let models: Vec<Model> = devices.iter().map(|device| model.clone().fork(device)).collect();
     for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
-        let rows = micro_batch.split(kernels::threads_for(&model.device()));
-        // Each thread has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
-        let models: Vec<Model> = rows.iter().map(|_| model.clone().fork(&model.device())).collect();
+        let rows = micro_batch.split(devices.len());
         let logits_at_once = LOGITS_AT_ONCE / rows.len();
         let part = |(model, rows)| Part {
             model,
@@ -49,6 +69,7 @@ pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memo
             blocks: blocks(model, rows, positions),
             total_loss_weight,
             logits_at_once,
+            attention_queries: memory.attention_queries,
         };
         let parts: Vec<Part> = models.iter().zip(&rows).map(part).collect();
         if memory.recompute {
@@ -79,6 +100,8 @@ struct Part<'a> {
     blocks: Blocks<'a>,
     total_loss_weight: f32,
     logits_at_once: usize,
+    /// Where blocks are computed again: queries of attention at a time.
+    attention_queries: Option<usize>,
 }
 
 /// A part whose blocks are computed again.
@@ -107,7 +130,10 @@ impl<'a> Part<'a> {
         let mut block_inputs = Vec::with_capacity(blocks.count());
         let x = (0..blocks.count()).fold(blocks.embed(ids(&model, self.rows)), |x, index| {
             block_inputs.push(x.clone());
-            blocks.forward(index, x)
+            match self.attention_queries {
+                None => blocks.forward(index, x),
+                Some(queries) => blocks.forward_in_chunks(index, x, queries),
+            }
         });
         let (of_output, found) = self.head(x);
         (State { part: self, block_inputs, of_output }, found)
@@ -143,11 +169,36 @@ impl State<'_> {
     /// Gradients of the block that is the last still to be computed.
     fn block(&mut self, index: usize) -> BatchGradients {
         let input = self.block_inputs.pop().expect("there is an input for each block");
+        if let Some(queries) = self.part.attention_queries {
+            return self.block_in_chunks(index, input, queries);
+        }
         let input = Tensor::from_inner(input).require_grad();
         let output = self.part.blocks.forward(index, input.clone());
         let mut gradients = (output * Tensor::from_inner(self.of_output.clone())).sum().backward();
         self.of_output = of_leaf(&input, &mut gradients);
         BatchGradients::of(gradients, self.part.model)
+    }
+
+    /// The same from three graphs one after the other: behind attention, of a few queries of it at a time, and before it.
+    fn block_in_chunks(&mut self, index: usize, input: Tensor<3>, queries: usize) -> BatchGradients {
+        let Part { model, blocks, .. } = &self.part;
+        let stream = Tensor::from_inner(input.clone()).require_grad();
+        let read = blocks.before_attention(index, stream.clone());
+        let inputs = read.clone().map(Tensor::inner);
+        let y = attend_in_chunks(inputs.clone(), blocks.bias(index), queries); // [batch, heads, seq, head_dim]
+
+        let (y, around) = (Tensor::from_inner(y).require_grad(), Tensor::from_inner(input).require_grad());
+        let output = blocks.after_attention(index, around.clone(), y.clone());
+        let mut gradients = (output * Tensor::from_inner(self.of_output.clone())).sum().backward();
+        let (of_y, of_around) = (of_leaf(&y, &mut gradients), of_leaf(&around, &mut gradients));
+        let mut found = BatchGradients::of(gradients, model);
+
+        let of_read = gradients_in_chunks(inputs, blocks.bias(index), queries, &of_y);
+        let [q, k, v] = std::array::from_fn(|at| (read[at].clone() * Tensor::from_inner(of_read[at].clone())).sum());
+        let mut gradients = (q + k + v).backward();
+        self.of_output = of_around + of_leaf(&stream, &mut gradients);
+        add(model, &mut found.gradients, GradientsParams::from_grads(gradients, *model));
+        found
     }
 
     /// Gradients of the embedding.
@@ -158,7 +209,7 @@ impl State<'_> {
 }
 
 /// The gradient of a leaf.
-fn of_leaf(leaf: &Tensor<3>, gradients: &mut Gradients) -> Tensor<3> {
+fn of_leaf<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Tensor<D> {
     leaf.grad_remove(gradients).expect("the output depends on the leaf")
 }
 

@@ -20,11 +20,12 @@ impl BatchGradients {
         Self { gradients: GradientsParams::from_grads(gradients, model), token_losses: Vec::new() }
     }
 
-    /// Adds parts in their order.
+    /// Adds parts in their order, from whatever devices to the model's.
     pub(super) fn add_all(&mut self, model: &Model, parts: Vec<Self>) {
+        let device = model.device().inner();
         for part in parts {
-            add(model, &mut self.gradients, part.gradients);
-            self.token_losses.extend(part.token_losses);
+            add(model, &mut self.gradients, part.gradients.to_device(&device, model));
+            self.token_losses.extend(part.token_losses.into_iter().map(|losses| losses.to_device(&device)));
         }
     }
 }

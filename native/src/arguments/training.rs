@@ -31,6 +31,9 @@ pub struct TrainArgs {
     /// Where to compute.
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceChoice,
+    /// NVIDIA cards of this machine that share the rows of each batch, with --device cuda. Not yet run on more than one card.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = at_least_one)]
+    gpus: usize,
     /// CPU threads that compute: they share the rows of a batch and the kernels; the result depends on their number in the last bits.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     pub threads: usize,
@@ -55,6 +58,7 @@ impl TrainArgs {
             out: &self.out,
             resume: self.resume,
             device: self.device,
+            gpus: self.gpus,
             save_every: self.save_every.max(1),
             keep: self.keep,
             until: self.until,

@@ -37,6 +37,8 @@ pub struct TrainOptions<'a> {
     pub out: &'a Path,
     pub resume: bool,
     pub device: DeviceChoice,
+    /// Cards that share each batch.
+    pub gpus: usize,
     /// Updates between checkpoints.
     pub save_every: usize,
     /// Checkpoints that are kept, the last included.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+#[cfg(feature = "train")]
+use super::chunks::Chunk;
 use crate::positions::{Encoding, LayerPositions};
 
 /// The bias of the attention logits in one kind of layer, as a description: which keys a query attends to, and what is added for
@@ -34,8 +36,30 @@ impl AttentionBias {
             Encoding::Alibi { slopes } => slopes.clone(),
             _ => Vec::new(),
         };
-        let (window, log_multiplicity) = (positions.window, log_multiplicity.cloned());
+        Self::of_parts(queries, past, positions.window, slopes, log_multiplicity.cloned())
+    }
+
+    pub(super) fn of_parts(
+        queries: Range<usize>,
+        past: usize,
+        window: Option<usize>,
+        slopes: Vec<f64>,
+        log_multiplicity: Option<Tensor<4>>,
+    ) -> Self {
         Self { queries, past, window, slopes, log_multiplicity, document_starts: None, matrix: OnceCell::new() }
+    }
+
+    /// The queries in chunks of at most `queries`, each with the keys that any of its queries may attend to.
+    #[cfg(feature = "train")]
+    pub(super) fn chunks(&self, queries: usize) -> impl Iterator<Item = Chunk> {
+        let (first_query, first_key, window) = (self.queries.start, self.queries.start - self.past, self.window);
+        let seq = self.queries.len();
+        (0..seq).step_by(queries.max(1)).map(move |start| {
+            let end = seq.min(start + queries.max(1));
+            let seen =
+                window.map_or(first_key, |window| first_key.max((first_query + start + 1).saturating_sub(window)));
+            Chunk { queries: start..end, keys: seen - first_key..first_query + end - first_key }
+        })
     }
 
     /// The same for rows of several documents that do not see each other: the index of the first token of each query's document,

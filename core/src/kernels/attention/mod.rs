@@ -7,6 +7,8 @@
 #[cfg(feature = "train")]
 mod backward;
 mod bias;
+#[cfg(feature = "train")]
+mod chunks;
 mod few_queries;
 mod forward;
 mod key_values;
@@ -23,6 +25,8 @@ use pulp::Simd;
 #[cfg(feature = "train")]
 use self::backward::Backward;
 pub use self::bias::AttentionBias;
+#[cfg(feature = "train")]
+pub use self::chunks::{attend_in_chunks, gradients_in_chunks};
 use self::few_queries::few_queries;
 use self::forward::{Inputs, in_tiles};
 use self::key_values::Rows;

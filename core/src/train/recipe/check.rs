@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use crate::config::{AttentionType, MAX_FACTOR, MOST_LAYERS, WIDEST};
 use crate::language::DocumentMix;
-use crate::train::Curriculum;
 use crate::train::recipe::{DataSettings, DropSettings, Dropped, EvaluationSettings, ModelShape, Recipe};
+use crate::train::{Curriculum, Memory};
 
 /// Far fewer than there are keys, so that different ones are drawn at once.
 const MOST_NEEDLES: usize = 1000;
@@ -38,10 +38,7 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     documents(&recipe.documents)?;
     recipe.data.as_ref().map_or(Ok(()), data)?;
     recipe.evaluation.map_or(Ok(()), |settings| evaluation(settings, recipe.data.as_ref()))?;
-    recipe
-        .memory
-        .micro_batch_tokens
-        .map_or(Ok(()), |tokens| whole("memory.micro_batch_tokens", tokens, 1..=MOST_TOKENS_PER_STEP))?;
+    memory(recipe.memory)?;
     recipe.guard.map_or(Ok(()), |guard| {
         above_zero("guard.spike", guard.spike)?;
         whole("guard.stop_after", guard.stop_after, 1..=MOST_STEPS)
@@ -54,6 +51,17 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+fn memory(Memory { micro_batch_tokens, recompute, attention_queries }: Memory) -> Check {
+    let optional =
+        |name, value: Option<usize>| value.map_or(Ok(()), |value| whole(name, value, 1..=MOST_TOKENS_PER_STEP));
+    optional("memory.micro_batch_tokens", micro_batch_tokens)?;
+    optional("memory.attention_queries", attention_queries)?;
+    if attention_queries.is_some() && !recompute {
+        return Err("memory.attention_queries bounds what is computed again; set memory.recompute = true".into());
+    }
+    Ok(())
 }
 
 fn data(data: &DataSettings) -> Check {

@@ -156,6 +156,7 @@ const ROWS: &[Row] = &[
     ("compute", &["\"f16\"", "16"], &["\"f32\"", "\"bf16\""]),
     ("memory.micro_batch_tokens", &["0", "-1", "100_000_000"], &["1", "4096"]),
     ("memory.recompute", &["1"], &["false"]),
+    ("memory.attention_queries", &["0", "-1", "100_000_000"], &["1", "512"]),
     ("model.hidden_size", &["0", "15", "18", "1_000_000", "4_000_000_000"], &["4", "32"]),
     ("model.intermediate_size", &["0", "4_000_000_000"], &["1"]),
     ("model.num_hidden_layers", &["0", "5000"], &["1"]),

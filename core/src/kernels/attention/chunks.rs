@@ -1,0 +1,80 @@
+//! Attention a few queries at a time, on every device: the logits of these queries alone exist, forward and backward. Memory then grows
+//! with the length and not with its square, also where there is no fused kernel and autodiff would keep every weight.
+
+use std::ops::Range;
+
+use burn::tensor::Tensor;
+
+use super::{AttentionBias, attend};
+
+/// As [`attend`](super::attend), at most `queries` queries at a time.
+pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries: usize) -> Tensor<4> {
+    let parts = bias.chunks(queries).map(|chunk| {
+        let [q, k, v] = chunk.inputs([&q, &k, &v]);
+        let bias = chunk.bias(bias, q.device().is_autodiff());
+        attend(q, k.into(), v.into(), &bias, None)
+    });
+    Tensor::cat(parts.collect(), 2)
+}
+
+/// Gradients of q, k and v, from that of the output. None of these tensors has a graph.
+pub fn gradients_in_chunks(
+    [q, k, v]: [Tensor<4>; 3],
+    bias: &AttentionBias,
+    queries: usize,
+    of_output: &Tensor<4>,
+) -> [Tensor<4>; 3] {
+    let (mut of_q, mut of_k, mut of_v) = (Vec::new(), k.zeros_like(), v.zeros_like());
+    for chunk in bias.chunks(queries) {
+        let leaves = chunk.inputs([&q, &k, &v]).map(|input| Tensor::from_inner(input).require_grad());
+        let [q, k, v] = leaves.clone();
+        let output = attend(q, k.into(), v.into(), &chunk.bias(bias, true), None);
+        let of_output = Tensor::from_inner(of_output.clone().slice_dim(2, chunk.queries.clone()));
+        let mut gradients = (output * of_output).sum().backward();
+        let [part_q, part_k, part_v] =
+            leaves.map(|leaf| leaf.grad_remove(&mut gradients).expect("the output depends on the leaf"));
+        of_q.push(part_q);
+        of_k = added(of_k, &chunk.keys, part_k);
+        of_v = added(of_v, &chunk.keys, part_v);
+    }
+    [Tensor::cat(of_q, 2), of_k, of_v]
+}
+
+/// `total`, to whose rows `rows` a part is added.
+fn added(total: Tensor<4>, rows: &Range<usize>, part: Tensor<4>) -> Tensor<4> {
+    let [batch, heads, _, head_dim] = total.dims();
+    let place = [0..batch, 0..heads, rows.clone(), 0..head_dim];
+    let sum = total.clone().slice(place.clone()) + part;
+    total.slice_assign(place, sum)
+}
+
+/// Some queries of a text, and the keys that they may attend to, counted from the first of each.
+pub(super) struct Chunk {
+    pub(super) queries: Range<usize>,
+    pub(super) keys: Range<usize>,
+}
+
+impl Chunk {
+    /// Rows of q, k and v.
+    fn inputs(&self, [q, k, v]: [&Tensor<4>; 3]) -> [Tensor<4>; 3] {
+        let rows = |x: &Tensor<4>, rows: &Range<usize>| x.clone().slice_dim(2, rows.clone());
+        [rows(q, &self.queries), rows(k, &self.keys), rows(v, &self.keys)]
+    }
+
+    /// What is added to the logits of these queries, for tensors with or without a graph.
+    fn bias(&self, whole: &AttentionBias, has_graph: bool) -> AttentionBias {
+        let (seq, first) = (whole.queries.len(), whole.queries.start);
+        let queries = first + self.queries.start..first + self.queries.end;
+        let past = queries.start - (first - whole.past() + self.keys.start);
+        let log_multiplicity = whole.log_multiplicity.clone().map(|logs| {
+            let logs = logs.slice_dim(3, self.keys.clone());
+            if logs.device().is_autodiff() && !has_graph { logs.inner() } else { logs }
+        });
+        let starts = whole
+            .document_starts
+            .as_ref()
+            .map(|starts| starts.chunks(seq).flat_map(|row| row[self.queries.clone()].iter().copied()).collect());
+        AttentionBias::of_parts(queries, past, whole.window, whole.slopes.clone(), log_multiplicity)
+            .with_documents(starts)
+    }
+}
