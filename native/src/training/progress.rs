@@ -82,6 +82,8 @@ impl RunProgress {
         lines.retain(|line| line.step <= state.step);
         let bar = Progress::new(recipe.steps, "step {pos}/{len}  {msg}")?;
         bar.set_position(state.step as u64);
+        // The time left counts from here on.
+        bar.reset_eta();
         Ok(Self {
             bar,
             curve,
@@ -92,13 +94,18 @@ impl RunProgress {
         })
     }
 
-    /// After an update.
-    pub fn record(&mut self, state: &mut TrainingState, batch: &Batch, report: &StepReport) -> Result<()> {
-        let before = state.seconds;
+    /// After an update that took so many seconds; measures and checkpoints in between do not count in the speed.
+    pub fn record(
+        &mut self,
+        state: &mut TrainingState,
+        batch: &Batch,
+        report: &StepReport,
+        seconds: f64,
+    ) -> Result<()> {
         state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
         let means = &mut self.means;
         means.tokens += batch.ids.len() as u64;
-        means.seconds += state.seconds - before;
+        means.seconds += seconds;
         for (&loss, role) in report.token_losses.iter().zip(batch.predicted_roles()) {
             means.loss += f64::from(loss);
             means.predicted += 1;
@@ -109,12 +116,9 @@ impl RunProgress {
         }
         self.bar.set_position(state.step as u64);
         let line = means.line(state, report);
-        self.bar.set_message(format!(
-            "loss {:.3}  answers {}  {:.0} tokens/s",
-            line.loss,
-            line.answer_loss.map_or("–".to_owned(), |loss| format!("{loss:.3}")),
-            line.tokens_per_second
-        ));
+        // Text of one's own has no answers.
+        let answers = line.answer_loss.map(|loss| format!("  answers {loss:.3}")).unwrap_or_default();
+        self.bar.set_message(format!("loss {:.3}{answers}  {:.0} tokens/s", line.loss, line.tokens_per_second));
         if state.step.is_multiple_of(EVERY) {
             self.means = RunningMeans::default();
             self.lines.push(line);

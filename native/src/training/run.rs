@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::Method;
+use drope_core::train::recipe::Recipe;
 use drope_core::train::{AnySource, Batch, Trainer};
 
 use super::card::{CARD_FILE, card};
@@ -39,6 +41,9 @@ pub fn train_to_end(
     let Chosen { device, .. } = device::open(options.device)?;
     check_compute(recipe.compute, &device)?;
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
+    if options.gpus > 1 {
+        trainer = trainer.on(cards(options, recipe)?);
+    }
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
     }
@@ -55,6 +60,7 @@ pub fn train_to_end(
     let keeps_best = recipe.evaluation.is_some_and(|evaluation| evaluation.keep_best);
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
+        let began = Instant::now();
         let report;
         (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| {
             format!("training broke at step {}; start again in another --out with a lower schedule.peak", state.step)
@@ -68,7 +74,7 @@ pub fn train_to_end(
                 state.step, report.gradient_norm
             ));
         }
-        progress.record(&mut state, &batch, &report)?;
+        progress.record(&mut state, &batch, &report, began.elapsed().as_secs_f64())?;
         let is_measured = recipe.evaluation.is_some_and(|evaluation| state.step.is_multiple_of(evaluation.every));
         if let Some(held_out) = held_out.as_mut().filter(|_| is_measured || state.step == recipe.steps) {
             progress.say(&held_out.measure(&trainer, &state)?);
@@ -116,6 +122,18 @@ fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
         eprintln!("note: this processor has no instructions for {name} (AMX); f32 would be faster");
     }
     Ok(())
+}
+
+/// The cards that share each batch, for training.
+fn cards(options: &TrainOptions, recipe: &Recipe) -> Result<Vec<Device>> {
+    let rows = recipe.tokens_per_step / recipe.context;
+    ensure!(
+        options.gpus <= rows,
+        "an update has {rows} rows of text, fewer than --gpus {}; leave some out",
+        options.gpus
+    );
+    let cards = device::open_several(options.device, options.gpus)?;
+    Ok(cards.into_iter().map(Device::autodiff).collect())
 }
 
 /// What a run holds the lock of, so that no other trains in the same folder.
