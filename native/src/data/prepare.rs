@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, SyncSender};
 use std::time::{Duration, Instant};
 
@@ -120,9 +121,10 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     let mut run = Run::open(preparation, &mut position)?;
     let progress = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
     let (send, batches) = mpsc::sync_channel(AHEAD);
-    let (first, done) = (run.position.file, run.position.records);
-    let column = column.to_owned();
-    std::thread::spawn(move || read(paths, first, done, &column, &send));
+    let begin = (run.position.file, run.position.records);
+    let (column, done) = (column.to_owned(), Arc::default());
+    let done_by_reader = Arc::clone(&done);
+    std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
     let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
     for batch in batches {
         let batch: Vec<Item<TextRecord>> = batch;
@@ -131,7 +133,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         batch.into_iter().try_for_each(|item| run.take(item))?;
         let Position { manifest, .. } = &run.position;
         let speed = (manifest.bytes - before) as f64 / 1e6 / started.elapsed().as_secs_f64();
-        progress.set_position(manifest.bytes);
+        progress.set_position(done.load(Ordering::Relaxed));
         progress.set_message(format!("{} files, {speed:.1} MB/s", manifest.files));
         if interrupt::requested() || saved.elapsed() > SAVE_EVERY {
             run.save()?;
@@ -184,16 +186,24 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
     Ok(position)
 }
 
-/// Reads the files from a place on and sends batches, until nobody takes them.
-fn read(paths: Vec<PathBuf>, first: usize, done: usize, column: &str, send: &SyncSender<Vec<Item<TextRecord>>>) {
+/// Reads the files from a file and a record of it on and sends batches, until nobody takes them. `done` counts the bytes of files.
+fn read(
+    paths: Vec<PathBuf>,
+    (first, first_record): (usize, usize),
+    column: &str,
+    done: &Arc<AtomicU64>,
+    send: &SyncSender<Vec<Item<TextRecord>>>,
+) {
     let (mut batch, mut bytes) = (Vec::new(), 0);
+    let before = paths[..first.min(paths.len())].iter().filter_map(|path| path.metadata().ok());
+    done.fetch_add(before.map(|metadata| metadata.len()).sum(), Ordering::Relaxed);
     for (file, path) in paths.into_iter().enumerate().skip(first) {
         let path = Arc::new(path);
-        let records = match records::records(&path, column) {
+        let records = match records::records(&path, column, done) {
             Ok(records) => records,
             Err(reason) => Box::new(std::iter::once(Err(reason))),
         };
-        let known = if file == first { done } else { 0 };
+        let known = if file == first { first_record } else { 0 };
         let items = records.skip(known).map(Some).chain([None]);
         for record in items {
             bytes += record.as_ref().and_then(|record| record.as_ref().ok()).map_or(0, |record| record.text.len());

@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
@@ -18,27 +20,43 @@ const LONGEST_LINE: u64 = 256 << 20;
 pub const KINDS: &str = ".txt, .md, .jsonl, .json, .parquet, and with .gz or .zst behind them all but .parquet";
 
 /// The records of a file, whose kind its name says; `column` is the name of the field of a line or of the column that has the text.
+/// Bytes of the file that are done, packed as they lie there, are added to `done`.
 ///
 /// # Errors
 /// If it cannot be opened, or its name is of no known kind.
-pub fn records(path: &Path, column: &str) -> Result<Records, String> {
+pub fn records(path: &Path, column: &str, done: &Arc<AtomicU64>) -> Result<Records, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     let open = || File::open(path).map_err(|error| format!("it cannot be read ({error})"));
+    let counted = || open().map(|file| Counted { file, done: Arc::clone(done) });
     if name.ends_with(".parquet") {
-        return columns::records(open()?, column);
+        return columns::records(open()?, column, done);
     }
     let (name, bytes): (_, Box<dyn Read>) = if let Some(name) = name.strip_suffix(".gz") {
-        (name, Box::new(MultiGzDecoder::new(BufReader::new(open()?))))
+        (name, Box::new(MultiGzDecoder::new(BufReader::new(counted()?))))
     } else if let Some(name) = name.strip_suffix(".zst") {
-        let decoder = zstd::Decoder::new(open()?).map_err(|error| format!("it cannot be unpacked ({error})"))?;
+        let decoder = zstd::Decoder::new(counted()?).map_err(|error| format!("it cannot be unpacked ({error})"))?;
         (name, Box::new(decoder))
     } else {
-        (&*name, Box::new(open()?))
+        (&*name, Box::new(counted()?))
     };
     match name.rsplit_once('.').map(|(_, kind)| kind) {
         Some("txt" | "md") => Ok(Box::new(Pieces::new(bytes))),
         Some("jsonl" | "json") => Ok(Box::new(Lines::new(BufReader::new(bytes), column))),
         _ => Err(format!("its name is of no known kind; known are {KINDS}")),
+    }
+}
+
+/// A file that says how much of it was read.
+struct Counted {
+    file: File,
+    done: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(into)?;
+        self.done.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
     }
 }
 
@@ -99,11 +117,16 @@ impl<R: BufRead> Iterator for Lines<R> {
 mod tests {
     use std::io::Write;
     use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::atomic::Ordering;
 
     use super::{RecordOrReason, TextRecord, records};
 
     fn read(path: &Path) -> Vec<RecordOrReason> {
-        records(path, "text").unwrap().collect()
+        let done = Arc::default();
+        let found = records(path, "text", &done).unwrap().collect();
+        assert_eq!(done.load(Ordering::Relaxed), path.metadata().unwrap().len(), "the whole file is done");
+        found
     }
 
     fn document(text: &str) -> RecordOrReason {
@@ -136,8 +159,12 @@ mod tests {
         std::fs::write(&gz, &packed[..packed.len() / 2]).unwrap();
         let cut = read(&gz);
         assert!(cut.last().unwrap().as_ref().unwrap_err().contains("the rest cannot be read"), "{cut:?}");
-        assert!(records(&folder.path().join("a.pdf"), "text").err().unwrap().contains("cannot be read"));
+        assert!(
+            records(&folder.path().join("a.pdf"), "text", &Arc::default()).err().unwrap().contains("cannot be read")
+        );
         std::fs::write(folder.path().join("a.pdf"), "").unwrap();
-        assert!(records(&folder.path().join("a.pdf"), "text").err().unwrap().contains("known are .txt"));
+        assert!(
+            records(&folder.path().join("a.pdf"), "text", &Arc::default()).err().unwrap().contains("known are .txt")
+        );
     }
 }
