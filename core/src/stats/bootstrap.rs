@@ -85,6 +85,22 @@ pub fn paired_bootstrap(
     Some(BootstrapInterval { estimate, ci95: [percentile(&drawn, 0.025), percentile(&drawn, 0.975)], p_value })
 }
 
+/// The percentile interval (95 %) of a statistic of trials that are drawn with replacement: `statistic` gets the numbers of the
+/// drawn ones. Infinite values count as the largest; `None` where a value is not a number.
+pub fn bootstrap_of_trials(
+    trials: usize,
+    statistic: impl Fn(&[usize]) -> f64,
+    resamples: usize,
+    random_seed: u64,
+) -> Option<[f64; 2]> {
+    let mut rng = ChaCha8Rng::seed_from_u64(random_seed);
+    let mut resample = |_| statistic(&(0..trials).map(|_| rng.random_range(0..trials)).collect::<Vec<_>>());
+    let mut drawn: Vec<f64> = (0..resamples).map(&mut resample).collect();
+    drawn.sort_by(f64::total_cmp);
+    let is_known = trials > 0 && !drawn.is_empty() && !drawn.iter().any(|value| value.is_nan());
+    is_known.then(|| [percentile(&drawn, 0.025), percentile(&drawn, 0.975)])
+}
+
 /// For each condition, means of the questions `asked` over seeds.
 fn means(seeds: &[&PairedOutcomes], asked: &[Vec<usize>]) -> PairedMeans {
     let of_condition = |(condition, asked): (usize, &Vec<usize>)| {
@@ -99,7 +115,7 @@ fn means(seeds: &[&PairedOutcomes], asked: &[Vec<usize>]) -> PairedMeans {
 fn percentile(sorted: &[f64], share: f64) -> f64 {
     let at = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    below + (above - below) * at.fract()
+    if below == above { below } else { below + (above - below) * at.fract() }
 }
 
 #[cfg(test)]

@@ -6,12 +6,16 @@ mod holm;
 mod intervals;
 #[cfg(feature = "statistics")]
 mod mcnemar;
+#[cfg(feature = "statistics")]
+mod power_law;
 
 #[cfg(feature = "statistics")]
-pub use bootstrap::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
+pub use bootstrap::{BootstrapInterval, PairedMeans, PairedOutcomes, bootstrap_of_trials, paired_bootstrap};
 pub use holm::holm;
 #[cfg(feature = "statistics")]
 pub use intervals::{effective_trials, student_half_width};
 pub use intervals::{wilson, wilson_of_mean};
 #[cfg(feature = "statistics")]
 pub use mcnemar::{McNemar, mcnemar};
+#[cfg(feature = "statistics")]
+pub use power_law::PowerLaw;

@@ -4,8 +4,10 @@ mod findings;
 mod reading;
 mod real_models;
 mod recalibration;
+mod recovery;
 mod scores;
 mod training;
+mod training_speed;
 
 use std::path::Path;
 

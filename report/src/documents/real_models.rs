@@ -1,5 +1,6 @@
 //! docs/real-models.md: what real models do beyond their context without training, from the results of recipes/real-models.toml, and
-//! how fast one is read and what its cache takes, from those of bench/real.py, bench/cache.py and bench/browser.py.
+//! how fast one is read and what its cache takes, from those of bench/real.py, bench/cache.py, bench/training.py
+//! and bench/browser.py.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,6 +12,7 @@ use drope_core::positions::Method;
 use drope_core::results::CellHeader;
 use serde_json::Value;
 
+use super::training_speed::{self, OperationTime, TrainingSpeed};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
 use crate::number::Number;
@@ -27,7 +29,10 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
     if perplexities.is_empty() {
         return Ok(());
     }
-    let text = document(&perplexities, &ruler, [&native?, &cache?, &browser?]);
+    let training: Vec<TrainingSpeed> = files::cells(&folder.join("training.json"))?;
+    let operations: Vec<OperationTime> = files::cells(&folder.join("operations.json"))?;
+    let training = training_speed::text(&training, &operations);
+    let text = document(&perplexities, &ruler, [&native?, &cache?, &browser?], training);
     files::write(&root.join("docs/real-models.md"), &text)
 }
 
@@ -35,6 +40,7 @@ fn document(
     perplexities: &[PerplexityCell],
     ruler: &[BenchmarkCell],
     [native, cache, browser]: [&[Value]; 3],
+    training: String,
 ) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
     let of_model = |model: &&str| {
@@ -54,6 +60,7 @@ fn document(
             native,
         ),
         caches(cache),
+        training,
         speed(
             "Speed in the browser",
             "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \
@@ -264,7 +271,7 @@ mod tests {
             cell(Method::Yarn, 16384, [1.9, 2.1], None),
             cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
         ];
-        let text = document(&cells, &[], [&[], &[cache], &[speed]]);
+        let text = document(&cells, &[], [&[], &[cache], &[speed]], String::new());
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
         assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");

@@ -11,6 +11,7 @@ use drope_core::results::HeldOutLine;
 use drope_core::stats::student_half_width;
 
 use super::real_models::ruler_table;
+use super::recovery;
 use crate::files;
 use crate::markdown::{DASH, line, list, or_dash, picture, section, table};
 use crate::plot::{curves, plot};
@@ -23,6 +24,8 @@ const ARMS: [(&str, &str); 5] = [
     ("run-drope", "DroPE"),
     ("run-drope-copies", "DroPE with copies"),
 ];
+/// Full DroPE, whose tokens to recovery the protocol asks for.
+const FULL: &str = "run-drope";
 /// The model as training begins with it.
 const UNTRAINED: &str = "smollm2";
 /// An arm has recovered where its loss lies at most so far above the control's, in nats.
@@ -121,11 +124,17 @@ fn recovered(arms: &[Arm]) -> String {
         line(arm.title, [tokens, number(arm.lines.first()), number(end), or_dash(apart)])
     };
     let windows = control.as_ref().map_or(0, Vec::len);
+    let tokens = |arm: &Arm| match &control {
+        Some(limit) if arm.folder == FULL => recovery::sentence(arm.title, &arm.lines, limit, RECOVERED),
+        _ => String::new(),
+    };
+    let tokens: Vec<String> = arms.iter().map(tokens).filter(|text| !text.is_empty()).collect();
     format!(
         "Loss in nats on {windows} held-out windows of 1,024 tokens, and how far it lies above the control's at the end, window by window \
-         (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}",
+         (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}\n{}",
         table(["model", "tokens", "before", "after", "above the control"], arms.iter().map(row)),
-        picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic.")
+        picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic."),
+        tokens.join("\n")
     )
 }
 

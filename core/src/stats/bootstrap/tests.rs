@@ -1,6 +1,6 @@
 //! Against tests/statistics_reference.py, which has the same outcomes; and where the intervals are known.
 
-use super::{PairedMeans, PairedOutcomes, paired_bootstrap};
+use super::{PairedMeans, PairedOutcomes, bootstrap_of_trials, paired_bootstrap};
 
 const RESAMPLES: usize = 20_000;
 
@@ -78,4 +78,17 @@ fn one_random_seed_gives_one_interval_and_unusable_outcomes_give_none() {
     assert!(none(&[]) && none(&[vec![]]) && none(&[vec![vec![], outcomes(0, 1)]]));
     assert!(none(&[vec![outcomes(0, 0)], vec![outcomes(0, 0), outcomes(0, 1)]]), "other conditions");
     assert!(none(&[vec![vec![[0.0, 1.0]; 9], outcomes(0, 1)]]), "nothing to be relative to");
+}
+
+/// The interval of a mean is nearly that of the normal approximation.
+#[test]
+fn trials_drawn_with_replacement_give_the_interval_of_a_mean() {
+    let numbers: Vec<f64> = (0..100).map(f64::from).collect();
+    let mean = |drawn: &[usize]| drawn.iter().map(|&trial| numbers[trial]).sum::<f64>() / drawn.len() as f64;
+    let [low, high] = bootstrap_of_trials(100, mean, RESAMPLES, 3).unwrap();
+    let half = 1.96 * ((100.0 * 100.0 - 1.0) / 12.0_f64).sqrt() / 10.0;
+    assert!((low - (49.5 - half)).abs() < 0.1 && (high - (49.5 + half)).abs() < 0.1, "{low} {high}");
+    assert_eq!(bootstrap_of_trials(4, |_| f64::INFINITY, 100, 1), Some([f64::INFINITY; 2]));
+    assert_eq!(bootstrap_of_trials(4, |_| f64::NAN, 100, 1), None);
+    assert_eq!(bootstrap_of_trials(0, |_| 1.0, 100, 1), None);
 }

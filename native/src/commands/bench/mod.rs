@@ -19,12 +19,21 @@ use super::doctor::update_seconds;
 use crate::arguments::{NumberArgs, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
-use crate::threads;
+use crate::{allocator, machine, threads};
 
-/// Rows and tokens of a training batch.
-const BATCH: [usize; 2] = [16, 256];
 /// Tokens that are generated after the prompt.
 const NEW_TOKENS: usize = 64;
+
+/// Medians of several runs, in tokens a second.
+#[derive(Serialize)]
+struct TrainingSpeed {
+    threads: usize,
+    batch: [usize; 2],
+    recompute: bool,
+    train: f64,
+    /// Of the whole process; training is all that it did.
+    peak_bytes: Option<u64>,
+}
 
 /// Medians of several runs, in tokens a second.
 #[derive(Serialize)]
@@ -58,6 +67,15 @@ pub struct BenchArgs {
     /// Measure only prefill and decoding, and not training.
     #[arg(long)]
     reading: bool,
+    /// Measure only training, and the most memory that it takes.
+    #[arg(long, conflicts_with = "reading")]
+    training: bool,
+    /// Rows and tokens of a training batch.
+    #[arg(long, value_name = "ROWSxTOKENS", default_value = "16x256", value_parser = batch_shape)]
+    batch: [usize; 2],
+    /// Compute blocks again in the backward pass, a quarter of the rows at a time: in less memory.
+    #[arg(long)]
+    recompute: bool,
     /// Print the milliseconds of each kind of operation in a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
@@ -69,19 +87,44 @@ pub struct BenchArgs {
 /// Times what the arguments ask for.
 pub fn bench(args: &BenchArgs) -> Result<()> {
     if args.operations {
-        return print_operations(&args.model, args.repeats, args.device);
+        return print_operations(args);
     }
     if let Some(text) = &args.tokenize {
         return print_tokenizer_speed(&args.model, text, args.repeats);
     }
+    if args.training {
+        return print_training_speed(args);
+    }
     print_speeds(args)
 }
 
+/// `16x256`
+fn batch_shape(text: &str) -> Result<[usize; 2], String> {
+    let numbers = text.split_once('x').map(|(rows, tokens)| [rows, tokens].map(str::parse::<usize>));
+    match numbers {
+        Some([Ok(rows), Ok(tokens)]) if rows > 0 && tokens > 1 => Ok([rows, tokens]),
+        _ => Err("a batch is given as rows x tokens, such as 16x256, of at least two tokens a row".to_owned()),
+    }
+}
+
 /// Prints a line for each kind of operation of a training step on one thread.
-fn print_operations(folder: &Path, repeats: usize, choice: DeviceChoice) -> Result<()> {
-    let config = model_folder::config(folder)?;
-    let device = device::open(choice)?.device;
-    threads::with_shared_kernels(1, || operations::print(&config, &device.autodiff(), repeats))?
+fn print_operations(args: &BenchArgs) -> Result<()> {
+    let config = model_folder::config(&args.model)?;
+    let device = device::open(args.device)?.device.autodiff();
+    threads::with_shared_kernels(1, || operations::print(&config, args.batch, &device, args.repeats))?
+}
+
+/// Prints the speed of updates and the memory that they took, as one line of JSON.
+fn print_training_speed(args: &BenchArgs) -> Result<()> {
+    let &BenchArgs { threads, batch, recompute, .. } = args;
+    // As the loop of a run has it.
+    allocator::keep_free_memory();
+    let chosen = device::open(args.device)?;
+    let compute = chosen.keeps(args.numbers.types())?.compute;
+    let train = threads::with_shared_kernels(threads, || train_speed(args, compute, &chosen.device))??;
+    let speed = TrainingSpeed { threads, batch, recompute, train, peak_bytes: machine::peak_memory() };
+    println!("{}", serde_json::to_string(&speed)?);
+    Ok(())
 }
 
 /// Prints how fast the model's tokenizer encodes a text, line by line as a corpus is read: one line of JSON.
@@ -120,8 +163,7 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
     // Training takes weights in 32 bits.
     let trains = !args.reading && types.weights == NumberType::F32;
-    let train =
-        || threads::with_shared_kernels(threads, || train_speed(folder, &config, types.compute, &device, repeats))?;
+    let train = || threads::with_shared_kernels(threads, || train_speed(args, types.compute, &device))?;
     let train = trains.then(train).transpose()?;
     let read = || {
         let model = model_folder::model_as(folder, &config, types, &device)?;
@@ -132,8 +174,11 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     Ok(())
 }
 
-fn train_speed(folder: &Path, config: &Config, compute: ComputeType, device: &Device, repeats: usize) -> Result<f64> {
+fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Result<f64> {
+    let &BenchArgs { repeats, recompute, batch: [rows, length], .. } = args;
+    let config = model_folder::config(&args.model)?;
     let device = device.clone().autodiff();
+    let micro_batch_tokens = recompute.then(|| rows.div_ceil(4) * length);
     let hyperparameters = Hyperparameters {
         steps: repeats + 1,
         optimizer: OptimizerKind::AdamW,
@@ -141,12 +186,11 @@ fn train_speed(folder: &Path, config: &Config, compute: ComputeType, device: &De
         schedule: Schedule::cosine(1e-4, 0, 1.0),
         max_gradient_norm: 1.0,
         compute,
-        memory: Memory::default(),
+        memory: Memory { micro_batch_tokens, recompute, attention_queries: None },
         guard: None,
     };
-    let model = model_folder::model(folder, config, &device)?;
-    let trainer = Trainer::new(model, Method::Rope.positions(config, 1.0)?, hyperparameters);
-    let [rows, length] = BATCH;
+    let model = model_folder::model(&args.model, &config, &device)?;
+    let trainer = Trainer::new(model, Method::Rope.positions(&config, 1.0)?, hyperparameters);
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
     let batch = Batch::plain(ids, length);
     let seconds = update_seconds(trainer, repeats, |_| batch.clone())?;

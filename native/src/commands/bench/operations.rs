@@ -10,7 +10,7 @@ use drope_core::kernels::{self, AttentionBias, RotaryTable};
 use drope_core::positions::{Encoding, LayerPositions};
 use serde::Serialize;
 
-use super::{BATCH, median};
+use super::median;
 
 /// Milliseconds of one training step.
 #[derive(Serialize)]
@@ -25,8 +25,12 @@ pub struct Operation {
 }
 
 /// The operations of a training step of a model of this shape, each measured alone, forward and backward.
-pub fn operations(config: &Config, device: &Device, repeats: usize) -> Result<Vec<Operation>> {
-    let [batch, length] = BATCH;
+pub fn operations(
+    config: &Config,
+    [batch, length]: [usize; 2],
+    device: &Device,
+    repeats: usize,
+) -> Result<Vec<Operation>> {
     let seq = length - 1;
     let Config { hidden_size: hidden, intermediate_size: inner, num_hidden_layers: layers, vocab_size: vocab, .. } =
         *config;
@@ -89,8 +93,8 @@ pub fn operations(config: &Config, device: &Device, repeats: usize) -> Result<Ve
 }
 
 /// The operations as lines of JSON.
-pub fn print(config: &Config, device: &Device, repeats: usize) -> Result<()> {
-    for operation in operations(config, device, repeats)? {
+pub fn print(config: &Config, batch: [usize; 2], device: &Device, repeats: usize) -> Result<()> {
+    for operation in operations(config, batch, device, repeats)? {
         println!("{}", serde_json::to_string(&operation).context("cannot write JSON")?);
     }
     Ok(())

@@ -1,0 +1,123 @@
+"""Speed and memory of training a real model in `core` beside PyTorch, eager and compiled; writes
+docs/results/real-models/training.json, and what each kind of operation of an update takes to operations.json beside it.
+
+    pip install torch transformers
+    core convert --from "$(cargo xtask fetch smollm2)" --to MODEL
+    python bench/training.py path/to/core MODEL [--batches 16x256,1x512,1x2048] [--threads 1,2] [--rounds 5]
+
+An update is a forward pass, a backward pass, clipping and AdamW on one batch. In each round every program runs once, in a process of its
+own with one update that does not count, so that what else the machine does meets all alike. PyTorch runs transformers' model with
+scaled-dot-product attention; `compiled` is torch.compile of it, whose compiling does not count. Results of other processors stay in the
+file; those of this processor, batch and number of threads are replaced.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+
+from real import write_rows
+
+RESULTS = pathlib.Path(__file__).resolve().parent.parent / "docs/results/real-models"
+OUT = RESULTS / "training.json"
+
+TORCH = """
+import json, resource, sys, time, torch
+from transformers import AutoModelForCausalLM
+path, form, (rows, length), threads, updates = sys.argv[1], sys.argv[2], map(int, sys.argv[3].split("x")), *map(int, sys.argv[4:])
+torch.set_num_threads(threads)
+model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+vocab = model.config.vocab_size
+ids = torch.tensor([(i * 7919 + 13) % vocab for i in range(rows * length)]).view(rows, length)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
+forward = torch.compile(model) if form == "compiled" else model
+def step():
+    logits = forward(ids[:, :-1], use_cache=False).logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+step()
+times = []
+for _ in range(updates):
+    start = time.perf_counter()
+    step()
+    times.append(time.perf_counter() - start)
+peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps({"train": rows * length / sorted(times)[len(times) // 2], "peak_bytes": peak}))
+"""
+
+
+def ours(binary, model, batch, threads, updates, *more):
+    return [binary, "bench", "--model", model, "--training", "--batch", batch, "--threads", threads, "--repeats", updates, *more]
+
+
+def commands(binary, model, batch, threads, updates):
+    theirs = [[sys.executable, "-c", TORCH, model, form, batch, threads, updates] for form in ("eager", "compiled")]
+    return {
+        "core": ours(binary, model, batch, threads, updates),
+        "core, blocks computed again": ours(binary, model, batch, threads, updates, "--recompute"),
+        "PyTorch": theirs[0],
+        "PyTorch, compiled": theirs[1],
+    }
+
+
+def measured(command):
+    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def operations(binary, model, batch):
+    """Milliseconds of each kind of operation in an update on one thread, plain and fused."""
+    command = [binary, "bench", "--model", model, "--operations", "--batch", batch, "--repeats", "3"]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [{"processor": processor(), "batch": batch, **json.loads(line)} for line in lines]
+
+
+def processor():
+    """Name and family of this processor, and the widest vectors or tiles that it has: `AMD EPYC, family 23, avx2`."""
+    found = dict(line.split(":", 1) for line in reversed(pathlib.Path("/proc/cpuinfo").read_text().splitlines()) if ":" in line)
+    found = {name.strip(): value.strip() for name, value in found.items()}
+    widest = next((name for name in ("amx_bf16", "avx512f", "avx2") if name in found["flags"].split()), "sse2")
+    return f"{found['model name']}, family {found['cpu family']}, {widest}"
+
+
+def kept(rows, replaced):
+    """Earlier rows of other processors, batches and numbers of threads."""
+    place = lambda row: (row["processor"], row["batch"], row["threads"])
+    return [row for row in rows if place(row) not in map(place, replaced)]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("model")
+    parser.add_argument("--batches", default="16x256,1x512,1x2048")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--updates", type=int, default=1)
+    parser.add_argument("--profile", default="1x512", help="batch of the profile by operation")
+    args = parser.parse_args()
+    import torch
+    for batch in args.batches.split(","):
+        for threads in map(int, args.threads.split(",")):
+            programs = commands(args.binary, args.model, batch, threads, args.updates)
+            rounds = []
+            for _ in range(args.rounds):
+                rounds.append({name: measured(command) for name, command in programs.items()})
+                print(batch, threads, {name: round(found["train"]) for name, found in rounds[-1].items()}, flush=True)
+            row = lambda name: {
+                "model": pathlib.Path(args.model).name, "processor": processor(), "torch": torch.__version__,
+                "batch": batch, "threads": threads, "program": name, "speeds": [found[name]["train"] for found in rounds],
+                "peak_bytes": max(found[name]["peak_bytes"] for found in rounds),
+            }
+            rows = [row(name) for name in programs]
+            before = json.loads(OUT.read_text()) if OUT.exists() else []
+            write_rows(OUT, kept(before, rows) + rows)
+    write_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+//! How fast a real model trains beside PyTorch, from the results of bench/training.py.
+
+use serde::Deserialize;
+
+use crate::markdown::{section, table};
+
+/// A program on one batch, on one number of threads of one processor.
+#[derive(Clone, Deserialize)]
+pub struct TrainingSpeed {
+    model: String,
+    processor: String,
+    torch: String,
+    batch: String,
+    threads: usize,
+    program: String,
+    /// Tokens a second of each round.
+    speeds: Vec<f64>,
+    peak_bytes: f64,
+}
+
+impl TrainingSpeed {
+    fn is_of(&self, other: &Self) -> bool {
+        let place = |speed: &Self| (speed.processor.clone(), speed.batch.clone(), speed.threads);
+        place(self) == place(other)
+    }
+}
+
+/// Median, least and largest.
+fn range(numbers: &[f64]) -> [f64; 3] {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match &*sorted {
+        [] => [f64::NAN; 3],
+        [first, .., last] => [sorted[sorted.len() / 2], *first, *last],
+        [only] => [*only; 3],
+    }
+}
+
+/// What a kind of operation takes of an update, in milliseconds.
+#[derive(Clone, Deserialize)]
+pub struct OperationTime {
+    processor: String,
+    batch: String,
+    name: String,
+    calls: usize,
+    /// With Burn's own operations.
+    plain: f64,
+    /// With the kernels that training uses.
+    fused: f64,
+}
+
+/// The section; nothing where there are no results.
+pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
+    let Some(first) = speeds.first() else { return String::new() };
+    let row = |speed: &TrainingSpeed| {
+        // The fastest of PyTorch's forms on the same batch.
+        let theirs = speeds.iter().filter(|other| other.is_of(speed) && other.program.starts_with("PyTorch"));
+        let best = theirs.max_by(|a, b| range(&a.speeds)[0].total_cmp(&range(&b.speeds)[0]));
+        let beside = best.filter(|best| best.program != speed.program).map(|best| {
+            let ratios: Vec<f64> = speed.speeds.iter().zip(&best.speeds).map(|(ours, theirs)| ours / theirs).collect();
+            let [median, low, high] = range(&ratios);
+            (format!("{median:.2} [{low:.2}, {high:.2}]"), format!("{:.2}", speed.peak_bytes / best.peak_bytes))
+        });
+        let (speed_ratio, memory_ratio) = beside.unwrap_or_else(|| ("1".to_owned(), "1".to_owned()));
+        vec![
+            speed.processor.clone(),
+            speed.batch.replace('x', " × "),
+            speed.threads.to_string(),
+            speed.program.clone(),
+            format!("{:.0}", range(&speed.speeds)[0]),
+            speed_ratio,
+            format!("{:.2}", speed.peak_bytes / 1e9),
+            memory_ratio,
+        ]
+    };
+    section(
+        "Speed of training",
+        &format!(
+            "`python bench/training.py`: updates of {} in f32 with AdamW, beside PyTorch {} and transformers. Tokens a second, the median of \
+             {} rounds; beside it the ratio to the faster form of PyTorch in the same round, median and range, and the most memory that the \
+             process took. Blocks that are computed again go a quarter of the rows at a time.\n\n{}\n{}",
+            first.model,
+            first.torch,
+            first.speeds.len(),
+            table(
+                ["processor", "batch", "threads", "program", "tokens/s", "/ PyTorch", "memory (GB)", "/ PyTorch"],
+                speeds.iter().map(row)
+            ),
+            profile(operations)
+        ),
+    )
+}
+
+/// Where the time of an update goes.
+fn profile(operations: &[OperationTime]) -> String {
+    let Some(first) = operations.first() else { return String::new() };
+    let [all, fused] = [|row: &OperationTime| row.plain, |row: &OperationTime| row.fused]
+        .map(|time| operations.iter().map(time).sum::<f64>());
+    let row = |row: &OperationTime| {
+        let share = format!("{:.0} %", 100.0 * row.fused / fused);
+        vec![row.name.clone(), row.calls.to_string(), format!("{:.0}", row.plain), format!("{:.0}", row.fused), share]
+    };
+    let sum = vec!["all".to_owned(), String::new(), format!("{all:.0}"), format!("{fused:.0}"), String::new()];
+    format!(
+        "Where an update's time goes: milliseconds of each kind of operation, forward and backward, measured alone on one thread with a batch of \
+         {} ({}), in Burn's operations and in the kernels that training uses; the share is that of the kernels. The embedding's gradient, \
+         clipping and the optimizer come on top.\n\n{}",
+        first.batch.replace('x', " × "),
+        first.processor,
+        table(["operation", "calls", "Burn's", "ours", "share"], operations.iter().map(row).chain([sum]))
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{OperationTime, TrainingSpeed, text};
+
+    fn speed(program: &str, threads: usize, speeds: [f64; 3], peak_bytes: f64) -> TrainingSpeed {
+        let line = json!({"model": "smollm2", "processor": "P", "torch": "2.15", "batch": "1x512", "threads": threads,
+            "program": program, "speeds": speeds, "peak_bytes": peak_bytes});
+        serde_json::from_value(line).unwrap()
+    }
+
+    #[test]
+    fn speeds_stand_beside_the_faster_form_of_pytorch_round_by_round() {
+        assert_eq!(text(&[], &[]), "");
+        let speeds = [
+            speed("core", 1, [30.0, 20.0, 44.0], 4e9),
+            speed("PyTorch", 1, [20.0, 20.0, 20.0], 8e9),
+            speed("PyTorch, compiled", 1, [25.0, 25.0, 22.0], 16e9),
+            speed("PyTorch", 2, [100.0, 100.0, 100.0], 8e9),
+        ];
+        let operation = |name: &str, fused| OperationTime {
+            processor: "P".into(),
+            batch: "1x512".into(),
+            name: name.into(),
+            calls: 30,
+            plain: 2.0 * fused,
+            fused,
+        };
+        let text = text(&speeds, &[operation("attention", 100.0), operation("products", 300.0)]);
+        assert!(text.contains("| attention | 30 | 200 | 100 | 25 % |"), "{text}");
+        assert!(text.contains("| all |  | 800 | 400 |  |"), "{text}");
+        assert!(text.contains("| P | 1 × 512 | 1 | core | 30 | 1.20 [0.80, 2.00] | 4.00 | 0.25 |"), "{text}");
+        assert!(text.contains("| P | 1 × 512 | 1 | PyTorch | 20 | 0.80 [0.80, 0.91] | 8.00 | 0.50 |"), "{text}");
+        assert!(text.contains("| PyTorch, compiled | 25 | 1 | 16.00 | 1 |"), "{text}");
+        assert!(text.contains("| P | 1 × 512 | 2 | PyTorch | 100 | 1 | 8.00 | 1 |"), "{text}");
+    }
+}
