@@ -9,10 +9,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
+use crate::packages::NATIVE;
 use crate::page::target_dir;
 use crate::shell::{apt_install, capture};
 use crate::tally::Tally;
-use crate::test::NATIVE;
 
 /// LLVM that stands in for the one that Burn's CUDA backend downloads, which is one version newer.
 const DEBIAN_LLVM: &str = "/usr/lib/llvm-22";
@@ -28,9 +28,14 @@ type Environment = Vec<(&'static str, PathBuf)>;
 pub fn compare() -> Result<()> {
     let place = Workplace::find()?;
     let mut tally = Tally::default();
-    check(&place, &mut tally, "wgpu", software_vulkan())?;
+    on_software_vulkan(&place, &mut tally)?;
     check(&place, &mut tally, "cuda", llvm(&place))?;
     tally.close()
+}
+
+/// The part of it that every machine can run.
+pub fn on_software_vulkan(place: &Workplace, tally: &mut Tally) -> Result<()> {
+    check(place, tally, "wgpu", software_vulkan())
 }
 
 /// Builds `core` with `feature` and runs native/tests/gpu.rs.

@@ -8,6 +8,7 @@ mod download;
 mod fetch;
 mod fuzz;
 mod gpu;
+mod packages;
 mod page;
 mod programs;
 mod shell;

@@ -2,38 +2,25 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use crate::Workplace;
-use crate::fetch;
+use crate::packages::{NATIVE, PAGE};
 use crate::page::{build, target_dir};
 use crate::programs;
 use crate::shell::which;
 use crate::tally::Tally;
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
-
-/// These packages are always built together: cargo joins their features, and another set would compile Burn again.
-pub const NATIVE: [&str; 12] = [
-    "-p",
-    "drope-amx",
-    "-p",
-    "drope-core",
-    "-p",
-    "drope-native",
-    "-p",
-    "drope-report",
-    "-p",
-    "drope-tests",
-    "-p",
-    "xtask",
-];
-/// What runs in the browser but needs no browser for its unit tests. Burn is no part of it.
-const PAGE: [&str; 4] = ["-p", "drope-page", "-p", "drope-protocol"];
+use crate::{fetch, gpu};
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
 const CROSSING: [&str; 6] = ["browser", "chat_templates", "real_model", "tokenizers", "torch_engine", "transformers"];
+
+/// A run that took longer is on a machine that may not compile Burn for wgpu in what is left of CI's 90 minutes.
+const BEFORE_GPU: Duration = Duration::from_secs(45 * 60);
 
 /// Where test programs are.
 const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/tests"];
@@ -48,6 +35,7 @@ pub fn quick() -> Result<()> {
 
 /// Runs all; the last line counts what ran.
 pub fn all() -> Result<()> {
+    let began = Instant::now();
     let place = Workplace::find()?;
     let tools = Tools::for_tests(&place)?;
     let mut tally = Tally::default();
@@ -77,6 +65,12 @@ pub fn all() -> Result<()> {
         Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),
     }
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
+    // It compiles Burn once more.
+    if began.elapsed() < BEFORE_GPU {
+        gpu::on_software_vulkan(&place, &mut tally)?;
+    } else {
+        tally.not_run("core on Vulkan in software, since all else took long here; `cargo xtask gpu` runs it");
+    }
     tally.close()
 }
 
