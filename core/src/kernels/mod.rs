@@ -7,9 +7,13 @@
 //!
 //! Loops are compiled for several instruction sets and chosen at run time by `pulp` (AVX2, AVX-512, NEON, wasm's SIMD128).
 
+#[cfg(feature = "train")]
+mod adamw;
 mod attention;
 #[cfg(all(test, feature = "train"))]
 pub(crate) mod check;
+#[cfg(feature = "train")]
+mod clip;
 #[cfg(feature = "train")]
 mod cross_entropy;
 #[cfg(feature = "gpu")]
@@ -34,9 +38,13 @@ use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Dispa
 use burn::tensor::{DType, Tensor};
 use burn_flex::FlexTensor;
 
+#[cfg(feature = "train")]
+pub use self::adamw::AdamWStep;
 pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::attention::{attend_in_chunks, gradients_in_chunks};
+#[cfg(feature = "train")]
+pub use self::clip::{scaled, square_sum};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
 pub use self::linear::{ComputeType, linear};
@@ -83,8 +91,12 @@ fn apply<const N: usize, const D: usize, K: Kernel<N>>(kernel: K, inputs: [Dispa
         return Tensor::from_dispatch(gradients::apply(kernel, inputs));
     }
     let inputs = inputs.map(primitive);
-    let output = BackendTensor::<Flex>::Float(kernel.forward(&inputs).0);
-    Tensor::from_dispatch(DispatchTensor::from_backend(output))
+    of_primitive(kernel.forward(&inputs).0)
+}
+
+/// A tensor without a graph.
+fn of_primitive<const D: usize>(tensor: FlexTensor) -> Tensor<D> {
+    Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<Flex>::Float(tensor)))
 }
 
 /// Whether the fused kernels can take the tensor: on the CPU, in f32, and with a graph that keeps what it needs.

@@ -53,8 +53,18 @@ impl Kernel<2> for Normalise {
         let (x, gradient, weight) = (numbers(&x), numbers(&gradient), numbers(&weight));
         let width = weight.len();
         let mut of_x = vec![0.0; x.len()];
-        let mut of_weight = vec![0.0; width];
-        differentiate(x, weight, &scales, gradient, &mut of_x, &mut of_weight);
+        let rows = rows_of_part(width);
+        let inputs = x.chunks(rows * width).zip(gradient.chunks(rows * width)).zip(scales.chunks(rows));
+        let parts = in_parts(x.len(), of_x.chunks_mut(rows * width).zip(inputs), |(of_x, ((x, gradient), scales))| {
+            let mut of_weight = vec![0.0; width];
+            differentiate(x, weight, scales, gradient, of_x, &mut of_weight);
+            of_weight
+        });
+        // In the order of the rows, so that the sum does not depend on the number of threads.
+        let mut of_weight = vec![0.0f32; width];
+        for part in parts {
+            of_weight.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
         [tensor(of_x, shape), tensor(of_weight, of_weight_shape)]
     }
 }

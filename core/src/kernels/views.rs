@@ -6,9 +6,25 @@ use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Flex}
 use burn::tensor::{Bytes, DType, Int, Shape, Tensor};
 use burn_flex::{FlexTensor, Layout};
 
+#[cfg(feature = "train")]
+use super::primitive;
+
 /// Numbers of a tensor that [`FlexTensor::to_contiguous`] has made.
 pub(super) fn numbers(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("the tensor is contiguous f32")
+}
+
+/// A tensor's numbers in row-major order. The tensor is dropped here, so that its memory has one owner less.
+#[cfg(feature = "train")]
+pub(super) fn owned<const D: usize>(tensor: Tensor<D>) -> FlexTensor {
+    primitive(tensor.into_dispatch()).to_contiguous()
+}
+
+/// Numbers of a tensor that [`owned`] has made, to be written; copied where another tensor shares them.
+#[cfg(feature = "train")]
+pub(super) fn mutable(tensor: &mut FlexTensor) -> &mut [f32] {
+    let (start, end) = tensor.layout().contiguous_offsets().expect("the tensor is contiguous");
+    &mut tensor.storage_mut::<f32>()[start..end]
 }
 
 /// Ids of a tensor on the CPU.

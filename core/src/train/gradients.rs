@@ -4,6 +4,7 @@ use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::{Gradients, Tensor};
 
+use crate::kernels::{scaled, square_sum};
 use crate::model::Model;
 
 /// Gradients of a batch, or what a part of it adds to them.
@@ -55,7 +56,7 @@ struct Squares<'a> {
 
 impl ModuleVisitor for Squares<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        self.sums.extend(self.gradients.get::<D>(param.id).map(|gradient| gradient.square().sum()));
+        self.sums.extend(self.gradients.get::<D>(param.id).map(|gradient| square_sum(&gradient)));
     }
 }
 
@@ -67,7 +68,7 @@ struct Scale<'a> {
 
 impl ModuleVisitor for Scale<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-        change::<D>(self.gradients, param.id, |gradient| gradient * self.factor.clone().unsqueeze());
+        change::<D>(self.gradients, param.id, |gradient| scaled(gradient, &self.factor));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Training: text, loss, gradients, schedule, optimizers and the update. No I/O; the caller drives it and keeps its state.
 
+mod adamw;
 mod backward;
 mod batch;
 mod copies;

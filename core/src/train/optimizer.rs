@@ -1,10 +1,11 @@
 //! AdamW, or Muon for the matrices inside the blocks with AdamW for the rest.
 
 use burn::module::ParamGroup;
-use burn::optim::{AdamWConfig, AdjustLrFn, GradientsParams, ModuleOptimizer, MuonConfig};
+use burn::optim::{AdjustLrFn, GradientsParams, ModuleOptimizer, MuonConfig};
 use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::adamw::FusedAdamW;
 use crate::error::{Error, Result};
 use crate::model::Model;
 
@@ -29,10 +30,11 @@ const NORMS: &str = "norm";
 impl Optimizer {
     /// A fresh optimizer.
     pub fn new(kind: OptimizerKind, weight_decay: f32) -> Self {
-        let adamw = AdamWConfig::new().with_beta_1(0.9).with_beta_2(0.95).with_epsilon(1e-8);
-        let decayed = adamw.clone().with_weight_decay(weight_decay);
-        let optimizer =
-            decayed.init().with_group(ParamGroup::from_predicate(NORMS), adamw.with_weight_decay(0.0).build(), None);
+        let optimizer = ModuleOptimizer::from(FusedAdamW::new(weight_decay)).with_group(
+            ParamGroup::from_predicate(NORMS),
+            FusedAdamW::new(0.0),
+            None,
+        );
         Self(match kind {
             OptimizerKind::AdamW => optimizer,
             OptimizerKind::Muon => {

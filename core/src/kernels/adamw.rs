@@ -1,0 +1,71 @@
+//! An update of AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) in one pass over the weights, their gradients and both moments, where
+//! single operations on tensors would take fifteen.
+
+use burn::tensor::Tensor;
+use pulp::Simd;
+
+use super::parts::in_parts;
+use super::views::{mutable, numbers, owned};
+use super::{is_on_cpu, of_primitive};
+
+/// Numbers that a thread takes at a time.
+const PART: usize = 1 << 15;
+
+/// What an update does to each number.
+#[derive(Clone, Copy, Debug)]
+pub struct AdamWStep {
+    /// Decay rates of the moments.
+    pub betas: [f32; 2],
+    /// Added to the root of the second moment.
+    pub epsilon: f32,
+    /// Learning rate.
+    pub learning_rate: f64,
+    /// Decay of the weights, to be multiplied with the learning rate.
+    pub weight_decay: f64,
+    /// Number of this update, from 1 on.
+    pub time: i32,
+}
+
+impl AdamWStep {
+    /// Whether [`AdamWStep::update`] takes these weights: on the CPU, in f32, without a graph.
+    pub fn takes<const D: usize>(weights: &Tensor<D>) -> bool {
+        is_on_cpu(weights) && !weights.device().is_autodiff()
+    }
+
+    /// Weights, first and second moment after the update, all of one shape. Memory that nothing else refers to is written in place.
+    pub fn update<const D: usize>(self, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {
+        let gradient = owned(gradient);
+        let [mut weights, mut first, mut second] = tensors.map(owned);
+        let parts = [&mut weights, &mut first, &mut second].map(|tensor| mutable(tensor).chunks_mut(PART));
+        let [weight_parts, first_parts, second_parts] = parts;
+        let moments = first_parts.zip(second_parts);
+        let parts = weight_parts.zip(moments).zip(numbers(&gradient).chunks(PART));
+        let products = numbers(&gradient).len();
+        in_parts(products, parts, |((weights, (first, second)), gradient)| {
+            update(self, weights, first, second, gradient);
+        });
+        [weights, first, second].map(of_primitive)
+    }
+}
+
+#[pulp::with_simd(update = pulp::Arch::new())]
+#[inline(always)]
+fn update_part<'a, S: Simd>(
+    _: S,
+    step: AdamWStep,
+    weights: &'a mut [f32],
+    first: &'a mut [f32],
+    second: &'a mut [f32],
+    gradient: &'a [f32],
+) {
+    let [beta_1, beta_2] = step.betas;
+    let kept = (1.0 - step.learning_rate * step.weight_decay) as f32;
+    let rate = (step.learning_rate / f64::from(1.0 - beta_1.powi(step.time))) as f32;
+    let scale = 1.0 / (1.0 - beta_2.powi(step.time));
+    let moments = first.iter_mut().zip(second);
+    for ((weight, (first, second)), &gradient) in weights.iter_mut().zip(moments).zip(gradient) {
+        *first = beta_1 * *first + (1.0 - beta_1) * gradient;
+        *second = beta_2 * *second + (1.0 - beta_2) * gradient * gradient;
+        *weight = kept * *weight - rate * *first / ((scale * *second).sqrt() + step.epsilon);
+    }
+}
