@@ -5,7 +5,9 @@ use burn::tensor::{Device, Int, Tensor};
 use super::Model;
 use super::attention::LayerInputs;
 use super::pass::{LayerKind, Packing, Pass};
-use crate::kernels::{AttentionBias, attend_in_chunks, rms_norm};
+use crate::kernels::rms_norm;
+#[cfg(feature = "train")]
+use crate::kernels::{AttentionBias, attend_in_chunks};
 use crate::positions::Positions;
 
 /// What the layers of each kind share, and the kind of each layer.
@@ -69,6 +71,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// The same with the attention of at most `queries` queries at a time.
+    #[cfg(feature = "train")]
     pub fn forward_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<3> {
         let y = attend_in_chunks(self.before_attention(index, x.clone()), self.bias(index), queries);
         self.after_attention(index, x, y)
@@ -76,18 +79,21 @@ impl<'a> Blocks<'a> {
 
     /// What the attention of a block reads: queries `[batch, heads, seq, head_dim]`, keys and values
     /// `[batch, kv_heads, seq, head_dim]`.
+    #[cfg(feature = "train")]
     pub fn before_attention(&self, index: usize, x: Tensor<3>) -> [Tensor<4>; 3] {
         let block = &self.model.layers[index];
         block.self_attn.read(rms_norm(&block.input_layernorm, x), self.inputs(index))
     }
 
     /// A block from the result of its attention on, `[batch, heads, seq, head_dim]`; x is what goes into the block.
+    #[cfg(feature = "train")]
     pub fn after_attention(&self, index: usize, x: Tensor<3>, y: Tensor<4>) -> Tensor<3> {
         let block = &self.model.layers[index];
         block.feed_forward(x + block.self_attn.output(y))
     }
 
     /// What is added to the logits of a block's attention.
+    #[cfg(feature = "train")]
     pub fn bias(&self, index: usize) -> &AttentionBias {
         &self.kinds.of(index).bias
     }

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 
 #[cfg(feature = "train")]
 use super::chunks::Chunk;
@@ -86,32 +86,32 @@ impl AttentionBias {
         self.matrix.get_or_init(written_out).as_ref()
     }
 
-    /// Causal mask, window and slopes.
+    /// Causal mask, window and slopes, computed on the device.
     fn mask(&self, group: usize, device: &Device) -> Option<Tensor<4>> {
-        let first_key = self.queries.start - self.past;
-        let (seq, keys) = (self.queries.len(), self.queries.end - first_key);
-        let bias = |slope: f64, query: usize, key: usize| {
-            if key > query || self.window.is_some_and(|window| query - key >= window) {
-                f32::NEG_INFINITY
-            } else {
-                (-slope * (query - key) as f64) as f32
-            }
-        };
-        // [seq, keys] of one head.
-        let rows = |slope: f64| {
-            let row = move |query| (first_key..self.queries.end).map(move |key| bias(slope, query, key));
-            self.queries.clone().flat_map(row).collect::<Vec<f32>>()
-        };
-        let (values, shape) = if !self.slopes.is_empty() {
-            let values = self.slopes.iter().flat_map(|&slope| rows(slope)).collect();
-            (values, [1, self.slopes.len() / group, group * seq, keys])
-        } else if seq == 1 {
+        let keys = self.queries.start - self.past..self.queries.end;
+        let shape = [1, 1, self.queries.len(), keys.len()];
+        if shape[2] == 1 && self.slopes.is_empty() {
             // A single query attends to every key.
             return None;
-        } else {
-            (rows(0.0).repeat(group), [1, 1, group * seq, keys])
+        }
+        let index = |tokens: Range<usize>| Tensor::<1, Int>::arange(tokens.start as i64..tokens.end as i64, device);
+        // Tokens from a key to a query, [1, 1, seq, keys].
+        let distance = index(self.queries.clone()).reshape([1, 1, -1, 1]) - index(keys).reshape([1, 1, 1, -1]);
+        let is_later = distance.clone().lower_elem(0);
+        let is_hidden = match self.window {
+            Some(window) => is_later.bool_or(distance.clone().greater_equal_elem(window as i64)),
+            None => is_later,
         };
-        Some(Tensor::from_data(TensorData::new(values, shape), device))
+        if self.slopes.is_empty() {
+            let mask = Tensor::zeros(shape, device).mask_fill(is_hidden, f32::NEG_INFINITY);
+            return Some(mask.repeat_dim(2, group));
+        }
+        let (kv_heads, [.., seq, keys]) = (self.slopes.len() / group, shape);
+        let slopes = self.slopes.iter().map(|&slope| slope as f32).collect();
+        let slopes = Tensor::<4>::from_data(TensorData::new(slopes, [kv_heads, group, 1, 1]), device);
+        let bias = slopes * distance.float().neg(); // [kv_heads, group, seq, keys]
+        let bias = bias.mask_fill(is_hidden.expand([kv_heads, group, seq, keys]), f32::NEG_INFINITY);
+        Some(bias.reshape([1, kv_heads, group * seq, keys]))
     }
 
     /// Mask of the keys of earlier documents, `[batch, 1, group · seq, keys]`.

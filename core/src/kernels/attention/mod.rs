@@ -17,7 +17,6 @@ mod tiles;
 
 use std::sync::Arc;
 
-use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, Flex};
 use burn::tensor::{Tensor, activation::softmax};
 use burn_flex::FlexTensor;
 use pulp::Simd;
@@ -33,7 +32,7 @@ use self::key_values::Rows;
 pub use self::key_values::{KeysOrValues, PackedRows};
 use self::tiles::{Columns, KEYS, Tile, scatter};
 use super::views::{Heads, heads_inside, numbers};
-use super::{Kernel, apply, constant, is_on_cpu};
+use super::{Kernel, apply, constant, is_on_cpu, of_primitive};
 
 /// Up to this many queries, keys are not transposed: tiles would be nearly empty.
 const FEW_QUERIES: usize = 8;
@@ -57,8 +56,7 @@ pub fn attend(
             (KeysOrValues::Tensor(k), KeysOrValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
             (k, v) => {
                 let inputs = Inputs { kernel: &kernel, q: Heads::new(&constant(&q)), k: k.rows(), v: v.rows() };
-                let output = BackendTensor::<Flex>::Float(inputs.attended().0);
-                Tensor::from_dispatch(DispatchTensor::from_backend(output))
+                of_primitive(inputs.attended().0)
             }
         };
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use burn::tensor::Tensor;
 
-use super::{AttentionBias, KeysOrValues, PackedRows, attend};
+use super::{AttentionBias, KeysOrValues, PackedRows, attend, attend_in_chunks, gradients_in_chunks};
 use crate::kernels::check::{check, random};
-use crate::kernels::{NumberType, PackedMatrix};
+use crate::kernels::{NumberType, PackedMatrix, with_plain_forms};
 use crate::positions::{Encoding, LayerPositions};
 
 /// Values and gradients of `[1, heads, queries, head_dim]` behind `past` keys that are held.
@@ -45,6 +45,46 @@ fn the_fused_form_equals_the_plain_one() {
         compare(layer, [4, 2], 3, 1200, false);
     }
     compare(&all, [8, 1], 7, 700, false);
+}
+
+/// Values and gradients of attention in chunks, against those of attention at once.
+fn compare_chunks(layer: &LayerPositions, logs: Option<&Tensor<4>>, starts: Option<&Arc<[usize]>>) {
+    let x = random([2, 8, 90, 16], 1);
+    let inputs = [(0, 4), (4, 2), (6, 2)].map(|(from, heads)| x.clone().narrow(1, from, heads));
+    let of_output = random([2, 4, 90, 16], 2);
+    let logs = logs.map(|logs| Tensor::from_inner(logs.clone()));
+    let bias = AttentionBias::new(layer, 0..90, logs.as_ref()).with_documents(starts.cloned());
+    let leaves = inputs.clone().map(|input| Tensor::from_inner(input).require_grad());
+    let [q, k, v] = leaves.clone();
+    let whole = attend(q, k.into(), v.into(), &bias, None);
+    let mut gradients = (whole.clone() * Tensor::from_inner(of_output.clone())).sum().backward();
+    let whole = whole.inner();
+    let of_whole = leaves.map(|leaf| leaf.grad_remove(&mut gradients).unwrap());
+    for queries in [1, 7, 64, 200] {
+        let apart = |one: &Tensor<4>, other: Tensor<4>| (one.clone() - other).abs().max().into_scalar::<f32>();
+        let chunked = attend_in_chunks(inputs.clone(), &bias, queries);
+        assert!(apart(&whole, chunked) < 1e-5, "{queries} at a time");
+        let of_chunked = gradients_in_chunks(inputs.clone(), &bias, queries, &of_output);
+        for (one, other) in of_whole.iter().zip(of_chunked) {
+            assert!(apart(one, other) < 1e-4, "gradients, {queries} at a time");
+        }
+    }
+}
+
+#[test]
+fn attention_in_chunks_is_attention() {
+    let all = LayerPositions { encoding: Encoding::None, window: None };
+    let alibi = LayerPositions { encoding: Encoding::Alibi { slopes: vec![0.5, 0.25, 0.125, 0.0625] }, window: None };
+    let window = LayerPositions { encoding: Encoding::None, window: Some(70) };
+    let logs = (random([2, 1, 1, 90], 5) + 1.0) * 2.0;
+    // Documents of 20 and 70 tokens; of 89 and 1.
+    let starts = [vec![0; 20], vec![20; 70], vec![0; 89], vec![89; 1]].concat().into();
+    for layer in [&all, &alibi, &window] {
+        for (logs, starts) in [(None, None), (Some(&logs), None), (None, Some(&starts)), (Some(&logs), Some(&starts))] {
+            compare_chunks(layer, logs, starts);
+            with_plain_forms(|| compare_chunks(layer, logs, starts));
+        }
+    }
 }
 
 #[test]
