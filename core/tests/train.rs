@@ -148,10 +148,11 @@ fn gradients_are_those_of_pytorch() {
     let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
     for memory in memories() {
         let one = batch_gradients(&model, &batches()[0], &positions(), memory);
-        // Three devices share four rows, or three, or one.
-        let devices = vec![Device::flex().autodiff(); 3];
-        let shared = batch_gradients_on(&devices, &model, &batches()[0], &positions(), memory);
-        for part in [one, shared] {
+        let on = |devices: usize| {
+            let devices = vec![Device::flex().autodiff(); devices];
+            batch_gradients_on(&devices, &model, &batches()[0], &positions(), memory)
+        };
+        for part in [one, on(3), on(ROWS), on(ROWS + 1)] {
             let found = named_gradients(&model, &part.gradients);
             assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
             for name in &names {

@@ -47,7 +47,7 @@ pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memo
     batch_gradients_on(&vec![device.clone(); kernels::threads_for(&device)], model, batch, positions, memory)
 }
 
-/// The same, computed on several autodiff devices beside each other; each takes as many rows as the others, and
+/// The same, computed on several autodiff devices beside each other; each takes as many rows as the others or one less, and
 /// `memory.micro_batch_tokens` counts those of all. The gradients are on the model's device.
 pub fn batch_gradients_on(
     devices: &[Device],

@@ -62,10 +62,12 @@ impl Batch {
         self.rows += other.rows;
     }
 
-    /// The rows in at most `parts` parts of near equal size, none empty: for threads that share a step.
+    /// The rows in `parts` parts whose sizes differ by one at most, or in one for each row where there are fewer: for threads and
+    /// devices that share a step.
     pub fn split(&self, parts: usize) -> Vec<Self> {
-        let rows = self.rows.div_ceil(parts.max(1)).max(1);
-        (0..self.rows).step_by(rows).map(|first| self.rows_from(first, rows.min(self.rows - first))).collect()
+        let parts = parts.clamp(1, self.rows.max(1));
+        let first = |part: usize| part * self.rows / parts;
+        (0..parts).map(|part| self.rows_from(first(part), first(part + 1) - first(part))).collect()
     }
 
     /// The rows in parts of at most so many tokens, or of one row where that has more.

@@ -36,7 +36,7 @@ pub struct TrainArgs {
     gpus: usize,
     /// CPU threads that compute: they share the rows of a batch and the kernels; the result depends on their number in the last bits.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
-    pub threads: usize,
+    threads: usize,
     /// Updates between checkpoints.
     #[arg(long, default_value_t = 200)]
     save_every: usize,
@@ -49,6 +49,11 @@ pub struct TrainArgs {
 }
 
 impl TrainArgs {
+    /// Threads of the pool that shares batches and kernels: one for each card at least.
+    pub fn pool_threads(&self) -> usize {
+        self.threads.max(self.gpus)
+    }
+
     /// Reads the recipe and trains.
     pub fn with_recipe(&self, train: impl FnOnce(&TrainOptions) -> Result<()>) -> Result<()> {
         let mut recipe = recipe::read(&self.recipe, &self.set)?;

@@ -106,8 +106,8 @@ impl Command {
             Self::Generate(args) => args.reading.threads,
             Self::Dope(dope::Dope::Select(args)) => args.threads,
             Self::Search(search::Search::Longrope2(args)) => args.threads,
-            Self::Pretrain(args) => args.train.threads,
-            Self::Recalibrate(args) => args.train.threads,
+            Self::Pretrain(args) => args.train.pool_threads(),
+            Self::Recalibrate(args) => args.train.pool_threads(),
             Self::Eval(_)
             | Self::Probe(_)
             | Self::Tune(_)

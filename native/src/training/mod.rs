@@ -15,7 +15,7 @@ mod torch;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
 use clap::ValueEnum;
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
@@ -74,7 +74,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
 /// What trains a model that is recalibrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// This program, on one device.
+    /// This program, on one device or the cards of one machine (--gpus).
     Core,
     /// PyTorch: only a folder with the dropped model, all batches and a script is written.
     Torch,
@@ -83,6 +83,10 @@ pub enum Engine {
 /// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
 pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Result<()> {
     let recipe = options.recipe;
+    ensure!(
+        engine == Engine::Core || options.gpus == 1,
+        "--gpus is for --engine core; accelerate's own configuration says which cards train with PyTorch"
+    );
     let base = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &base)?;
     let cannot = || format!("cannot recalibrate the model in {}", from.display());

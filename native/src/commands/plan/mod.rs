@@ -92,7 +92,7 @@ fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, to
     }
     println!(
         "The peak is the vendor's ({:.0} TFLOP/s), its share 25 to 45 % what others report; neither was measured by this project. `core` \
-         itself trains on one device; `core recalibrate --engine torch` writes what runs on several.",
+         itself keeps weights and optimizer whole on every card (--gpus); a model that is too large for one runs under `core recalibrate --engine torch`.",
         cards.bf16_peak / 1e12
     );
     Ok(())

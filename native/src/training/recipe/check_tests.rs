@@ -195,6 +195,12 @@ fn every_field_is_checked_and_its_sentence_names_it() {
 }
 
 #[test]
+fn attention_in_chunks_needs_blocks_that_are_computed_again() {
+    let recipe = with("memory.attention_queries", "8").replace("recompute = true", "recompute = false");
+    assert!(from_toml(&recipe).unwrap_err().contains("set memory.recompute = true"));
+}
+
+#[test]
 fn the_table_above_has_every_field() {
     // Tables of the recipe; serde names all fields of a struct where it meets an unknown one, those included that it
     // leaves out when it writes.
