@@ -15,6 +15,7 @@ use drope_core::train::{Batch, Trainer, row_losses};
 use super::checkpoint::TrainingState;
 use super::job::Job;
 use super::json_lines;
+use crate::interrupt;
 
 /// The held-out losses in a model's folder.
 pub const FILE: &str = "held_out.jsonl";
@@ -38,9 +39,10 @@ impl<'a> HeldOut<'a> {
         Some(Self { job, settings, file, windows, lines })
     }
 
-    /// Whether the model of this step was measured.
-    pub fn has(&self, step: usize) -> bool {
-        self.lines.last().is_some_and(|line| line.step >= step)
+    /// Whether the model of this step is to be measured and was not yet.
+    pub fn is_due(&self, step: usize) -> bool {
+        let is_measured = self.lines.last().is_some_and(|line| line.step >= step);
+        !is_measured && (step.is_multiple_of(self.settings.every) || step == self.job.recipe.steps)
     }
 
     /// Whether no earlier model of the run had a loss as low as the last that was measured.
@@ -48,11 +50,15 @@ impl<'a> HeldOut<'a> {
         self.lines.split_last().is_some_and(|(last, earlier)| earlier.iter().all(|line| line.loss > last.loss))
     }
 
-    /// Measures the model, writes the file, and says what was found.
-    pub fn measure(&mut self, trainer: &Trainer, state: &TrainingState) -> Result<String> {
+    /// Measures the model, writes the file, and says what was found; after Ctrl-C it writes nothing and returns `None`, so that the run
+    /// that goes on measures this model.
+    pub fn measure(&mut self, trainer: &Trainer, state: &TrainingState) -> Result<Option<String>> {
         let windows = pollster::block_on(row_losses(trainer.model(), &self.windows, trainer.positions()))?;
         let loss = windows.iter().sum::<f64>() / windows.len() as f64;
         let (needles, sample) = self.answers(trainer)?;
+        if interrupt::requested() {
+            return Ok(None);
+        }
         let mut said = format!("step {}: held-out loss {loss:.4}", state.step);
         if let Some(found) = needles {
             write!(said, ", {found} of {} needles", self.settings.needles)?;
@@ -62,11 +68,11 @@ impl<'a> HeldOut<'a> {
         }
         self.lines.push(HeldOutLine { step: state.step, tokens: state.tokens, loss, windows, needles, sample });
         json_lines::write(&self.file, &self.lines)?;
-        Ok(said)
+        Ok(Some(said))
     }
 
-    /// Needles that the model finds, and what it writes, where the recipe asks for them. Ctrl-C does not cut an answer short: it
-    /// would be recorded as a wrong one.
+    /// Needles that the model finds, and what it writes, where the recipe asks for them. After Ctrl-C no further
+    /// question is asked.
     fn answers(&self, trainer: &Trainer) -> Result<(Option<usize>, Option<String>)> {
         let EvaluationSettings { needles, sample, .. } = self.settings;
         if needles == 0 && sample == 0 {
@@ -77,7 +83,7 @@ impl<'a> HeldOut<'a> {
         let asked = AskedModel { model: &model, config, tokenizer, positions: trainer.positions(), crop_length: None };
         let difficulty = Difficulty { split: QuestionSplit::Selection, ..Difficulty::default() };
         let mut found = 0;
-        for question in 0..needles {
+        for question in (0..needles).take_while(|_| !interrupt::requested()) {
             let spec = Spec::new(Task::Single, Values::Numbers, recipe.context, question as u64);
             let score = pollster::block_on(ask(asked, &Spec { difficulty, ..spec }, async |_| Flow::Continue))?;
             found += usize::from(score.exact);

@@ -94,7 +94,7 @@ impl RunProgress {
         })
     }
 
-    /// After an update that took so many seconds; measures and checkpoints in between do not count in the speed.
+    /// After an update that took so many seconds; measures, checkpoints and waiting for a batch do not count in the speed.
     pub fn record(
         &mut self,
         state: &mut TrainingState,

@@ -54,10 +54,11 @@ pub fn train_to_end(
     allocator::keep_free_memory();
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
     let mut held_out = HeldOut::start(options.out, job, text.held_out, &state);
-    if let Some(held_out) = held_out.as_mut().filter(|held_out| !held_out.has(state.step)) {
-        progress.say(&held_out.measure(&trainer, &state)?);
+    measure(held_out.as_mut(), options, job, &trainer, &state, &progress)?;
+    if interrupt::requested() {
+        let again = if state.step == 0 { "the same command begins again" } else { "go on with --resume" };
+        return Err(interrupt::Stopped(format!("stopped before step {}; {again}", state.step + 1)).into());
     }
-    let keeps_best = recipe.evaluation.is_some_and(|evaluation| evaluation.keep_best);
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let began = Instant::now();
@@ -75,13 +76,7 @@ pub fn train_to_end(
             ));
         }
         progress.record(&mut state, &batch, &report, began.elapsed().as_secs_f64())?;
-        let is_measured = recipe.evaluation.is_some_and(|evaluation| state.step.is_multiple_of(evaluation.every));
-        if let Some(held_out) = held_out.as_mut().filter(|_| is_measured || state.step == recipe.steps) {
-            progress.say(&held_out.measure(&trainer, &state)?);
-            if keeps_best && held_out.last_is_lowest() && state.step < recipe.steps {
-                checkpoint::save_best(options.out, job, trainer.model())?;
-            }
-        }
+        measure(held_out.as_mut(), options, job, &trainer, &state, &progress)?;
         let is_stopped = interrupt::requested();
         let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
         let is_due = state.step.is_multiple_of(options.save_every) && state.step < recipe.steps;
@@ -106,11 +101,34 @@ pub fn train_to_end(
     picture::draw(options.out)?;
     // The model last, so that all else is there when it is.
     model_folder::save(options.out, trainer.model(), job.around())?;
-    if keeps_best && held_out.is_some_and(|held_out| held_out.last_is_lowest()) {
+    if keeps_best(recipe) && held_out.is_some_and(|held_out| held_out.last_is_lowest()) {
         checkpoint::remove_best(options.out)?;
     }
     checkpoint::remove(options.out)?;
     files::remove_lock(&lock_of(options.out), lock)
+}
+
+/// Measures the model where it is due, and keeps it where no earlier one of the run was as good. The last one is kept anyway.
+fn measure(
+    held_out: Option<&mut HeldOut>,
+    options: &TrainOptions,
+    job: &Job,
+    trainer: &Trainer,
+    state: &TrainingState,
+    progress: &RunProgress,
+) -> Result<()> {
+    let Some(held_out) = held_out.filter(|held_out| held_out.is_due(state.step)) else { return Ok(()) };
+    let Some(said) = held_out.measure(trainer, state)? else { return Ok(()) };
+    progress.say(&said);
+    let is_between = (1..job.recipe.steps).contains(&state.step);
+    if is_between && keeps_best(job.recipe) && held_out.last_is_lowest() {
+        checkpoint::save_best(options.out, job, trainer.model())?;
+    }
+    Ok(())
+}
+
+fn keeps_best(recipe: &Recipe) -> bool {
+    recipe.evaluation.is_some_and(|evaluation| evaluation.keep_best)
 }
 
 /// Whether the device computes in the recipe's type.
