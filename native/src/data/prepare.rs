@@ -122,8 +122,11 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     let progress = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
     let (send, batches) = mpsc::sync_channel(AHEAD);
     let begin = (run.position.file, run.position.records);
-    let (column, done) = (column.to_owned(), Arc::default());
+    let (column, done) = (column.to_owned(), Arc::new(AtomicU64::new(bytes_before(&paths, begin.0))));
     let done_by_reader = Arc::clone(&done);
+    // A run that goes on has not read the files that are done: the time left counts from here.
+    progress.set_position(done.load(Ordering::Relaxed));
+    progress.reset_eta();
     std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
     let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
     for batch in batches {
@@ -186,7 +189,8 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
     Ok(position)
 }
 
-/// Reads the files from a file and a record of it on and sends batches, until nobody takes them. `done` counts the bytes of files.
+/// Reads the files from a file and a record of it on and sends batches, until nobody takes them. `done` counts bytes of files that were
+/// read; a file that cannot be read to its end counts whole.
 fn read(
     paths: Vec<PathBuf>,
     (first, first_record): (usize, usize),
@@ -195,9 +199,9 @@ fn read(
     send: &SyncSender<Vec<Item<TextRecord>>>,
 ) {
     let (mut batch, mut bytes) = (Vec::new(), 0);
-    let before = paths[..first.min(paths.len())].iter().filter_map(|path| path.metadata().ok());
-    done.fetch_add(before.map(|metadata| metadata.len()).sum(), Ordering::Relaxed);
+    let mut ends = bytes_before(&paths, first);
     for (file, path) in paths.into_iter().enumerate().skip(first) {
+        ends += bytes_of(&path);
         let path = Arc::new(path);
         let records = match records::records(&path, column, done) {
             Ok(records) => records,
@@ -215,9 +219,19 @@ fn read(
                 bytes = 0;
             }
         }
+        done.store(ends, Ordering::Relaxed);
     }
     // Nobody takes it after Ctrl-C.
     let _ = send.send(batch);
+}
+
+fn bytes_of(path: &Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
+}
+
+/// Bytes of the files before one of them.
+fn bytes_before(paths: &[PathBuf], file: usize) -> u64 {
+    paths.iter().take(file).map(|path| bytes_of(path)).sum()
 }
 
 /// What is being written.
