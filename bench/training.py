@@ -8,7 +8,7 @@ docs/results/real-models/training.json, and what each kind of operation of an up
 An update is a forward pass, a backward pass, clipping and AdamW on one batch. In each round every program runs once, in a process of its
 own with one update that does not count, so that what else the machine does meets all alike. PyTorch runs transformers' model with
 scaled-dot-product attention; `compiled` is torch.compile of it, whose compiling does not count. Results of other processors stay in the
-file; those of this processor, batch and number of threads are replaced.
+file; those of this model, processor, batch and number of threads are replaced.
 """
 
 import argparse
@@ -85,8 +85,8 @@ def processor():
 
 
 def kept(rows, replaced):
-    """Earlier rows of other processors, batches and numbers of threads."""
-    place = lambda row: (row["processor"], row["batch"], row["threads"])
+    """Earlier rows of other models, processors, batches and numbers of threads."""
+    place = lambda row: (row["model"], row["processor"], row["batch"], row["threads"])
     return [row for row in rows if place(row) not in map(place, replaced)]
 
 

@@ -1,4 +1,4 @@
-//! A power law of losses against tokens, and where it comes down to a target.
+//! A power law of losses against tokens, and where it reaches a target.
 
 /// How far a loss lies above its limit after t tokens: a·(1 + t/t₀)^−b.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,23 +11,34 @@ pub struct PowerLaw {
     pub b: f64,
 }
 
-/// Values of t₀ that are tried for each factor of ten.
-const STEPS_PER_DECADE: usize = 20;
+/// Values of ln t₀ that are tried at first, and how often the best two of their gaps are narrowed down.
+const GRID: usize = 100;
+const NARROWINGS: usize = 60;
 
 impl PowerLaw {
-    /// The law with the least squares of the logarithms, from points (t, excess) with excesses above 0. For each t₀ on a grid from a
-    /// thousandth of the last t to a hundred times it, a and b follow from linear regression.
+    /// The law with the least squares of the logarithms, from points (t, excess) with excesses above 0. For each t₀ a and b follow from
+    /// linear regression; t₀ lies between a thousandth of the last t and a hundred times it, first on a grid and then by golden
+    /// section around its best value.
     ///
-    /// Returns `None` for fewer than four points, or if no law falls.
+    /// Returns `None` for fewer than four points, for an excess that is not above 0, or if the best law does not fall.
     pub fn fit(points: &[(f64, f64)]) -> Option<Self> {
         let last = points.iter().map(|point| point.0).fold(0.0, f64::max);
         if points.len() < 4 || last <= 0.0 || points.iter().any(|point| point.1.is_nan() || point.1 <= 0.0) {
             return None;
         }
-        let grid =
-            (0..=5 * STEPS_PER_DECADE).map(|step| last * 10f64.powf(step as f64 / STEPS_PER_DECADE as f64 - 3.0));
-        let laws = grid.map(|t0| Self::with_t0(points, t0)).filter(|(law, _)| law.b > 0.0);
-        laws.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(law, _)| law)
+        let squares = |ln_t0: f64| Self::with_t0(points, ln_t0.exp()).1;
+        let (lowest, highest) = ((last * 1e-3).ln(), (last * 1e2).ln());
+        let gap = (highest - lowest) / GRID as f64;
+        let grid = (0..=GRID).map(|step| lowest + step as f64 * gap);
+        let best = grid.min_by(|&one, &other| squares(one).total_cmp(&squares(other)))?;
+        let (mut low, mut high) = ((best - gap).max(lowest), (best + gap).min(highest));
+        let golden = (5f64.sqrt() - 1.0) / 2.0;
+        for _ in 0..NARROWINGS {
+            let (left, right) = (high - golden * (high - low), low + golden * (high - low));
+            if squares(left) < squares(right) { high = right } else { low = left }
+        }
+        let (law, _) = Self::with_t0(points, f64::midpoint(low, high).exp());
+        (law.b > 0.0).then_some(law)
     }
 
     /// Tokens after which the loss lies `excess` above the limit.
@@ -59,12 +70,12 @@ mod tests {
 
     #[test]
     fn a_law_is_found_again_and_says_when_it_reaches_a_target() {
-        let law = PowerLaw { a: 2.75, t0: 1.04e5, b: 0.6 };
+        let law = PowerLaw { a: 2.75, t0: 1.1e5, b: 0.6 };
         let found = PowerLaw::fit(&points(law)).unwrap();
-        assert!((found.b / law.b - 1.0).abs() < 0.05 && (found.t0 / law.t0 - 1.0).abs() < 0.1, "{found:?}");
+        assert!((found.b / law.b - 1.0).abs() < 1e-3 && (found.t0 / law.t0 - 1.0).abs() < 1e-3, "{found:?}");
         let tokens = law.tokens_to(0.1);
         assert!((law.a * (1.0 + tokens / law.t0).powf(-law.b) - 0.1).abs() < 1e-9);
-        assert!((found.tokens_to(0.1) / tokens - 1.0).abs() < 0.1, "{} and {tokens}", found.tokens_to(0.1));
+        assert!((found.tokens_to(0.1) / tokens - 1.0).abs() < 1e-3, "{} and {tokens}", found.tokens_to(0.1));
         assert_eq!(law.tokens_to(3.0), 0.0, "it is there from the beginning");
     }
 

@@ -124,17 +124,15 @@ fn recovered(arms: &[Arm]) -> String {
         line(arm.title, [tokens, number(arm.lines.first()), number(end), or_dash(apart)])
     };
     let windows = control.as_ref().map_or(0, Vec::len);
-    let tokens = |arm: &Arm| match &control {
-        Some(limit) if arm.folder == FULL => recovery::sentence(arm.title, &arm.lines, limit, RECOVERED),
-        _ => String::new(),
-    };
-    let tokens: Vec<String> = arms.iter().map(tokens).filter(|text| !text.is_empty()).collect();
+    let full = arms.iter().find(|arm| arm.folder == FULL).zip(control.as_ref());
+    let tokens =
+        full.map(|(arm, limit)| recovery::sentence(arm.title, &arm.lines, limit, RECOVERED)).unwrap_or_default();
     format!(
         "Loss in nats on {windows} held-out windows of 1,024 tokens, and how far it lies above the control's at the end, window by window \
          (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}\n{}",
         table(["model", "tokens", "before", "after", "above the control"], arms.iter().map(row)),
         picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic."),
-        tokens.join("\n")
+        tokens
     )
 }
 

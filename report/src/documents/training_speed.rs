@@ -1,8 +1,10 @@
 //! How fast a real model trains beside PyTorch, from the results of bench/training.py.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
-use crate::markdown::{section, table};
+use crate::markdown::{DASH, list, section, table};
 
 /// A program on one batch, on one number of threads of one processor.
 #[derive(Clone, Deserialize)]
@@ -20,8 +22,8 @@ pub struct TrainingSpeed {
 
 impl TrainingSpeed {
     fn is_of(&self, other: &Self) -> bool {
-        let place = |speed: &Self| (speed.processor.clone(), speed.batch.clone(), speed.threads);
-        place(self) == place(other)
+        let [one, other] = [self, other].map(|speed| (&speed.model, &speed.processor, &speed.batch, speed.threads));
+        one == other
     }
 }
 
@@ -51,18 +53,21 @@ pub struct OperationTime {
 
 /// The section; nothing where there are no results.
 pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
-    let Some(first) = speeds.first() else { return String::new() };
+    if speeds.is_empty() {
+        return String::new();
+    }
     let row = |speed: &TrainingSpeed| {
         // The fastest of PyTorch's forms on the same batch.
         let theirs = speeds.iter().filter(|other| other.is_of(speed) && other.program.starts_with("PyTorch"));
         let best = theirs.max_by(|a, b| range(&a.speeds)[0].total_cmp(&range(&b.speeds)[0]));
-        let beside = best.filter(|best| best.program != speed.program).map(|best| {
+        let beside = best.map(|best| {
             let ratios: Vec<f64> = speed.speeds.iter().zip(&best.speeds).map(|(ours, theirs)| ours / theirs).collect();
             let [median, low, high] = range(&ratios);
             (format!("{median:.2} [{low:.2}, {high:.2}]"), format!("{:.2}", speed.peak_bytes / best.peak_bytes))
         });
-        let (speed_ratio, memory_ratio) = beside.unwrap_or_else(|| ("1".to_owned(), "1".to_owned()));
+        let (speed_ratio, memory_ratio) = beside.unwrap_or_else(|| (DASH.to_owned(), DASH.to_owned()));
         vec![
+            speed.model.clone(),
             speed.processor.clone(),
             speed.batch.replace('x', " × "),
             speed.threads.to_string(),
@@ -76,19 +81,33 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
     section(
         "Speed of training",
         &format!(
-            "`python bench/training.py`: updates of {} in f32 with AdamW, beside PyTorch {} and transformers. Tokens a second, the median of \
-             {} rounds; beside it the ratio to the faster form of PyTorch in the same round, median and range, and the most memory that the \
+            "`python bench/training.py`: updates in f32 with AdamW, beside PyTorch ({}) and transformers. Tokens a second, the median of {} \
+             rounds; beside it the ratio to the faster form of PyTorch in the same round, median and range, and the most memory that the \
              process took. Blocks that are computed again go a quarter of the rows at a time.\n\n{}\n{}",
-            first.model,
-            first.torch,
-            first.speeds.len(),
+            list(&distinct(speeds, |speed| speed.torch.clone())),
+            list(&distinct(speeds, |speed| speed.speeds.len().to_string())),
             table(
-                ["processor", "batch", "threads", "program", "tokens/s", "/ PyTorch", "memory (GB)", "/ PyTorch"],
+                [
+                    "model",
+                    "processor",
+                    "batch",
+                    "threads",
+                    "program",
+                    "tokens/s",
+                    "/ PyTorch",
+                    "memory (GB)",
+                    "/ PyTorch"
+                ],
                 speeds.iter().map(row)
             ),
             profile(operations)
         ),
     )
+}
+
+/// The values of all rows, each once.
+fn distinct(speeds: &[TrainingSpeed], value: impl Fn(&TrainingSpeed) -> String) -> Vec<String> {
+    speeds.iter().map(value).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Where the time of an update goes.
@@ -131,6 +150,7 @@ mod tests {
             speed("PyTorch", 1, [20.0, 20.0, 20.0], 8e9),
             speed("PyTorch, compiled", 1, [25.0, 25.0, 22.0], 16e9),
             speed("PyTorch", 2, [100.0, 100.0, 100.0], 8e9),
+            speed("core", 4, [50.0, 50.0, 50.0], 4e9),
         ];
         let operation = |name: &str, fused| OperationTime {
             processor: "P".into(),
@@ -143,9 +163,13 @@ mod tests {
         let text = text(&speeds, &[operation("attention", 100.0), operation("products", 300.0)]);
         assert!(text.contains("| attention | 30 | 200 | 100 | 25 % |"), "{text}");
         assert!(text.contains("| all |  | 800 | 400 |  |"), "{text}");
-        assert!(text.contains("| P | 1 × 512 | 1 | core | 30 | 1.20 [0.80, 2.00] | 4.00 | 0.25 |"), "{text}");
-        assert!(text.contains("| P | 1 × 512 | 1 | PyTorch | 20 | 0.80 [0.80, 0.91] | 8.00 | 0.50 |"), "{text}");
-        assert!(text.contains("| PyTorch, compiled | 25 | 1 | 16.00 | 1 |"), "{text}");
-        assert!(text.contains("| P | 1 × 512 | 2 | PyTorch | 100 | 1 | 8.00 | 1 |"), "{text}");
+        assert!(text.contains("| smollm2 | P | 1 × 512 | 1 | core | 30 | 1.20 [0.80, 2.00] | 4.00 | 0.25 |"), "{text}");
+        assert!(
+            text.contains("| smollm2 | P | 1 × 512 | 1 | PyTorch | 20 | 0.80 [0.80, 0.91] | 8.00 | 0.50 |"),
+            "{text}"
+        );
+        assert!(text.contains("| PyTorch, compiled | 25 | 1.00 [1.00, 1.00] | 16.00 | 1.00 |"), "{text}");
+        assert!(text.contains("| 2 | PyTorch | 100 | 1.00 [1.00, 1.00] | 8.00 | 1.00 |"), "{text}");
+        assert!(text.contains("| 4 | core | 50 | – | 4.00 | – |"), "{text}");
     }
 }

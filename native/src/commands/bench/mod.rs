@@ -24,12 +24,13 @@ use crate::{allocator, machine, threads};
 /// Tokens that are generated after the prompt.
 const NEW_TOKENS: usize = 64;
 
-/// Medians of several runs, in tokens a second.
+/// What `--training` prints.
 #[derive(Serialize)]
 struct TrainingSpeed {
     threads: usize,
     batch: [usize; 2],
     recompute: bool,
+    /// Tokens a second, the median of several updates.
     train: f64,
     /// Of the whole process; training is all that it did.
     peak_bytes: Option<u64>,
@@ -68,7 +69,7 @@ pub struct BenchArgs {
     #[arg(long)]
     reading: bool,
     /// Measure only training, and the most memory that it takes.
-    #[arg(long, conflicts_with = "reading")]
+    #[arg(long, conflicts_with_all = ["reading", "operations", "tokenize", "weights", "cache"])]
     training: bool,
     /// Rows and tokens of a training batch.
     #[arg(long, value_name = "ROWSxTOKENS", default_value = "16x256", value_parser = batch_shape)]
