@@ -19,7 +19,7 @@ use crate::{fetch, gpu};
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
 const CROSSING: [&str; 6] = ["browser", "chat_templates", "real_model", "tokenizers", "torch_engine", "transformers"];
 
-/// A run that took longer is on a machine that may not compile Burn for wgpu in what is left of CI's 90 minutes.
+/// After a longer run the machine is too slow to compile Burn for wgpu in what is left of CI's 90 minutes.
 const BEFORE_GPU: Duration = Duration::from_secs(45 * 60);
 
 /// Where test programs are.
