@@ -19,42 +19,23 @@ import brotli
 import torch
 from transformers import LlamaForCausalLM
 
+import training_step
 from render import ROOT, render
+from training_step import median_seconds
 
 MODEL = ROOT / "models" / "nano-rope"
 BATCH, LENGTH, PROMPT, NEW, REPEATS, ROUNDS = 16, 256, 1024, 64, 7, 3
 
 
-def timed(function):
-    function()
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def pytorch():
     torch.set_num_threads(1)
     model = LlamaForCausalLM.from_pretrained(MODEL, dtype=torch.float32)
-    vocab = model.config.vocab_size
-    ids = torch.tensor([(i * 7919 + 13) % vocab for i in range(BATCH * LENGTH)]).view(BATCH, LENGTH)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
-
-    def step():
-        logits = model(ids[:, :-1], use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-
-    train = BATCH * LENGTH / timed(step)
+    text = training_step.ids(model, BATCH, LENGTH)
+    train = BATCH * LENGTH / median_seconds(training_step.update(model, text), REPEATS)
     model.eval()
-    prompt = ids.flatten()[:PROMPT].view(1, -1)
+    prompt = text.flatten()[:PROMPT].view(1, -1)
     with torch.no_grad():
-        prefill = PROMPT / timed(lambda: model(prompt, use_cache=True, logits_to_keep=1))
+        prefill = PROMPT / median_seconds(lambda: model(prompt, use_cache=True, logits_to_keep=1), REPEATS)
         speeds = []
         for _ in range(REPEATS):
             out = model(prompt, use_cache=True, logits_to_keep=1)

@@ -19,35 +19,10 @@ import sys
 
 from real import write_rows
 
-RESULTS = pathlib.Path(__file__).resolve().parent.parent / "docs/results/real-models"
+HERE = pathlib.Path(__file__).resolve().parent
+STEP = HERE / "training_step.py"
+RESULTS = HERE.parent / "docs/results/real-models"
 OUT = RESULTS / "training.json"
-
-TORCH = """
-import json, resource, sys, time, torch
-from transformers import AutoModelForCausalLM
-path, form, (rows, length), threads, updates = sys.argv[1], sys.argv[2], map(int, sys.argv[3].split("x")), *map(int, sys.argv[4:])
-torch.set_num_threads(threads)
-model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
-vocab = model.config.vocab_size
-ids = torch.tensor([(i * 7919 + 13) % vocab for i in range(rows * length)]).view(rows, length)
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
-forward = torch.compile(model) if form == "compiled" else model
-def step():
-    logits = forward(ids[:, :-1], use_cache=False).logits
-    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
-    optimizer.zero_grad()
-    loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-step()
-times = []
-for _ in range(updates):
-    start = time.perf_counter()
-    step()
-    times.append(time.perf_counter() - start)
-peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"train": rows * length / sorted(times)[len(times) // 2], "peak_bytes": peak}))
-"""
 
 
 def ours(binary, model, batch, threads, updates, *more):
@@ -55,7 +30,7 @@ def ours(binary, model, batch, threads, updates, *more):
 
 
 def commands(binary, model, batch, threads, updates):
-    theirs = [[sys.executable, "-c", TORCH, model, form, batch, threads, updates] for form in ("eager", "compiled")]
+    theirs = [[sys.executable, STEP, model, form, batch, threads, updates] for form in ("eager", "compiled")]
     return {
         "core": ours(binary, model, batch, threads, updates),
         "core, blocks computed again": ours(binary, model, batch, threads, updates, "--recompute"),

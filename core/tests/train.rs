@@ -11,9 +11,7 @@ use drope_core::config::Config;
 use drope_core::error::Error;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::{Method, Positions};
-use drope_core::train::{
-    Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients, batch_gradients_on,
-};
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients};
 use pollster::block_on;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -142,18 +140,19 @@ fn memories() -> [Memory; 5] {
     [memory(None, false), memory(None, true), memory(Some(3), false), memory(Some(1), true), in_chunks]
 }
 
+/// The CPU, as often as devices share a batch.
+fn cpus(devices: usize) -> Vec<Device> {
+    vec![Device::flex().autodiff(); devices]
+}
+
 #[test]
 fn gradients_are_those_of_pytorch() {
     let (file, model) = (expected(), model());
     let names: Vec<&str> = file.names().into_iter().filter_map(|name| name.strip_prefix("gradient.")).collect();
     for memory in memories() {
-        let one = batch_gradients(&model, &batches()[0], &positions(), memory);
-        let on = |devices: usize| {
-            let devices = vec![Device::flex().autodiff(); devices];
-            batch_gradients_on(&devices, &model, &batches()[0], &positions(), memory)
-        };
-        for part in [one, on(3), on(ROWS), on(ROWS + 1)] {
-            let found = named_gradients(&model, &part.gradients);
+        for devices in [1, 3, ROWS, ROWS + 1] {
+            let found = batch_gradients(&model, &cpus(devices), &batches()[0], &positions(), memory);
+            let found = named_gradients(&model, &found.gradients);
             assert_eq!((names.len(), found.len()), (weights(&model).len(), names.len()));
             for name in &names {
                 let error = relative_error(&found[*name], &floats(&file, &format!("gradient.{name}")));
@@ -168,12 +167,11 @@ fn losses_come_in_the_order_of_the_rows_however_they_are_computed() {
     let (model, batch) = (model(), batches().remove(0));
     let copies = Batch { multiplicity: (0..ROWS * LENGTH).map(|at| (at % 3 + 1) as f32).collect(), ..batch.clone() };
     for batch in [batch, copies] {
-        let devices = vec![Device::flex().autodiff(); 2];
         let [first, others @ ..] = memories().map(|memory| {
-            let one = batch_gradients(&model, &batch, &positions(), memory);
-            let shared = batch_gradients_on(&devices, &model, &batch, &positions(), memory);
-            let [one, shared] = [one, shared]
-                .map(|part| Tensor::cat(part.token_losses, 0).into_data().iter::<f32>().collect::<Vec<_>>());
+            let [one, shared] = [1, 2].map(|devices| {
+                let found = batch_gradients(&model, &cpus(devices), &batch, &positions(), memory);
+                Tensor::cat(found.token_losses, 0).into_data().iter::<f32>().collect::<Vec<_>>()
+            });
             assert!(relative_error(&shared, &one) < 1e-6, "{memory:?}");
             one
         });
@@ -189,7 +187,7 @@ fn packed_documents_have_the_losses_that_they_have_alone() {
         let device = Device::flex().autodiff();
         let model = Model::random(&Config { scalable_softmax, ..config() }, 5, &device);
         let losses = |batch: &Batch, memory| {
-            let losses = batch_gradients(&model, batch, &positions(), memory).token_losses;
+            let losses = batch_gradients(&model, &cpus(1), batch, &positions(), memory).token_losses;
             Tensor::cat(losses, 0).into_data().iter::<f32>().collect::<Vec<_>>()
         };
         // Documents of 5 and of the other tokens.

@@ -4,12 +4,9 @@
 use burn::tensor::Tensor;
 use pulp::Simd;
 
-use super::parts::in_parts;
+use super::parts::{NUMBERS_OF_PART, in_parts};
 use super::views::{mutable, numbers, owned};
 use super::{is_on_cpu, of_primitive};
-
-/// Numbers that a thread takes at a time.
-const PART: usize = 1 << 15;
 
 /// What an update does to each number.
 #[derive(Clone, Copy, Debug)]
@@ -36,10 +33,10 @@ impl AdamWStep {
     pub fn update<const D: usize>(self, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {
         let gradient = owned(gradient);
         let [mut weights, mut first, mut second] = tensors.map(owned);
-        let parts = [&mut weights, &mut first, &mut second].map(|tensor| mutable(tensor).chunks_mut(PART));
+        let parts = [&mut weights, &mut first, &mut second].map(|tensor| mutable(tensor).chunks_mut(NUMBERS_OF_PART));
         let [weight_parts, first_parts, second_parts] = parts;
         let moments = first_parts.zip(second_parts);
-        let parts = weight_parts.zip(moments).zip(numbers(&gradient).chunks(PART));
+        let parts = weight_parts.zip(moments).zip(numbers(&gradient).chunks(NUMBERS_OF_PART));
         let products = numbers(&gradient).len();
         in_parts(products, parts, |((weights, (first, second)), gradient)| {
             update(self, weights, first, second, gradient);

@@ -4,20 +4,17 @@ use burn::tensor::{Shape, Tensor};
 use pulp::Simd;
 
 use super::math::dot;
-use super::parts::in_parts;
+use super::parts::{NUMBERS_OF_PART, in_parts};
 use super::views::{mutable, numbers, owned, tensor};
 use super::{constant, is_on_cpu, of_primitive};
 
-/// Numbers that a thread takes at a time; their sums are added in their order, whatever the number of threads.
-const PART: usize = 1 << 15;
-
-/// Σ x² of a tensor without a graph, `[1]`.
+/// Σ x² of a tensor without a graph, `[1]`. Sums of parts are added in their order, whatever the number of threads.
 pub fn square_sum<const D: usize>(x: &Tensor<D>) -> Tensor<1> {
     if !is_on_cpu(x) {
         return x.clone().square().sum();
     }
     let x = constant(x).to_contiguous();
-    let sums = in_parts(numbers(&x).len(), numbers(&x).chunks(PART), |part| f64::from(squares(part)));
+    let sums = in_parts(numbers(&x).len(), numbers(&x).chunks(NUMBERS_OF_PART), |part| f64::from(squares(part)));
     of_primitive(tensor(vec![sums.into_iter().sum::<f64>() as f32], Shape::from([1])))
 }
 
@@ -32,7 +29,9 @@ pub fn scaled<const D: usize>(x: Tensor<D>, factor: &Tensor<1>) -> Tensor<D> {
     }
     let mut x = owned(x);
     let numbers = mutable(&mut x);
-    in_parts(numbers.len(), numbers.chunks_mut(PART), |part| part.iter_mut().for_each(|number| *number *= factor));
+    in_parts(numbers.len(), numbers.chunks_mut(NUMBERS_OF_PART), |part| {
+        part.iter_mut().for_each(|number| *number *= factor)
+    });
     of_primitive(x)
 }
 

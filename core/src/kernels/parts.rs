@@ -40,9 +40,12 @@ pub(crate) fn threads_for(device: &burn::tensor::Device) -> usize {
     1
 }
 
+/// Numbers of a part of an elementwise kernel.
+pub(super) const NUMBERS_OF_PART: usize = 1 << 14;
+
 /// Rows of a part of an elementwise kernel, each of `width` numbers.
 pub(super) fn rows_of_part(width: usize) -> usize {
-    (1usize << 14).div_ceil(width)
+    NUMBERS_OF_PART.div_ceil(width)
 }
 
 /// Calls `work` with parts of the output and the row that each begins with. Rows have `width` numbers.

@@ -5,15 +5,11 @@ use burn_flex::FlexTensor;
 use pulp::Simd;
 
 use super::math::exp;
-#[cfg(feature = "train")]
-use super::parts::in_parts;
 use super::parts::rows_in_parts;
+#[cfg(feature = "train")]
+use super::parts::{NUMBERS_OF_PART, in_parts};
 use super::views::{numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
-
-/// Numbers that a thread takes at a time in the backward pass.
-#[cfg(feature = "train")]
-const PART: usize = 1 << 14;
 
 /// silu(gate) · up, of one shape.
 pub fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
@@ -42,8 +38,8 @@ impl Kernel<2> for Gate {
         let shape = gate.layout().shape().clone();
         let (gate, up, gradient) = (numbers(&gate), numbers(&up), numbers(&gradient));
         let (mut of_gate, mut of_up) = (vec![0.0; gate.len()], vec![0.0; gate.len()]);
-        let outputs = of_gate.chunks_mut(PART).zip(of_up.chunks_mut(PART));
-        let inputs = gate.chunks(PART).zip(up.chunks(PART)).zip(gradient.chunks(PART));
+        let outputs = of_gate.chunks_mut(NUMBERS_OF_PART).zip(of_up.chunks_mut(NUMBERS_OF_PART));
+        let inputs = gate.chunks(NUMBERS_OF_PART).zip(up.chunks(NUMBERS_OF_PART)).zip(gradient.chunks(NUMBERS_OF_PART));
         in_parts(gate.len(), outputs.zip(inputs), |((of_gate, of_up), ((gate, up), gradient))| {
             differentiate(gate, up, gradient, of_gate, of_up);
         });

@@ -41,25 +41,25 @@ pub struct Memory {
     pub attention_queries: Option<usize>,
 }
 
-/// Gradients of the mean cross entropy of a batch by its loss weights. The model is on an autodiff device.
-pub fn batch_gradients(model: &Model, batch: &Batch, positions: &Positions, memory: Memory) -> BatchGradients {
-    let device = model.device();
-    batch_gradients_on(&vec![device.clone(); kernels::threads_for(&device)], model, batch, positions, memory)
-}
-
-/// The same, computed on several autodiff devices beside each other; each takes as many rows as the others or one less, and
-/// `memory.micro_batch_tokens` counts those of all. The gradients are on the model's device.
-pub fn batch_gradients_on(
-    devices: &[Device],
+/// Gradients of the mean cross entropy of a batch by its loss weights, on the device of the model, an autodiff device.
+///
+/// They are computed on `devices` beside each other, each of which takes as many rows as the others or one less;
+/// `memory.micro_batch_tokens` counts the rows of all. A single device shares its rows among the threads of the caller's pool.
+pub fn batch_gradients(
     model: &Model,
+    devices: &[Device],
     batch: &Batch,
     positions: &Positions,
     memory: Memory,
 ) -> BatchGradients {
+    let devices = match devices {
+        [device] => vec![device; kernels::threads_for(device)],
+        several => several.iter().collect(),
+    };
     let mut total = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
     let total_loss_weight = batch.total_loss_weight();
     // Each part has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
-    let models: Vec<Model> = devices.iter().map(|device| model.clone().fork(device)).collect();
+    let models: Vec<Model> = devices.iter().map(|&device| model.clone().fork(device)).collect();
     for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
         let rows = micro_batch.split(devices.len());
         let logits_at_once = LOGITS_AT_ONCE / rows.len();

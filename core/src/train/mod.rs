@@ -19,7 +19,7 @@ mod shuffled;
 mod source;
 mod trainer;
 
-pub use backward::{Memory, batch_gradients, batch_gradients_on};
+pub use backward::{Memory, batch_gradients};
 pub use batch::Batch;
 pub use curriculum::{Curriculum, EasyStart};
 pub use evaluate::row_losses;

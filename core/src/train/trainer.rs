@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor};
 
-use super::backward::{Memory, batch_gradients, batch_gradients_on};
+use super::backward::{Memory, batch_gradients};
 use super::batch::Batch;
 use super::gradients::{BatchGradients, clip};
 use super::guard::{GuardSettings, GuardState, Verdict};
@@ -39,7 +39,7 @@ pub struct Trainer {
     optimizer: Optimizer,
     positions: Positions,
     hyperparameters: Hyperparameters,
-    /// Autodiff devices that share each batch; none: the model's alone.
+    /// Autodiff devices that share each batch.
     devices: Vec<Device>,
     step: usize,
     guard: GuardState,
@@ -63,18 +63,11 @@ impl Trainer {
     pub fn new(model: Model, positions: Positions, hyperparameters: Hyperparameters) -> Self {
         let optimizer = Optimizer::new(hyperparameters.optimizer, hyperparameters.weight_decay);
         let model = model.compute_in(hyperparameters.compute);
-        Self {
-            model,
-            optimizer,
-            positions,
-            hyperparameters,
-            devices: Vec::new(),
-            step: 0,
-            guard: GuardState::default(),
-        }
+        let devices = vec![model.device()];
+        Self { model, optimizer, positions, hyperparameters, devices, step: 0, guard: GuardState::default() }
     }
 
-    /// The same run, whose batches several autodiff devices share, the model's among them.
+    /// The same run, whose batches several autodiff devices share instead of the model's alone.
     pub fn on(self, devices: Vec<Device>) -> Self {
         Self { devices, ..self }
     }
@@ -114,10 +107,8 @@ impl Trainer {
     /// returns to its last checkpoint.
     pub async fn step(mut self, batch: &Batch) -> Result<(Self, StepReport)> {
         let Hyperparameters { memory, max_gradient_norm, guard, steps, ref schedule, .. } = self.hyperparameters;
-        let BatchGradients { mut gradients, token_losses: mut numbers } = match &*self.devices {
-            [] => batch_gradients(&self.model, batch, &self.positions, memory),
-            devices => batch_gradients_on(devices, &self.model, batch, &self.positions, memory),
-        };
+        let BatchGradients { mut gradients, token_losses: mut numbers } =
+            batch_gradients(&self.model, &self.devices, batch, &self.positions, memory);
         numbers.push(clip(&self.model, &mut gradients, max_gradient_norm));
         let data = Tensor::cat(numbers, 0).into_data_async().await;
         let mut token_losses: Vec<f32> = data.map_err(|error| Error::Device(error.to_string()))?.iter().collect();

@@ -56,8 +56,7 @@ pub fn train_to_end(
     let mut held_out = HeldOut::start(options.out, job, text.held_out, &state);
     measure(held_out.as_mut(), options, job, &trainer, &state, &progress)?;
     if interrupt::requested() {
-        let again = if state.step == 0 { "the same command begins again" } else { "go on with --resume" };
-        return Err(interrupt::Stopped(format!("stopped before step {}; {again}", state.step + 1)).into());
+        return Err(stopped(&state, recipe).into());
     }
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
@@ -85,8 +84,7 @@ pub fn train_to_end(
             picture::draw(options.out)?;
         }
         if is_stopped {
-            let message = format!("stopped at step {} of {}; go on with --resume", state.step, recipe.steps);
-            return Err(interrupt::Stopped(message).into());
+            return Err(stopped(&state, recipe).into());
         }
         if is_paused {
             let folder = checkpoint::folder(options.out);
@@ -106,6 +104,12 @@ pub fn train_to_end(
     }
     checkpoint::remove(options.out)?;
     files::remove_lock(&lock_of(options.out), lock)
+}
+
+/// What a run that Ctrl-C ends says.
+fn stopped(state: &TrainingState, recipe: &Recipe) -> interrupt::Stopped {
+    let again = if state.step == 0 { "the same command begins again" } else { "go on with --resume" };
+    interrupt::Stopped(format!("stopped at step {} of {}; {again}", state.step, recipe.steps))
 }
 
 /// Measures the model where it is due, and keeps it where no earlier one of the run was as good. The last one is kept anyway.

@@ -105,9 +105,11 @@ pub async fn try_drop(request: &Recalibration, run: &Run) -> Result<(), Interrup
     plain.multiplicity.clear();
     let with_positions = job.base.on(&device())?;
     let positions = Method::of(&with_positions.config).positions(&with_positions.config, 1.0)?;
-    let before = batch_gradients(&with_positions.model, &plain, &positions, Memory::default()).token_losses;
+    let before =
+        batch_gradients(&with_positions.model, &[device()], &plain, &positions, Memory::default()).token_losses;
     let trainer = job.trainer(job.dropped()?)?;
-    let after = batch_gradients(trainer.model(), &plain, trainer.positions(), Memory::default()).token_losses;
+    let after =
+        batch_gradients(trainer.model(), &[device()], &plain, trainer.positions(), Memory::default()).token_losses;
     let [before, after] = [mean(before).await?, mean(after).await?];
     run.yield_to_messages().await;
     run.check()?;

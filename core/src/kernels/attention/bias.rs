@@ -117,11 +117,12 @@ impl AttentionBias {
     /// Mask of the keys of earlier documents, `[batch, 1, group · seq, keys]`.
     fn between_documents(&self, group: usize, device: &Device) -> Option<Tensor<4>> {
         let starts = self.document_starts.as_ref()?;
-        let (seq, first_key) = (self.queries.len(), self.queries.start - self.past);
-        let keys = first_key..self.queries.end;
-        let bias = |start: usize| keys.clone().map(move |key| if key < start { f32::NEG_INFINITY } else { 0.0 });
-        let rows = |row: &[usize]| row.iter().flat_map(|&start| bias(start)).collect::<Vec<f32>>().repeat(group);
-        let values: Vec<f32> = starts.chunks(seq).flat_map(rows).collect();
-        Some(Tensor::from_data(TensorData::new(values, [starts.len() / seq, 1, group * seq, keys.len()]), device))
+        let (seq, keys) = (self.queries.len(), self.queries.start - self.past..self.queries.end);
+        let shape = [starts.len() / seq, 1, seq, keys.len()];
+        let starts = starts.iter().map(|&start| start as i32).collect();
+        let starts = Tensor::<4, Int>::from_data(TensorData::new(starts, [shape[0], 1, seq, 1]), device);
+        let keys = Tensor::<1, Int>::arange(keys.start as i64..keys.end as i64, device).reshape([1, 1, 1, -1]);
+        let is_hidden = keys.expand(shape).lower(starts.expand(shape));
+        Some(Tensor::zeros(shape, device).mask_fill(is_hidden, f32::NEG_INFINITY).repeat_dim(2, group))
     }
 }
