@@ -124,9 +124,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     let begin = (run.position.file, run.position.records);
     let (column, done) = (column.to_owned(), Arc::new(AtomicU64::new(bytes_before(&paths, begin.0))));
     let done_by_reader = Arc::clone(&done);
-    // A run that goes on has not read the files that are done: the time left counts from here.
-    progress.set_position(done.load(Ordering::Relaxed));
-    progress.reset_eta();
+    progress.go_on_from(done.load(Ordering::Relaxed));
     std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
     let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
     for batch in batches {

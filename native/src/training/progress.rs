@@ -81,9 +81,7 @@ impl RunProgress {
         let mut lines: Vec<CurveLine> = if state.step > 0 { json_lines::read(&curve) } else { Vec::new() };
         lines.retain(|line| line.step <= state.step);
         let bar = Progress::new(recipe.steps, "step {pos}/{len}  {msg}")?;
-        bar.set_position(state.step as u64);
-        // The time left counts from here on.
-        bar.reset_eta();
+        bar.go_on_from(state.step as u64);
         Ok(Self {
             bar,
             curve,
