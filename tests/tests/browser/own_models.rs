@@ -105,12 +105,12 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
     browser.client.goto(&format!("{}?backend=cpu&extension=2&columns=drope~rope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.choose("model-zip", &[&zip("truncated.zip", "", 1000)?]).await?;
-    browser.wait("#error", 60, |text| text.contains("damaged")).await?;
+    browser.wait(".drop #model-error", 60, |text| text.contains("damaged")).await?;
     browser.choose("model-zip", &[&zip("without.zip", "tokenizer.json", 0)?]).await?;
-    browser.wait("#error", 60, |text| text.contains("no tokenizer.json")).await?;
+    browser.wait(".drop #model-error", 60, |text| text.contains("no tokenizer.json")).await?;
     browser.fill("model-address", &format!("{}models/nowhere", server.address)).await?;
     browser.client.find(Locator::Css(".drop button[type=submit]")).await?.click().await?;
-    browser.wait("#error", 60, |text| text.contains("404")).await?;
+    browser.wait(".drop #model-error", 60, |text| text.contains("404")).await?;
     // The browser has kept nothing of the refused models.
     assert!(browser.client.find(Locator::Css(".stored")).await.is_err());
     browser.choose("model-zip", &[&zip("my-drope.zip", "", 0)?]).await?;
@@ -176,10 +176,17 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     // Dragging the strip asks again, with the needle elsewhere.
     let place = "return parseFloat(document.querySelector('.strip .needle').style.left)";
     let before = browser.client.execute(place, vec![]).await?;
-    browser.fill("strip", "100").await?;
+    browser.fill("strip", "95").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     let after = browser.client.execute(place, vec![]).await?;
     assert!(after.as_f64() > before.as_f64(), "{before} {after}");
+    // By keyboard as well, and the strip keeps the focus for the next key.
+    browser.client.find(Locator::Id("strip")).await?.send_keys("\u{e014}").await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    assert_eq!(
+        browser.client.execute("return [document.activeElement.id, document.activeElement.value]", vec![]).await?,
+        json!(["strip", "100"])
+    );
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }
@@ -378,7 +385,7 @@ async fn a_model_for_which_the_browser_has_no_room_is_refused_and_leaves_nothing
     let folder = root().join("models/nano-rope");
     browser.limit_storage(&server.address, 1_000_000).await?;
     browser.choose("model-folder", &[&folder]).await?;
-    let said = browser.wait("#error", 60, |text| !text.is_empty()).await?;
+    let said = browser.wait(".drop #model-error", 60, |text| !text.is_empty()).await?;
     ensure!(said.contains("could not be kept in this browser") && said.contains("or free space"), "{said}");
     let kept = browser.client.execute("return document.querySelector('.stored') === null", vec![]).await?;
     assert_eq!(kept, true, "nothing half-written stays");

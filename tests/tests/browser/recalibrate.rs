@@ -89,7 +89,7 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     browser.client.wait().for_element(Locator::Css("#column-3")).await?;
     browser.click("run").await?;
     browser.wait("#column-3 .verdict", 120, |text| text.contains("tokens/s")).await?;
-    browser.client.find(Locator::Css("[aria-label='Save my-partial-drope as a zip']")).await?.click().await?;
+    browser.client.find(Locator::XPath("//button[contains(., 'Save zip of my-partial-drope')]")).await?.click().await?;
     let (name, bytes) = browser.saved().await?;
     assert_eq!(name, "my-partial-drope.zip");
     let mut zip = ZipArchive::new(Cursor::new(bytes))?;

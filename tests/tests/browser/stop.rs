@@ -22,7 +22,7 @@ async fn a_stopped_cell_stays_silent_and_the_next_question_is_answered() -> Resu
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&format!("{}?backend=cpu&extension=8&seed=8", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
-    browser.client.find(Locator::Css("td button[aria-label^='YaRN at 8']")).await?.click().await?;
+    browser.client.find(Locator::XPath("//td/button[starts-with(., 'YaRN at 8')]")).await?.click().await?;
     browser.wait("td button.running .live", 60, |text| text.contains('/')).await?;
     browser.client.find(Locator::Css("td button.running")).await?.click().await?;
     ensure!(browser.client.find(Locator::Css("td button.running")).await.is_err(), "still running after stop");

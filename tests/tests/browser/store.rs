@@ -32,7 +32,7 @@ async fn a_model_stays_while_another_is_written_and_what_somebody_writes_is_not_
     // A broken file of the same name.
     let broken = write_zip(folder.path().join("mine.zip"), "", 1000)?;
     browser.choose("model-zip", &[&broken]).await?;
-    browser.wait("#error", 60, |text| !text.is_empty()).await?;
+    browser.wait(".drop #model-error", 60, |text| !text.is_empty()).await?;
     browser.wait(".stored", 5, |text| text.contains("mine")).await?;
     assert_eq!(stored_folders(&browser).await?, before, "its folder stays, and nothing else does");
 

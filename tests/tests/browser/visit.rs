@@ -63,6 +63,8 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     assert_eq!(darkest.as_str().map(str::trim), Some(needle.trim()));
     browser.screenshot("page.png", "header").await?;
     browser.screenshot("inside.png", ".inside").await?;
+    browser.click("copy-link").await?;
+    browser.wait("#copy-link", 5, |text| text == "Link copied").await?;
     let url = browser.client.current_url().await?.to_string();
     assert!(
         url.contains("columns=drope~yarn~yarn:beta_fast=8") && url.contains("seed=7"),

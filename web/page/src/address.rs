@@ -46,6 +46,7 @@ impl State {
             engine: RwSignal::new(Engine::Loading),
             loading: RwSignal::new(None),
             error: RwSignal::new(None),
+            model_error: RwSignal::new(None),
             run: RwSignal::new(0),
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
@@ -71,37 +72,42 @@ impl State {
     /// Writes every choice into the address, so that it can be shared.
     pub fn keep_address(self) {
         Effect::new(move |_| {
-            let backend = match self.backend_choice.get() {
-                BackendChoice::Auto => "",
-                BackendChoice::Webgpu => "&backend=webgpu",
-                BackendChoice::Cpu => "&backend=cpu",
-            };
-            let tour = match self.tour.get() {
-                0 => String::new(),
-                step => format!("&tour={step}"),
-            };
-            let threads = self.threads.map(|threads| format!("&threads={threads}")).unwrap_or_default();
             let embed = if self.is_embedded { "&embed=1" } else { "" };
-            let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
-            let address = format!(
-                "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}{embed}",
-                self.task.get().name(),
-                self.values.get().name(),
-                difficulty::written(self.kind()),
-                self.extension.get(),
-                self.depth.get(),
-                self.seed.get(),
-                self.columns.with(|columns| columns
-                    .iter()
-                    .map(|column| written(&column.reading()))
-                    .collect::<Vec<_>>()
-                    .join("~")),
-            );
+            let address = self.choices() + embed;
             if let Ok(history) = window().history() {
                 // Refused only on pages without an origin; the page works without.
                 let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
             }
         });
+    }
+
+    /// Every choice as the query of an address.
+    pub fn choices(self) -> String {
+        let backend = match self.backend_choice.get() {
+            BackendChoice::Auto => "",
+            BackendChoice::Webgpu => "&backend=webgpu",
+            BackendChoice::Cpu => "&backend=cpu",
+        };
+        let tour = match self.tour.get() {
+            0 => String::new(),
+            step => format!("&tour={step}"),
+        };
+        let threads = self.threads.map(|threads| format!("&threads={threads}")).unwrap_or_default();
+        let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
+        format!(
+            "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}",
+            self.task.get().name(),
+            self.values.get().name(),
+            difficulty::written(self.kind()),
+            self.extension.get(),
+            self.depth.get(),
+            self.seed.get(),
+            self.columns.with(|columns| columns
+                .iter()
+                .map(|column| written(&column.reading()))
+                .collect::<Vec<_>>()
+                .join("~")),
+        )
     }
 }
 

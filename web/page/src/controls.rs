@@ -10,6 +10,7 @@ use super::choice::Choice;
 use super::difficulty::HarderQuestions;
 use super::own_text::OwnTextFields;
 use super::runs::{ask, stop};
+use super::share::CopyLink;
 use super::state::{EXTENSIONS, State, TOKENS};
 
 /// The choice of a text of the reader's, among the tasks.
@@ -89,6 +90,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 <button id="next" type="button" hidden=move || state.is_own.get() title="The same question over another haystack"
                     on:click=move |_| { state.seed.update(|seed| *seed = seed.wrapping_add(1)); ask(state); }>"Another"</button>
                 <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
+                <CopyLink state />
             </div>
         </form>
         <p class="examples">

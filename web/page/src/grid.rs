@@ -61,11 +61,8 @@ fn GridCell(state: State, method: Method, extension: usize, results: StoredValue
     let press = move |_| if is_running() { stop(state) } else { measure_all(state, [key()]) };
     view! {
         <td style=shade>
-            <button type="button" class:running=is_running on:click=press
-                aria-label=move || {
-                    let score = committed().map_or("not measured".to_owned(), |result| percent(result.accuracy));
-                    format!("{} at {extension} times: {score}; {}", method.title(), if is_running() { "stop" } else { "run here" })
-                }>
+            <button type="button" class:running=is_running on:click=press>
+                <span class="visually-hidden">{format!("{} at {extension} times: ", method.title())}</span>
                 {move || committed().map_or_else(
                     || view! { <span class="percent">"–"</span> }.into_any(),
                     |result| view! {

@@ -12,9 +12,10 @@ pub fn Haystack(state: State) -> impl IntoView {
     view! {
         <section class="haystack" aria-label="Haystack">
             <h2>"The haystack"</h2>
+            <DepthStrip state />
             {move || state.asked.get().map_or_else(
                 || view! { <p class="hint">"Press Run: the text that the methods read appears here, with its needles marked."</p> }.into_any(),
-                move |asked| view! { <HaystackText state asked /> }.into_any(),
+                |asked| view! { <HaystackText asked /> }.into_any(),
             )}
         </section>
     }
@@ -23,10 +24,59 @@ pub fn Haystack(state: State) -> impl IntoView {
 /// A text with more tokens than this is not split into tokens, because browsers would draw it slowly.
 const MOST_TOKENS: usize = 6000;
 
-/// A strip with the places of the needles, and the sentences as tokens.
+/// A strip with the places of the needles, along which the reader moves them. It stays while the next text is on its way, and keeps
+/// the keyboard's focus.
 #[component]
-fn HaystackText(state: State, asked: Asked) -> impl IntoView {
+fn DepthStrip(state: State) -> impl IntoView {
+    let last = Memo::new(move |last: Option<&Option<Asked>>| state.asked.get().or_else(|| last.cloned().flatten()));
+    let trained = move || last.with(|asked| format!("width:{:.1}%", asked.as_ref().map_or(0.0, trained_percent)));
+    let marks = move || last.with(|asked| asked.iter().flat_map(needles).collect_view());
+    view! {
+        <div class="strip" hidden=move || last.with(Option::is_none)>
+            <div role="img" aria-label="Places of the needles in the text">
+                <span class="trained" style=trained></span>
+                {marks}
+            </div>
+            <input id="strip" type="range" min="0" max="100" step="5" aria-label="Depth of the needle, in percent"
+                prop:value=move || state.depth.get()
+                on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) }
+                on:change=move |_| ask(state) />
+        </div>
+    }
+}
+
+/// How much of the text is as long as what the models saw in training.
+fn trained_percent(asked: &Asked) -> f64 {
+    100.0 * asked.context as f64 / asked.ends.len().max(asked.context) as f64
+}
+
+/// How a sentence is marked; prose is not.
+fn mark_class(kind: SentenceKind) -> Option<&'static str> {
+    match kind {
+        SentenceKind::Prose | SentenceKind::Sink => None,
+        SentenceKind::Distractor => Some("distractor"),
+        SentenceKind::Needle => Some("needle"),
+    }
+}
+
+/// A mark for each needle, where it stands in the text.
+fn needles(asked: &Asked) -> Vec<impl IntoView + use<>> {
     let bytes: usize = asked.haystack.iter().map(|(text, _)| text.len() + 1).sum();
+    let mut before = 0;
+    let mut marks = Vec::new();
+    for (sentence, kind) in &asked.haystack {
+        if let Some(class) = mark_class(*kind) {
+            let place = format!("left:{:.1}%", 100.0 * before as f64 / bytes as f64);
+            marks.push(view! { <span class=class style=place></span> });
+        }
+        before += sentence.len() + 1;
+    }
+    marks
+}
+
+/// The sentences as tokens.
+#[component]
+fn HaystackText(asked: Asked) -> impl IntoView {
     let tokens = asked.ends.len();
     // Where the training context ends in the text, if it does.
     let limit =
@@ -37,27 +87,16 @@ fn HaystackText(state: State, asked: Asked) -> impl IntoView {
         asked.ends.iter().map(|&end| end as usize).collect()
     };
     let mut before = 0;
-    let mut marks = Vec::new();
     let mut text = Vec::new();
     for (sentence, kind) in &asked.haystack {
-        let class = match kind {
-            SentenceKind::Prose | SentenceKind::Sink => "",
-            SentenceKind::Distractor => "distractor",
-            SentenceKind::Needle => "needle",
-        };
-        if !class.is_empty() {
-            let place = format!("left:{:.1}%", 100.0 * before as f64 / bytes as f64);
-            marks.push(view! { <span class=class style=place></span> });
-        }
         let pieces = tokens_of(sentence, before, &ends, limit);
         before += sentence.len() + 1;
-        text.push(match kind {
-            SentenceKind::Prose | SentenceKind::Sink => view! { <span>{pieces}" "</span> }.into_any(),
-            _ => view! { <mark class=class>{pieces}</mark>" " }.into_any(),
+        text.push(match mark_class(*kind) {
+            None => view! { <span>{pieces}" "</span> }.into_any(),
+            Some(class) => view! { <mark class=class>{pieces}</mark>" " }.into_any(),
         });
     }
     let question = tokens_of(&asked.question, before, &ends, limit);
-    let trained = format!("width:{:.1}%", 100.0 * asked.context as f64 / tokens.max(asked.context) as f64);
     let caption = format!(
         "{tokens} tokens, {:.1} times the training context of {}. The shaded part of the strip is as much as the models ever saw at once in training; \
          strong marks are what is asked for. Drag along the strip to hide the needle elsewhere.",
@@ -65,16 +104,6 @@ fn HaystackText(state: State, asked: Asked) -> impl IntoView {
         asked.context
     );
     view! {
-        <div class="strip">
-            <div role="img" aria-label="Places of the needles in the text">
-                <span class="trained" style=trained></span>
-                {marks}
-            </div>
-            <input id="strip" type="range" min="0" max="100" step="5" aria-label="Depth of the needle, in percent"
-                prop:value=move || state.depth.get()
-                on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) }
-                on:change=move |_| ask(state) />
-        </div>
         <p class="hint">{caption}</p>
         <div class="text" tabindex="0" role="region" aria-label="Text of the haystack">{text}<span class="asked">{question}</span></div>
     }

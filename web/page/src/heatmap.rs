@@ -133,15 +133,12 @@ fn DepthCell(
         }
         None => "not measured".to_owned(),
     };
-    let label = move || {
-        let press = if is_running() { "stop" } else { "run here" };
-        format!("{}, {extension} times, depth {depth} %: {}; {press}", title(&column.reading()), said())
-    };
     let press = move |_| if is_running() { stop(state) } else { measure_all(state, [untrack(key)]) };
     view! {
         <td style=move || format!("--share:{:.2}", counts.get().map_or(0.0, DepthCounts::share))>
             <button type="button" class:running=is_running class:here=move || counts.get().is_some_and(|counts| counts.is_here)
-                title=said aria-label=label on:click=press>
+                title=said on:click=press>
+                <span class="visually-hidden">{move || format!("{}, {extension} times, depth {depth} %: ", title(&column.reading()))}</span>
                 {move || counts.get().map_or_else(|| "–".to_owned(), |counts| format!("{:.0}", 100.0 * counts.share()))}
             </button>
         </td>

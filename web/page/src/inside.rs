@@ -65,16 +65,17 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
         let share = probe.needle_of_question;
         view! {
             <td style=format!("--share:{share:.3}")>
-                <button type="button" aria-pressed=move || (shown() == place).to_string()
-                    aria-label=format!("layer {}, head {}: {}", probe.layer, probe.head, percent(share))
-                    on:click=move |_| chosen.set(Some(place))>{percent(share)}</button>
+                <button type="button" aria-pressed=move || (shown() == place).to_string() on:click=move |_| chosen.set(Some(place))>
+                    <span class="visually-hidden">{format!("layer {}, head {}: ", probe.layer, probe.head)}</span>
+                    {percent(share)}
+                </button>
             </td>
         }
     };
     let all = StoredValue::new(probed.heads.clone());
     let looks_at = move || {
         let probe = all.with_value(|heads| heads.iter().find(|probe| [probe.layer, probe.head] == shown()).cloned());
-        probe.map(|probe| view! { <Attention state probe /> })
+        probe.map(|probe| view! { <Attention state reading=title(&probed.reading) probe /> })
     };
     view! {
         <p>{caption}</p>
@@ -102,7 +103,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
 
 /// The text, in which a sentence is darker if it gets more of a head's attention.
 #[component]
-fn Attention(state: State, probe: HeadProbe) -> impl IntoView {
+fn Attention(state: State, reading: String, probe: HeadProbe) -> impl IntoView {
     let most = probe.sentences.iter().copied().fold(0.0, f64::max).max(1e-9);
     let caption = format!(
         "Where layer {}, head {} looks; the sentence that gets most has {:.0} % of its attention.",
@@ -132,7 +133,7 @@ fn Attention(state: State, probe: HeadProbe) -> impl IntoView {
     });
     view! {
         <p class="hint">{caption}</p>
-        <div class="text" node_ref=shown tabindex="0" role="region" aria-label="Attention on the text">{text}</div>
+        <div class="text" node_ref=shown tabindex="0" role="region" aria-label=format!("Attention of {reading} on the text")>{text}</div>
     }
 }
 

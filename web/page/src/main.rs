@@ -27,7 +27,9 @@ mod recalibration_curves;
 mod replies;
 mod results;
 mod runs;
+mod share;
 mod state;
+mod status;
 mod threads;
 mod tour;
 mod trainer_link;
@@ -39,7 +41,6 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use self::engine::{Backend, Engine};
 use self::state::State;
 
 fn main() {
@@ -70,11 +71,11 @@ fn App() -> impl IntoView {
             "There is a new version of this page. "
             <button type="button" on:click=|_| drop(window().location().reload())>"Load it"</button>
         </p>
-        <main>
+        <main id="main" tabindex="-1">
             <overview::Overview state />
             <Show when=has(1)><controls::Controls state /></Show>
             <Show when=has(2)>
-                <Status state />
+                <status::Status state />
                 <answers::Answers state />
             </Show>
             <Show when=has(3)><haystack::Haystack state /></Show>
@@ -123,54 +124,13 @@ fn Embedded(state: State) -> impl IntoView {
         let _ = body.class_list().add_1("embedded");
     }
     // The whole page, with what is chosen here.
-    let whole = move || {
-        state.readings();
-        let query = window().location().search().unwrap_or_default().replace("&embed=1", "");
-        format!("./{query}")
-    };
+    let whole = move || format!("./{}", state.choices());
     view! {
         <main>
             <controls::Controls state />
-            <Status state />
+            <status::Status state />
             <answers::Answers state />
         </main>
         <footer><p><a href=whole target="_blank" rel="noopener">"Open the whole page"</a></p></footer>
-    }
-}
-
-/// What runs, what is loading, what went wrong.
-#[component]
-fn Status(state: State) -> impl IntoView {
-    let loading = move || {
-        state.loading.get().map(|loading| {
-            let percent = if loading.total > 0.0 { 100.0 * loading.received / loading.total } else { 0.0 };
-            view! {
-                <p class="loading">
-                    <label>
-                        {format!("Loading {} ({:.1} MB) ", loading.model, loading.received / 1e6)}
-                        <progress max="100" value=format!("{percent:.0}")></progress>
-                    </label>
-                </p>
-            }
-        })
-    };
-    let backend = move || match state.engine.get() {
-        Engine::Loading => "Loading the program that runs the models…".to_owned(),
-        Engine::Opening => "Comparing WebGPU with the CPU…".to_owned(),
-        Engine::Open { backend: Backend::Cpu, threads: 1, note } => format!("Computing on CPU: {note}."),
-        Engine::Open { backend: Backend::Cpu, threads, note } => {
-            format!("Computing on CPU in {threads} threads: {note}.")
-        }
-        Engine::Open { backend: Backend::Webgpu, note, .. } => format!("Computing on WebGPU: {note}."),
-        Engine::Stopped => "Not computing.".to_owned(),
-    };
-    let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
-    view! {
-        <section class="status" aria-label="Status">
-            <p id="backend" role="status">{backend}</p>
-            <progress hidden=move || !is_loading() aria-label="Loading the program"></progress>
-            {loading}
-            <p id="error" role="alert" hidden=move || state.error.get().is_none()>{move || state.error.get()}</p>
-        </section>
     }
 }

@@ -12,6 +12,7 @@ use web_sys::{
 
 use super::runs::{choose_chat, import, remove_model, stop};
 use super::state::{Running, State};
+use super::status::LoadingFiles;
 use super::trainer_link::export_model;
 
 /// Longest name of a model.
@@ -78,6 +79,8 @@ pub fn OwnModels(state: State) -> impl IntoView {
                     <button type="submit" disabled=move || address.with(|address| address.trim().is_empty())>"Load"</button>
                     <button type="button" hidden=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
                 </form>
+                {move || is_running().then(|| view! { <LoadingFiles state /> })}
+                <p id="model-error" class="failure" role="alert" hidden=move || state.model_error.get().is_none()>{move || state.model_error.get()}</p>
             </div>
             {move || match state.stored.get() {
                 None => view! {
@@ -112,8 +115,9 @@ fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
             <li>
                 <strong>{name.clone()}</strong>
                 {format!(" {}, {} parameters, context {context}, {:.1} MB ", method.title(), count(parameters), bytes / 1e6)}
-                <button type="button" class="quiet" aria-label=format!("Save {name} as a zip")
-                    on:click=move |_| export_model(state, to_save.clone())>"Save zip"</button>
+                <button type="button" class="quiet" on:click=move |_| export_model(state, to_save.clone())>
+                    "Save zip"<span class="visually-hidden">{format!(" of {name}")}</span>
+                </button>
                 <button type="button" class="quiet" aria-label=format!("Remove {name}")
                     on:click=move |_| remove_model(state, to_remove.clone())>"Remove"</button>
                 {format}
@@ -185,7 +189,9 @@ async fn take_dropped(state: State, dropped: Dropped) {
     };
     match found {
         Ok((name, files)) if !files.is_empty() => take(state, &name, &files),
-        _ => state.error.set(Some("What was dropped has no files that can be read; choose the folder instead.".into())),
+        _ => state
+            .model_error
+            .set(Some("What was dropped has no files that can be read; choose the folder instead.".into())),
     }
 }
 

@@ -81,9 +81,11 @@ fn update(state: State, column: usize, change: impl FnOnce(&mut Answer)) {
     }
 }
 
-/// Shows what went wrong; nothing runs any more.
+/// Shows what went wrong, beside what began it; nothing runs any more.
 pub fn fail(state: State, message: String) {
-    state.error.set(Some(message));
+    let is_of_model = state.running.with_untracked(|running| *running == Some(Running::Model));
+    let error = if is_of_model { state.model_error } else { state.error };
+    error.set(Some(message));
     state.running.set(None);
     state.queue.update(VecDeque::clear);
     state.loading.set(None);

@@ -140,6 +140,7 @@ pub fn stop(state: State) {
 /// Begins a run after which no waiting cell is measured.
 fn begin_alone(state: State, what: Running) -> u32 {
     state.error.set(None);
+    state.model_error.set(None);
     state.queue.update(VecDeque::clear);
     begin(state, what)
 }

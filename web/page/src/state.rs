@@ -52,6 +52,8 @@ pub struct State {
     pub loading: RwSignal<Option<Download>>,
     /// What went wrong.
     pub error: RwSignal<Option<String>>,
+    /// What went wrong with a model of the reader's.
+    pub model_error: RwSignal<Option<String>>,
     /// Number of the last run.
     pub run: RwSignal<u32>,
     /// What runs now.

@@ -63,7 +63,7 @@ pub fn Tour(state: State) -> impl IntoView {
         let step = STEPS.get(number.wrapping_sub(1))?;
         let (is_first, is_last) = (number == 1, number == STEPS.len());
         Some(view! {
-            <aside class="tour" role="dialog" aria-label="Tour"
+            <div class="tour" role="dialog" aria-label="Tour"
                 on:keydown=move |event| if event.key() == "Escape" { state.tour.set(0) }>
                 <p aria-live="polite">{step.text}</p>
                 <div class="buttons">
@@ -75,7 +75,7 @@ pub fn Tour(state: State) -> impl IntoView {
                     </button>
                     <button id="tour-end" type="button" class="quiet" on:click=move |_| state.tour.set(0)>"Leave the tour"</button>
                 </div>
-            </aside>
+            </div>
         })
     };
     view! { {card} }

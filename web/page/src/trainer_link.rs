@@ -75,13 +75,13 @@ fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl F
     let own = worker.clone();
     let on_reply = move |reply, blob| match reply {
         Reply::Failed { message, .. } => {
-            state.error.set(Some(message));
+            state.model_error.set(Some(message));
             own.take().iter().for_each(end);
         }
         Reply::Finished { .. } => own.take().iter().for_each(end),
         reply => hear(reply, blob),
     };
-    let fail = move |reason: &str| state.error.set(Some(format!("{failed} ({reason}).")));
+    let fail = move |reason: &str| state.model_error.set(Some(format!("{failed} ({reason}).")));
     match start_worker(Program::Trains, on_reply, move |message| fail(&message)) {
         Ok(started) => {
             post(&started, &start_request(false, 1));
