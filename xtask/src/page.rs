@@ -14,13 +14,16 @@ use crate::shell::run;
 use crate::sizes;
 use crate::tools::Tools;
 
+/// The variable that gives the page and its programs one name; with another, each would remove the caches of the others.
+pub const BUILD: &str = "DROPE_BUILD";
+
 /// Trunk, with build output outside the checkout.
 fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {
     let mut command = tools.command("trunk");
     command
         .current_dir(&place.root)
         .env("CARGO_TARGET_DIR", target_dir(place))
-        .env("DROPE_BUILD", build_name(&place.root)?)
+        .env(BUILD, build_name(&place.root)?)
         .env("DROPE_XTASK", std::env::current_exe()?);
     Ok(command)
 }
@@ -51,7 +54,7 @@ const SOURCES: [&str; 9] = [
 ];
 
 /// A name for what the page serves under fixed names: it changes when a model or what the programs are built from does.
-fn build_name(root: &Path) -> Result<String> {
+pub fn build_name(root: &Path) -> Result<String> {
     let mut hasher = std::hash::DefaultHasher::new();
     let mut waiting: Vec<PathBuf> = SOURCES.map(|path| root.join(path)).into();
     while let Some(path) = waiting.pop() {
@@ -90,8 +93,9 @@ pub fn play(port: u16, open: bool) -> Result<()> {
     }
     if let Some((name, value)) = programs::later(&place) {
         command.env(name, value);
+        let build_name = build_name(&place.root)?;
         thread::spawn(move || {
-            if let Err(error) = programs::build_behind(port) {
+            if let Err(error) = programs::build_behind(port, &build_name) {
                 eprintln!("error: the page lacks some of its programs: {error:#}");
             }
         });

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
-use crate::page::target_dir;
+use crate::page::{BUILD, target_dir};
 use crate::shell::{capture, run};
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
@@ -31,11 +31,13 @@ const FLAGS: &str = "-C target-feature=+simd128,+atomics,+bulk-memory,+mutable-g
 
 /// Builds the programs into the folder that Trunk names.
 pub fn build_for_trunk(place: &Workplace) -> Result<()> {
-    let output = std::env::var_os("TRUNK_STAGING_DIR").context("this is called by Trunk: use `cargo xtask page`")?;
+    let set_by_trunk = "this is called by Trunk: use `cargo xtask page`";
+    let output = std::env::var_os("TRUNK_STAGING_DIR").context(set_by_trunk)?;
+    let build_name = std::env::var(BUILD).context(set_by_trunk)?;
     let tools = Tools::for_page(place)?;
     let is_later = |feature: &str| std::env::var_os(LATER).is_some() && !built(place, feature).is_file();
     let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature));
-    now.try_for_each(|feature| build(place, &tools, feature, output.as_ref()))
+    now.try_for_each(|feature| build(place, &tools, feature, &build_name, output.as_ref()))
 }
 
 /// The variable that makes [`build_for_trunk`] leave out programs that were never built, if there are any.
@@ -43,22 +45,22 @@ pub fn later(place: &Workplace) -> Option<(&'static str, &'static str)> {
     FEATURES.iter().any(|feature| !built(place, feature).is_file()).then_some((LATER, "1"))
 }
 
-/// Builds the programs that were left out, as soon as the page is served on this port.
-pub fn build_behind(port: u16) -> Result<()> {
+/// Builds the programs that were left out, with the page's name, as soon as it is served on this port.
+pub fn build_behind(port: u16, build_name: &str) -> Result<()> {
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         thread::sleep(Duration::from_millis(200));
     }
     println!("The page is ready and computes on the CPU; programs for WebGPU, threads and recalibration follow.");
     let place = Workplace::find()?;
     let (tools, dist) = (Tools::for_page(&place)?, place.root.join("dist"));
-    FEATURES.into_iter().rev().try_for_each(|feature| build(&place, &tools, feature, &dist))?;
+    FEATURES.into_iter().rev().try_for_each(|feature| build(&place, &tools, feature, build_name, &dist))?;
     println!("WebGPU, threads and recalibration are ready: reload the page.");
     Ok(())
 }
 
 /// Builds one program into a folder. Without the sources of the standard library, the page has no threads.
-fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Result<()> {
-    let Some(mut cargo) = compile(place, tools, feature) else {
+fn build(place: &Workplace, tools: &Tools, feature: &str, build_name: &str, output: &Path) -> Result<()> {
+    let Some(mut cargo) = compile(place, tools, feature, build_name) else {
         eprintln!(
             "no sources of Rust's standard library (`rustup component add rust-src`): the page computes in one thread"
         );
@@ -70,10 +72,10 @@ fn build(place: &Workplace, tools: &Tools, feature: &str, output: &Path) -> Resu
     run(bindgen.arg(built(place, feature)))
 }
 
-/// The command that compiles one program; `None` for threads if the sources of the standard library are missing.
-pub fn compile(place: &Workplace, tools: &Tools, feature: &str) -> Option<Command> {
+/// The command that compiles one program of the build with this name; `None` for threads if the sources of the standard library are missing.
+pub fn compile(place: &Workplace, tools: &Tools, feature: &str, build_name: &str) -> Option<Command> {
     let mut cargo = tools.command("cargo");
-    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature));
+    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", folder(place, feature)).env(BUILD, build_name);
     cargo.args([
         "build",
         "--profile",
@@ -115,4 +117,24 @@ fn has_sources(tools: &Tools) -> bool {
         sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib/src/rust/library").is_dir())
     };
     are_here() || (capture(tools.command("rustup").args(["component", "add", "rust-src"])).is_some() && are_here())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::{FEATURES, THREADS, compile};
+    use crate::Workplace;
+    use crate::page::BUILD;
+    use crate::tools::Tools;
+
+    #[test]
+    fn every_program_has_the_name_of_the_build() {
+        let place = Workplace::find().unwrap();
+        let tools = Tools::not_installed();
+        for feature in FEATURES.into_iter().filter(|&feature| feature != THREADS) {
+            let cargo = compile(&place, &tools, feature, "a0").unwrap();
+            assert!(cargo.get_envs().any(|set| set == (OsStr::new(BUILD), Some(OsStr::new("a0")))), "{feature}");
+        }
+    }
 }

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::Workplace;
 use crate::packages::{NATIVE, PAGE};
-use crate::page::{build, target_dir};
+use crate::page::{build, build_name, target_dir};
 use crate::programs;
 use crate::shell::which;
 use crate::tally::Tally;
@@ -47,9 +47,10 @@ pub fn all() -> Result<()> {
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
     build(&place, &tools)?;
+    let build_name = build_name(&place.root)?;
     for feature in ["train", "threads"] {
         // As the program was just built, so that no dependency is compiled once more.
-        match programs::compile(&place, &tools, feature).filter(|_| tools.has_wasm_clippy()) {
+        match programs::compile(&place, &tools, feature, &build_name).filter(|_| tools.has_wasm_clippy()) {
             Some(mut program) => tally.check(&format!("clippy on worker-{feature}"), as_clippy(&mut program))?,
             None => tally.not_run(&format!("clippy on worker-{feature}; the toolchain here lacks a part for it")),
         }

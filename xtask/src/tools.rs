@@ -71,6 +71,12 @@ impl Tools {
         Ok(Self { folder: folder.join("bin"), toolchain })
     }
 
+    /// Nothing is installed; the commands are only looked at.
+    #[cfg(test)]
+    pub fn not_installed() -> Self {
+        Self { folder: PathBuf::new(), toolchain: None }
+    }
+
     /// What the browser tests need on top: Chromium and its driver.
     pub fn for_tests(place: &Workplace) -> Result<Self> {
         let tools = Self::for_page(place)?;
