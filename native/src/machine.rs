@@ -12,11 +12,18 @@ pub fn processor_and_memory() -> (String, u64) {
 
 /// Most memory that this process had at once, in bytes; `None` where the system does not say.
 pub fn peak_memory() -> Option<u64> {
-    #[cfg(unix)]
+    #[cfg(target_os = "linux")]
+    {
+        // What getrusage says begins with the memory of the process that started this one.
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix("kB")?;
+        kib.trim().parse::<u64>().ok().map(|kib| 1024 * kib)
+    }
+    #[cfg(all(unix, not(target_os = "linux")))]
     {
         use nix::sys::resource::{UsageWho, getrusage};
         let size = getrusage(UsageWho::RUSAGE_SELF).ok()?.max_rss() as u64;
-        // Linux counts in KiB, Apple's systems in bytes.
+        // Apple's systems count in bytes, others in KiB.
         Some(if cfg!(target_vendor = "apple") { size } else { size * 1024 })
     }
     #[cfg(not(unix))]

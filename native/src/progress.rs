@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_time_left_is_the_mean_of_this_process() {
-        let minutes = |minutes| Duration::from_secs(60 * minutes);
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         assert_eq!(time_left(102, 100, 90, minutes(4)), ", 3 hours left");
         assert_eq!(time_left(100, 100, 90, minutes(4)), "");
         assert_eq!(time_left(190, 100, 0, minutes(4)), "");

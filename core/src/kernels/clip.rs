@@ -30,7 +30,9 @@ pub fn scaled<const D: usize>(x: Tensor<D>, factor: &Tensor<1>) -> Tensor<D> {
     let mut x = owned(x);
     let numbers = mutable(&mut x);
     in_parts(numbers.len(), numbers.chunks_mut(NUMBERS_OF_PART), |part| {
-        part.iter_mut().for_each(|number| *number *= factor)
+        for number in part {
+            *number *= factor;
+        }
     });
     of_primitive(x)
 }
