@@ -75,7 +75,6 @@ def main():
     parser.add_argument("--updates", type=int, default=1)
     parser.add_argument("--profile", default="1x512", help="batch of the profile by operation")
     args = parser.parse_args()
-    import torch
     for batch in args.batches.split(","):
         for threads in map(int, args.threads.split(",")):
             programs = commands(args.binary, args.model, batch, threads, args.updates)
@@ -84,7 +83,7 @@ def main():
                 rounds.append({name: measured(command) for name, command in programs.items()})
                 print(batch, threads, {name: round(found["train"]) for name, found in rounds[-1].items()}, flush=True)
             row = lambda name: {
-                "model": pathlib.Path(args.model).name, "processor": processor(), "torch": torch.__version__,
+                "model": pathlib.Path(args.model).name, "processor": processor(), "torch": rounds[0]["PyTorch"]["torch"],
                 "batch": batch, "threads": threads, "program": name, "speeds": [found[name]["train"] for found in rounds],
                 "peak_bytes": max(found[name]["peak_bytes"] for found in rounds),
             }
