@@ -35,5 +35,5 @@ pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
     let study = study::write(&data.join("study"), root)?;
     documents::write_real_models(&data.join("real-models"), root)?;
     documents::write_recalibration(&data.join("recalibration"), root)?;
-    documents::write(&Results::read(data)?, study, root)
+    documents::write(&Results::read(data)?, study.as_deref(), root)
 }

@@ -1,4 +1,4 @@
-//! The documents that are made of results files: the papers' tables and figures, the README's tables and findings, the study, the
+//! The documents that are made of results files: the papers' tables and figures, the README's results, the findings, the study, the
 //! real models.
 
 use std::process::Command;

@@ -9,14 +9,8 @@ use crate::number::Row;
 use crate::results::{Ask, EXTENSIONS, Results};
 use crate::sections::{self, tasks};
 
-/// docs/findings.md, and what of it stands in the README.
-pub struct Findings {
-    pub in_short: String,
-    pub in_full: String,
-}
-
-/// The findings that there are results for.
-pub fn findings(results: &Results) -> Result<Findings> {
+/// docs/findings.md: the findings that there are results for.
+pub fn findings(results: &Results) -> Result<String> {
     let retrieval = sections::task_scores(results);
     // Multi-key, the first of the tasks.
     let multi_key: &[Row] = retrieval.first().map_or(&[], |task| &task.rows);
@@ -24,35 +18,27 @@ pub fn findings(results: &Results) -> Result<Findings> {
     let setting = training::Setting::read(results)?;
     let budget = sections::budget(results)?;
     let dope = sections::dope(results)?;
-    // Each with whether it is among those in short.
     let findings = [
-        (true, training::uneven_comparison(&setting, multi_key)),
-        (true, reading::lengths_of_drope(&long)),
-        (true, reading::among_others("DroPE among all others", "DroPE", multi_key)),
-        (false, reading::among_others("Partial DroPE among all others", "partial DroPE", multi_key)),
-        (true, reading::parts_of_drope(&long)),
-        (true, reading::without_training(multi_key)),
-        (false, reading::trained_from_scratch(multi_key)),
-        (true, reading::two_keys(&two_keys(results, Values::Numbers), &two_keys(results, Values::Words))),
-        (false, reading::four_values(&retrieval)),
-        (false, reading::mean_over_tasks(&sections::means(results))),
-        (true, training::perplexity_within_context(&sections::losses(results))),
-        (true, training::equal_budget(&budget)),
-        (false, training::drop_times(&sections::drop_times(results))),
-        (false, training::treatments_of_heads(&dope)),
+        training::uneven_comparison(&setting, multi_key),
+        reading::lengths_of_drope(&long),
+        reading::among_others("DroPE among all others", "DroPE", multi_key),
+        reading::among_others("Partial DroPE among all others", "partial DroPE", multi_key),
+        reading::parts_of_drope(&long),
+        reading::without_training(multi_key),
+        reading::trained_from_scratch(multi_key),
+        reading::two_keys(&two_keys(results, Values::Numbers), &two_keys(results, Values::Words)),
+        reading::four_values(&retrieval),
+        reading::mean_over_tasks(&sections::means(results)),
+        training::perplexity_within_context(&sections::losses(results)),
+        training::equal_budget(&budget),
+        training::drop_times(&sections::drop_times(results)),
+        training::treatments_of_heads(&dope),
     ];
-    let bullets = |is_wanted: fn(bool) -> bool| {
-        let wanted = findings.iter().filter(|(is_in_short, _)| is_wanted(*is_in_short));
-        wanted.filter_map(|(_, finding)| Some(format!("- {}", finding.as_ref()?))).collect::<Vec<_>>().join("\n")
-    };
-    Ok(Findings {
-        in_short: bullets(|is_in_short| is_in_short),
-        in_full: format!(
-            "# What was found\n\nWritten by `cargo xtask table` from the results files; do not edit. {}\n\n{}\n",
-            training::introduction(&setting),
-            bullets(|_| true)
-        ),
-    })
+    let list: String = findings.iter().flatten().map(|finding| format!("- {finding}\n")).collect();
+    Ok(format!(
+        "# What was found\n\nWritten by `cargo xtask table` from the results files; do not edit. {}\n\n{list}",
+        training::introduction(&setting)
+    ))
 }
 
 /// Exact answers where two keys are asked for at once.

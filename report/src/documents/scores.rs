@@ -10,15 +10,6 @@ use crate::number::{Number, Row, questions};
 use crate::results::{EXTENSIONS, Results};
 use crate::sections::retrieval::PLAIN_MODEL;
 
-/// The one table that matters most.
-pub fn table_of_numbers(results: &Results) -> String {
-    tables_of(
-        &cells(results)
-            .filter(|cell| (cell.task.name(), cell.values.name()) == ("multi-key", "numbers"))
-            .collect::<Vec<_>>(),
-    )
-}
-
 /// A table for each task and kind of values.
 pub fn tables(results: &Results) -> String {
     tables_of(&cells(results).collect::<Vec<_>>())

@@ -29,22 +29,20 @@ pub fn document(results: &StudyResults, tests: &[HypothesisTest], figure: &Study
     parts.join("\n").trim_end().to_owned() + "\n"
 }
 
-/// What was found, and whether it may change.
-pub fn headline(figure: &StudyFigure) -> String {
-    let found = sentences::headline(&figure.findings);
+/// Whether what was found may change, and what was found.
+pub fn headline(figure: &StudyFigure) -> Vec<String> {
     let [complete, planned] = figure.trunks;
-    if figure.is_interim() {
-        format!("Interim, {complete} of {planned} trunks; the queue goes on whatever they say. {found}")
-    } else {
-        found
-    }
+    let interim = figure
+        .is_interim()
+        .then(|| format!("Interim, {complete} of {planned} trunks; the queue goes on whatever they say."));
+    interim.into_iter().chain(sentences::headline(&figure.findings)).collect()
 }
 
 fn introduction(figure: &StudyFigure) -> String {
     format!(
         "# The study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. The [protocol](protocol.md) was \
          committed before anything was measured, and says what is compared and what counts as what.\n\n{}\n\n{}",
-        headline(figure),
+        headline(figure).join(" "),
         picture(
             "study.svg",
             "Accuracy on the primary task against length: mean over trunks, with a band from the lowest to the highest."

@@ -51,12 +51,9 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
         heads: files::cells_in(&folder.join("heads"))?,
         pilots: StudyResults::new(files::cells_in(&folder.join("two-keys"))?),
     };
-    let has_why = why.write(&docs)?;
-    let headline = document::headline(&drawn);
-    let why = if has_why { ", [what may explain it](docs/study-why.md)" } else { "" };
-    Ok(Some(format!(
-        "{headline} [How it was compared](docs/study.md){why}.\n\n![Accuracy against length](docs/study.svg)"
-    )))
+    why.write(&docs)?;
+    let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
+    Ok(Some(format!("{list}\n![Accuracy against length](docs/study.svg)")))
 }
 
 #[cfg(test)]
@@ -84,13 +81,12 @@ mod tests {
         }
         let headline = write(&folder, root).unwrap().unwrap();
         assert!(
-            headline.starts_with("**RoPE of equal budget is as good as DroPE**"),
+            headline.starts_with("- **RoPE of equal budget is as good as DroPE**"),
             "no trunk is missing: {headline}"
         );
         assert!(headline.contains("no reading of RoPE with copies was chosen"), "{headline}");
-        assert!(
-            files::read_text(&root.join("docs/study.md")).unwrap().contains(headline.split(" [How").next().unwrap())
-        );
+        let first = headline.lines().next().unwrap().trim_start_matches("- ");
+        assert!(files::read_text(&root.join("docs/study.md")).unwrap().contains(first));
         let figure: serde_json::Value =
             serde_json::from_str(&files::read_text(&root.join("docs/study.json")).unwrap()).unwrap();
         assert_eq!((&figure["lengths"][3], &figure["methods"][0]["points"][0]["trunks"]), (&8.into(), &5.into()));

@@ -89,13 +89,13 @@ pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     groups.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The headline: [`findings`] in bold, with their numbers.
-pub fn headline(findings: &[Finding]) -> String {
+/// The headline: a sentence for each of the [`findings`], in bold, with their numbers.
+pub fn headline(findings: &[Finding]) -> Vec<String> {
     let text = |Finding { claim, numbers }: &Finding| match &numbers[..] {
         "" => format!("{claim}."),
         _ => format!("**{claim}**: {numbers}."),
     };
-    findings.iter().map(text).collect::<Vec<_>>().join(" ")
+    findings.iter().map(text).collect()
 }
 
 /// What hypotheses 1 to 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
@@ -130,7 +130,7 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
     let (numbers, reading) = (numbers(test), test.sides[1].reading.text());
     let numbers = format!(
-        "difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8× {own} % against {other} %, {rope} read with {reading}"
+        "difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8×: {drope} {own} %, {rope} {other} %, read with {reading}"
     );
     Finding { claim, numbers }
 }

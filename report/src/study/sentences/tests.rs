@@ -4,7 +4,7 @@ use super::super::test_cells::study;
 use super::{p_text, points, sentence};
 
 fn headline(results: &StudyResults) -> String {
-    super::headline(&super::findings(results, &test_all(results)))
+    super::headline(&super::findings(results, &test_all(results))).join(" ")
 }
 
 #[test]
@@ -37,8 +37,8 @@ fn the_headline_says_what_the_numbers_say_in_every_direction() {
     let equal = is_said(
         &study_of(good, good),
         "**RoPE with copies of equal budget is as good as DroPE with copies**: difference in retention +0.0 points [+0.0, +0.0], \
-         corrected p = 1.000, 5 trunks; accuracy at 1×, 2×, 4× and 8× 90.0 / 90.0 / 90.0 / 90.0 % against \
-         90.0 / 90.0 / 90.0 / 90.0 %, RoPE with copies read with RoPE as trained.",
+         corrected p = 1.000, 5 trunks; accuracy at 1×, 2×, 4× and 8×: DroPE with copies 90.0 / 90.0 / 90.0 / 90.0 %, \
+         RoPE with copies 90.0 / 90.0 / 90.0 / 90.0 %, read with RoPE as trained.",
     );
     assert_eq!(equal.matches("**RoPE").count(), 3, "hypotheses 1 to 3");
 }
