@@ -141,7 +141,7 @@ fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
     if !compute.is_native_to(device) {
         let is_cpu = device == &Device::flex();
         ensure!(is_cpu, "the device does not compute in {name}; set compute = \"f32\" in the recipe");
-        eprintln!("note: this processor has no instructions for {name} (AMX); f32 would be faster");
+        eprintln!("note: this processor has no instructions for {name} (AMX, AVX512-BF16); f32 would be faster");
     }
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! The product of tokens with a matrix of weights: in f32, or in bf16 with sums in f32.
 //!
 //! In bf16 both factors are rounded as they are read; weights, sums and the gradients that are kept stay in f32, as in
-//! mixed-precision training (Micikevicius et al. 2018, arXiv 1710.03740). Processors with tiles of bf16 (AMX) compute it several times
-//! as fast as f32. Others multiply the rounded numbers in f32, which takes longer than without rounding.
+//! mixed-precision training (Micikevicius et al. 2018, arXiv 1710.03740). Processors with instructions for it (AMX, AVX512-BF16) compute
+//! it several times as fast as f32. Others multiply the rounded numbers in f32, which takes longer than without rounding.
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod tiles;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 
 use burn::tensor::{Device, FloatDType, Tensor};
 
@@ -28,7 +28,7 @@ impl ComputeType {
     pub fn is_native_to(self, device: &Device) -> bool {
         match self {
             Self::F32 => true,
-            Self::Bf16 if is_cpu(device) => has_tiles(),
+            Self::Bf16 if is_cpu(device) => multiplies_bf16(),
             Self::Bf16 => device.supports_dtype(FloatDType::BF16),
         }
     }
@@ -40,9 +40,9 @@ pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<
     if compute == ComputeType::F32 {
         return plain(x, weights);
     }
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    if has_tiles() && super::is_on_cpu(&x) && super::is_on_cpu(&weights) {
-        return super::apply(tiles::TiledLinear, [x.into_dispatch(), weights.into_dispatch()]);
+    #[cfg(target_arch = "x86_64")]
+    if multiplies_bf16() && super::is_on_cpu(&x) && super::is_on_cpu(&weights) {
+        return super::apply(bf16::Bf16Linear, [x.into_dispatch(), weights.into_dispatch()]);
     }
     let is_cpu = is_cpu(&x.device());
     let (x, weights) = (x.cast(FloatDType::BF16), weights.cast(FloatDType::BF16));
@@ -52,19 +52,19 @@ pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<
     plain(x, weights).cast(FloatDType::F32)
 }
 
-/// A matrix of weights, `[out, in]`, in bf16 and in the order in which tiles are loaded.
-pub(super) struct TiledWeights(
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))] drope_amx::Right,
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))] std::convert::Infallible,
+/// A matrix of weights, `[out, in]`, in bf16 and in the order in which they are multiplied.
+pub(super) struct Bf16Weights(
+    #[cfg(target_arch = "x86_64")] drope_bf16::Right,
+    #[cfg(not(target_arch = "x86_64"))] std::convert::Infallible,
 );
 
-impl TiledWeights {
-    /// `None` where the processor has no tiles.
+impl Bf16Weights {
+    /// `None` where the processor does not multiply bf16.
     pub(super) fn new(weights: &[f32], d_input: usize) -> Option<Self> {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if has_tiles() {
-            let weights = drope_amx::Matrix::new(weights, weights.len() / d_input, d_input);
-            return Some(Self(drope_amx::Right::pack(weights.transpose())));
+        #[cfg(target_arch = "x86_64")]
+        if multiplies_bf16() {
+            let weights = drope_bf16::Matrix::new(weights, weights.len() / d_input, d_input);
+            return Some(Self(drope_bf16::Right::pack(weights.transpose())));
         }
         let (_, _) = (weights, d_input);
         None
@@ -72,9 +72,9 @@ impl TiledWeights {
 
     /// x · weightsᵀ, row after row; rows of x have `d_input` numbers.
     pub(super) fn product(&self, x: &[f32], d_input: usize) -> Vec<f32> {
-        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        return tiles::product(drope_amx::Matrix::new(x, x.len() / d_input, d_input), &self.0);
-        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        #[cfg(target_arch = "x86_64")]
+        return bf16::product(drope_bf16::Matrix::new(x, x.len() / d_input, d_input), &self.0);
+        #[cfg(not(target_arch = "x86_64"))]
         {
             let (_, _) = (x, d_input);
             match self.0 {}
@@ -90,10 +90,10 @@ fn is_cpu(device: &Device) -> bool {
     device == &Device::flex()
 }
 
-fn has_tiles() -> bool {
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    return drope_amx::is_available();
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+fn multiplies_bf16() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return drope_bf16::is_available();
+    #[cfg(not(target_arch = "x86_64"))]
     false
 }
 

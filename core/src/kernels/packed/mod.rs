@@ -10,7 +10,7 @@ use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
 use half::{bf16, f16};
 
 use super::constant;
-use super::linear::TiledWeights;
+use super::linear::Bf16Weights;
 use super::views::{Heads, indices};
 use super::widening_dot::{BLOCK, brain_widened, half_widened};
 use crate::names::named;
@@ -38,7 +38,7 @@ pub struct PackedMatrix {
     columns: usize,
     numbers: Numbers,
     /// The same matrix for products in bf16, once there was one; `None` where the processor has no tiles.
-    tiled: OnceLock<Option<TiledWeights>>,
+    in_bf16: OnceLock<Option<Bf16Weights>>,
 }
 
 enum Numbers {
@@ -71,13 +71,13 @@ impl PackedMatrix {
                 Numbers::Q8 { values: Vec::with_capacity(blocks * BLOCK), scales: Vec::with_capacity(blocks) }
             }
         };
-        Self { rows: 0, columns, numbers, tiled: OnceLock::new() }
+        Self { rows: 0, columns, numbers, in_bf16: OnceLock::new() }
     }
 
     /// Packs the next rows, one behind the other.
     pub fn push(&mut self, rows: &[f32]) {
         self.rows += rows.len() / self.columns;
-        self.tiled.take();
+        self.in_bf16.take();
         match &mut self.numbers {
             Numbers::F32(values) => values.extend_from_slice(rows),
             Numbers::F16(bits) => bits.extend(rows.iter().map(|&value| f16::from_f32(value).to_bits())),
@@ -109,7 +109,7 @@ impl PackedMatrix {
     /// Drops all rows after the first `rows`.
     pub fn truncate(&mut self, rows: usize) {
         self.rows = self.rows.min(rows);
-        self.tiled.take();
+        self.in_bf16.take();
         let (numbers, blocks) = (rows * self.columns, rows * self.columns.div_ceil(BLOCK));
         match &mut self.numbers {
             Numbers::F32(values) => values.truncate(numbers),
@@ -128,7 +128,7 @@ impl PackedMatrix {
             numbers.reserve_exact(all - numbers.len());
         }
         self.rows -= unseen;
-        self.tiled.take();
+        self.in_bf16.take();
         let (columns, blocks) = (self.columns, self.columns.div_ceil(BLOCK));
         match &mut self.numbers {
             Numbers::F32(values) => move_up(values, unseen * columns, rows * columns),

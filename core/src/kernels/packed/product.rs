@@ -6,7 +6,7 @@ use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
-use crate::kernels::linear::{ComputeType, TiledWeights};
+use crate::kernels::linear::{Bf16Weights, ComputeType};
 use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
@@ -30,7 +30,7 @@ impl PackedMatrix {
         let (x, count) = (numbers(&x), batch * seq);
         if compute == ComputeType::Bf16
             && count > FEW
-            && let Some(weights) = self.tiled()
+            && let Some(weights) = self.in_bf16()
         {
             let output = weights.product(x, self.columns);
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
@@ -65,12 +65,12 @@ impl PackedMatrix {
     }
 
     /// The matrix for tiles, where the processor has them: made once, since the whole matrix takes as long as some hundred tokens.
-    fn tiled(&self) -> Option<&TiledWeights> {
-        let tiled = self.tiled.get_or_init(|| {
+    fn in_bf16(&self) -> Option<&Bf16Weights> {
+        let in_bf16 = self.in_bf16.get_or_init(|| {
             let mut room = Vec::new();
-            TiledWeights::new(self.some_rows(0..self.rows, self.columns, &mut room), self.columns)
+            Bf16Weights::new(self.some_rows(0..self.rows, self.columns, &mut room), self.columns)
         });
-        tiled.as_ref()
+        in_bf16.as_ref()
     }
 
     /// One row · x `[columns]`.

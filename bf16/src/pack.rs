@@ -1,4 +1,4 @@
-//! Factors, rounded to bf16 and put into the order in which tiles are loaded.
+//! Factors, rounded to bf16 and put into the order in which tiles are loaded. Vectors read the same order.
 //!
 //! A panel is 32 rows of the left factor, or 32 columns of the right one, with all of their k numbers, 32 at a time: two tiles, one
 //! behind the other. A word is two numbers that follow each other along k. A tile of the left factor has a row of 16 words for each of
@@ -7,10 +7,10 @@
 use std::ops::Range;
 
 use crate::processor::is_available;
-use crate::tiles::PANEL;
+use crate::product::PANEL;
 
 /// Words along each side of a tile.
-const SIDE: usize = 16;
+pub(crate) const SIDE: usize = 16;
 /// Numbers along k in a tile.
 pub(crate) const DEPTH: usize = 2 * SIDE;
 /// Words of the two tiles of a panel.
@@ -91,7 +91,7 @@ impl Right {
 
 impl Packed {
     fn new(matrix: Matrix<'_>, side: Side) -> Self {
-        assert!(is_available(), "the processor has no tiles");
+        assert!(is_available(), "the processor multiplies no bf16");
         let [rows, columns] = matrix.shape();
         let (outer, k) = if side == Side::Left { (rows, columns) } else { (columns, rows) };
         let tiles = k.div_ceil(DEPTH) * 2;
@@ -101,11 +101,10 @@ impl Packed {
             let first = outer.min(panel * PANEL + tile_of_panel % 2 * SIDE);
             let first_k = tile_of_panel / 2 * DEPTH;
             let place = Place { outer: first..outer.min(first + SIDE), k: first_k..k.min(first_k + DEPTH) };
-            // SAFETY: where tiles are available, so are the instructions that this function is compiled for.
+            // SAFETY: where bf16 is multiplied, the instructions are available that this function is compiled for.
             unsafe { tile(matrix, &place, side) }
         };
-        let words: Vec<Tile> = (0..count).map(tile_at).collect();
-        Self { outer, k, words: words.into_flattened().into_flattened() }
+        Self { outer, k, words: tiles_of(count, tile_at).into_flattened().into_flattened() }
     }
 
     pub(crate) fn panels(&self) -> usize {
@@ -117,6 +116,21 @@ impl Packed {
         let size = self.k.div_ceil(DEPTH) * PAIR;
         &self.words[index * size..(index + 1) * size]
     }
+}
+
+/// The tiles in order, by the threads of the caller's pool.
+#[cfg(feature = "threads")]
+fn tiles_of(count: usize, tile_at: impl Fn(usize) -> Tile + Send + Sync) -> Vec<Tile> {
+    use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+    /// A thread with fewer would be done before another begins.
+    const FEWEST: usize = 256;
+    (0..count).into_par_iter().with_min_len(FEWEST).map(tile_at).collect()
+}
+
+/// The tiles in order.
+#[cfg(not(feature = "threads"))]
+fn tiles_of(count: usize, tile_at: impl Fn(usize) -> Tile) -> Vec<Tile> {
+    (0..count).map(tile_at).collect()
 }
 
 /// What a tile holds of a factor.
