@@ -108,11 +108,14 @@ fn batch_shape(text: &str) -> Result<[usize; 2], String> {
     }
 }
 
-/// Prints a line for each kind of operation of a training step on one thread.
+/// Prints a line for each kind of operation of a training step.
 fn print_operations(args: &BenchArgs) -> Result<()> {
     let config = model_folder::config(&args.model)?;
-    let device = device::open(args.device)?.device.autodiff();
-    threads::with_shared_kernels(1, || operations::print(&config, args.batch, &device, args.repeats))?
+    let chosen = device::open(args.device)?;
+    let compute = chosen.keeps(args.numbers.types())?.compute;
+    let device = chosen.device.autodiff();
+    let print = || operations::print(&config, args.batch, (&device, compute), args.repeats);
+    threads::with_shared_kernels(args.threads, print)?
 }
 
 /// Prints the speed of updates and the memory that they took, as one line of JSON.

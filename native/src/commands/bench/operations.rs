@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use burn::nn::{RmsNorm, RmsNormConfig};
 use burn::tensor::{Device, Distribution, Tensor};
 use drope_core::config::Config;
-use drope_core::kernels::{self, AttentionBias, RotaryTable};
+use drope_core::kernels::{self, AttentionBias, ComputeType, RotaryTable};
 use drope_core::positions::{Encoding, LayerPositions};
 use serde::Serialize;
 
@@ -25,10 +25,10 @@ pub struct Operation {
 }
 
 /// The operations of a training step of a model of this shape, each measured alone, forward and backward.
-pub fn operations(
+fn operations(
     config: &Config,
     [batch, length]: [usize; 2],
-    device: &Device,
+    (device, compute): (&Device, ComputeType),
     repeats: usize,
 ) -> Result<Vec<Operation>> {
     let seq = length - 1;
@@ -39,7 +39,9 @@ pub fn operations(
     let random = |shape: [usize; 2]| Tensor::<2>::random(shape, Distribution::Default, device).require_grad();
     let rows = |width| random([batch * seq, width]);
     let split = |x: Tensor<2>, heads| x.reshape([batch, seq, heads, config.head_dim]).swap_dims(1, 2);
-    let product = |x: &Tensor<2>, weight: &Tensor<2>| x.clone().matmul(weight.clone());
+    let product = |x: &Tensor<2>, weight: &Tensor<2>| -> Tensor<2> {
+        kernels::linear(x.clone().unsqueeze(), weight.clone(), compute).squeeze_dim(0)
+    };
     let measure = |name, calls, work: &dyn Fn() -> Tensor<2>| -> Result<Operation> {
         let milliseconds = || -> Result<f64> {
             let mut times = Vec::new();
@@ -93,8 +95,8 @@ pub fn operations(
 }
 
 /// The operations as lines of JSON.
-pub fn print(config: &Config, batch: [usize; 2], device: &Device, repeats: usize) -> Result<()> {
-    for operation in operations(config, batch, device, repeats)? {
+pub fn print(config: &Config, batch: [usize; 2], place: (&Device, ComputeType), repeats: usize) -> Result<()> {
+    for operation in operations(config, batch, place, repeats)? {
         println!("{}", serde_json::to_string(&operation).context("cannot write JSON")?);
     }
     Ok(())
