@@ -28,6 +28,19 @@ fn read(method: Method, config: &Config, factor: f64, chosen: &Value) -> Result<
 }
 
 #[test]
+fn a_chosen_cut_drops_the_frequencies_below_it() {
+    let cut = json!({ "cut": 0.2 });
+    let chosen = read(Method::PDrope, &plain(), 4.0, &cut).unwrap();
+    assert_eq!(chosen, Method::PDrope.positions(&config(&json!({ "rope_min_frequency": 0.2 })), 4.0).unwrap());
+    assert_ne!(chosen, Method::PDrope.positions(&plain(), 4.0).unwrap());
+    // It takes the place of the config's.
+    assert_eq!(read(Method::PDrope, &config(&json!({ "rope_min_frequency": 0.001 })), 4.0, &cut).unwrap(), chosen);
+    let refused = read(Method::PDrope, &plain(), 4.0, &json!({ "cut": 0 })).unwrap_err();
+    assert!(refused.contains("must be above 0 radians a token"), "{refused}");
+    assert!(read(Method::Yarn, &plain(), 4.0, &cut).unwrap_err().contains("it has no cut"));
+}
+
+#[test]
 fn a_chosen_value_does_what_it_does_in_the_config() {
     for (method, factor, chosen, scaling) in [
         (

@@ -1,7 +1,7 @@
 //! Positions of a method with parameters that the user chose.
 
 use super::method::Method;
-use super::{Amount, Parameter, Parameters, Positions, dynamic_ntk, llama3, yarn};
+use super::{Amount, Parameter, Parameters, Positions, dynamic_ntk, llama3, p_drope, yarn};
 use crate::config::{Config, Llama3Parameters, MAX_FACTOR, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
 
@@ -20,6 +20,12 @@ impl Method {
         let value = |parameter| parameters.get(parameter).map(|amount| amount.at(factor));
         let mut adjusted = config.clone();
         adjusted.rope.scaling = self.adjusted_scaling(config, factor, &value);
+        if let Some(cut) = value(Parameter::Cut) {
+            if cut <= 0.0 {
+                return Err(self.refusal(&format!("cut is {cut} but must be above 0 radians a token")));
+            }
+            adjusted.rope.rope_min_frequency = cut;
+        }
         let temperature = value(Parameter::TemperatureCoefficient);
         adjusted.temperature_coefficient = temperature.unwrap_or(config.temperature_coefficient);
         adjusted.check().map_err(|error| match error {
@@ -56,6 +62,7 @@ impl Method {
             Parameter::LowFreqFactor => Amount::Number(llama3::parameters(config, 1.0).low_freq_factor),
             Parameter::HighFreqFactor => Amount::Number(llama3::parameters(config, 1.0).high_freq_factor),
             Parameter::Alpha => Amount::TimesS(1.0),
+            Parameter::Cut => Amount::Number(p_drope::cut(config)),
             Parameter::Factor => Amount::Number(dynamic_ntk::factor(config)),
             Parameter::TemperatureCoefficient => {
                 let positions = self.positions(config, 2.0).ok()?;

@@ -6,8 +6,8 @@
 
 use std::f64::consts::TAU;
 
-use super::method::MethodInfo;
-use super::{Positions, rope};
+use super::method::{MethodInfo, Tunable};
+use super::{Parameter, Positions, rope};
 use crate::config::Config;
 
 pub(super) const P_DROPE: MethodInfo = MethodInfo {
@@ -17,6 +17,8 @@ pub(super) const P_DROPE: MethodInfo = MethodInfo {
         as DroPE.",
     nano_model: "nano-p-drope",
     asked_by: |config| config.rotates() && config.rope.rope_min_frequency > 0.0,
+    // A cut is measured by itself (`--cut`), not tuned.
+    parameters: &[Tunable { parameter: Parameter::Cut, grid: &[] }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };
@@ -26,11 +28,16 @@ pub fn cutoff(context: usize) -> f64 {
     TAU / context as f64
 }
 
-fn positions(config: &Config, factor: f64) -> Positions {
-    let cut = match config.rope.rope_min_frequency {
+/// The config's cut, or the one that follows from its context.
+pub(super) fn cut(config: &Config) -> f64 {
+    match config.rope.rope_min_frequency {
         0.0 => cutoff(config.max_position_embeddings),
         given => given,
-    };
+    }
+}
+
+fn positions(config: &Config, factor: f64) -> Positions {
+    let cut = cut(config);
     let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim)
         .into_iter()
         .map(|omega| if omega < cut { 0.0 } else { omega })

@@ -29,6 +29,8 @@ named! {
         Alpha = "alpha",
         /// Dynamic NTK: f, how fast the base grows beyond the training context.
         Factor = "factor",
+        /// Partial DroPE: frequencies below this, in radians a token, are dropped.
+        Cut = "cut",
         /// Every method: c of the temperature β = 1 + c·ln s.
         TemperatureCoefficient = "temperature_coefficient",
     }
