@@ -20,6 +20,8 @@ pub struct StudyFigure {
     pub findings: Vec<Finding>,
     /// The lines.
     pub methods: Vec<MethodLine>,
+    /// Those that the page's first screen asks, at every length that was measured, whatever number of trunks it is of.
+    pub played: Vec<MethodLine>,
 }
 
 /// What the test of a hypothesis says.

@@ -1,9 +1,10 @@
 //! Retrieval against length on the primary task, a line a method: what the figure and the page show.
 
+use drope_core::positions::{Method, Parameters};
 use drope_core::results::{LinePoint, MethodLine, RetrievalCell, StudyFigure, rounded};
 
 use super::hypotheses::{HypothesisTest, TrunkPart};
-use super::models::{ReadRun, TRUNKS};
+use super::models::{ReadRun, StudyReading, TRUNKS};
 use super::paired_tests::lengths;
 use super::questions::PRIMARY;
 use super::rows::StudyResults;
@@ -22,6 +23,15 @@ const DRAWN: [(&str, &str, bool); 9] = [
     ("YaRN, trained on", "yarn", false),
     ("PI, trained on", "pi", false),
     ("RoPE, read plainly", "keep", false),
+];
+
+/// What the page's first screen asks: name, run, method and place in [`DRAWN`] of the line with its colour. YaRN there reads what was
+/// trained with RoPE; the last is what the others are held against.
+const PLAYED: [(&str, &str, Method, usize); 4] = [
+    ("RoPE", "keep", Method::Rope, 8),
+    ("YaRN", "keep", Method::Yarn, 5),
+    ("partial DroPE with copies", "low-copies", Method::PDrope, 1),
+    ("RoPE with copies", "keep-copies", Method::DynamicNtk, 4),
 ];
 
 /// The methods that were measured, in a fixed order, and what the tests say. DroPE and the trained-on scalings are read as in the
@@ -57,7 +67,21 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     let is_complete = |(_, part): &&(usize, TrunkPart)| *part != TrunkPart::Incomplete;
     let complete = tests.iter().map(|test| test.trunks.iter().filter(is_complete).count()).min().unwrap_or(0);
     let trunks = [complete, TRUNKS.count()];
-    StudyFigure { task: PRIMARY.name.to_owned(), floor, lengths, trunks, findings: findings(results, tests), methods }
+    let (task, findings, played) = (PRIMARY.name.to_owned(), findings(results, tests), played(results));
+    StudyFigure { task, floor, lengths, trunks, findings, methods, played }
+}
+
+/// The lines of [`PLAYED`]. The last is read at its best where that is its method.
+fn played(results: &StudyResults) -> Vec<MethodLine> {
+    let line = |&(name, run, method, style): &(&str, &str, Method, usize)| {
+        let at_best = results.at_its_best(run).filter(|read| run == "keep-copies" && read.reading.method == method);
+        let plain = StudyReading { method, parameters: Parameters::default() };
+        let read = at_best.unwrap_or_else(|| ReadRun { run: run.to_owned(), reading: plain });
+        let points = lengths(&PRIMARY).iter().filter_map(|&s| point(results, &read, s)).collect();
+        let (run, parameters) = (read.run, read.reading.parameters);
+        MethodLine { name: name.to_owned(), run, method, parameters, style, points }
+    };
+    PLAYED.iter().map(line).collect()
 }
 
 /// As it is drawn.
@@ -88,9 +112,10 @@ mod tests {
     use drope_core::positions::{Method, Parameters};
 
     use super::super::hypotheses::test_all;
+    use super::super::questions::PRIMARY;
     use super::super::rows::StudyResults;
-    use super::super::test_cells::{measured, plain_selection, read_with, selected, study};
-    use super::StudyFigure;
+    use super::super::test_cells::{cell, measured, plain_selection, read_with, selected, study, study_cells};
+    use super::{MethodLine, StudyFigure};
 
     fn figure(results: &StudyResults) -> StudyFigure {
         super::figure(results, &test_all(results))
@@ -107,6 +132,17 @@ mod tests {
         assert_eq!((point.trunks, point.questions, drawn.floor), (5, 200, 0.25));
         assert!(drawn.trunks == [5, 5] && !drawn.is_interim());
         assert_eq!(drawn.findings.len(), 3, "hypotheses 1 to 3");
+    }
+
+    #[test]
+    fn what_is_played_has_every_length_whatever_number_of_trunks_it_is_of() {
+        let far = cell("low-copies-1", &PRIMARY, 64, 0.8);
+        let drawn = figure(&StudyResults::new([study_cells(|_, _| [0.9; 4]), vec![far]].concat()));
+        let points =
+            |line: &MethodLine| line.points.iter().map(|point| (point.extension, point.trunks)).collect::<Vec<_>>();
+        assert_eq!(points(&drawn.played[2]), [(1, 5), (2, 5), (4, 5), (8, 5), (64, 1)]);
+        assert_eq!(drawn.played[1].points, [], "nobody read it with YaRN");
+        assert_eq!(drawn.lengths, [1, 2, 4, 8], "the figure is of all trunks");
     }
 
     #[test]
