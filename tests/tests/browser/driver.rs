@@ -123,6 +123,12 @@ impl Browser {
         self.devtools("Storage.overrideQuotaForOrigin", &json!({ "origin": origin, "quotaSize": bytes })).await
     }
 
+    /// Makes the page as wide and as high as that, smaller than a window can be.
+    pub async fn resize(&self, width: u32, height: u32) -> Result<()> {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500 });
+        self.devtools("Emulation.setDeviceMetricsOverride", &size).await
+    }
+
     async fn devtools(&self, command: &str, parameters: &Value) -> Result<()> {
         let body = json!({ "cmd": command, "params": parameters });
         self.client.issue_cmd(DriverCommand { path: "goog/cdp/execute", body }).await?;
@@ -135,6 +141,11 @@ impl Browser {
 
     pub async fn click(&self, id: &str) -> Result<()> {
         Ok(self.client.find(Locator::Id(id)).await?.click().await?)
+    }
+
+    /// Goes to a room of the page.
+    pub async fn enter(&self, room: &str) -> Result<()> {
+        self.click(&format!("room-{room}")).await
     }
 
     /// Waits until the text of an element satisfies `is_done`.

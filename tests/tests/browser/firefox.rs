@@ -34,6 +34,7 @@ async fn firefox_answers_as_natively() -> Result<()> {
     // Models of one's own are kept here too.
     let folder = tempfile::tempdir()?;
     let zip = write_zip(folder.path().join("my-model.zip"), "", 0)?;
+    browser.enter("model").await?;
     browser.choose("model-zip", &[&zip]).await?;
     browser.wait(".stored", 60, |text| text.contains("context 256")).await?;
     browser.screenshot("firefox.png", "header").await

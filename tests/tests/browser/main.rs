@@ -16,6 +16,7 @@ mod recalibrate;
 mod server;
 mod stop;
 mod store;
+mod story;
 mod threads;
 mod visit;
 

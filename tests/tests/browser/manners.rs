@@ -96,6 +96,7 @@ async fn the_page_passes_wcag_aa_in_the_light_in_the_dark_and_on_a_phone() -> Re
         browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
         browser.click("run").await?;
         browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+        browser.enter("why").await?;
         browser.click("probe").await?;
         browser.wait(".inside .answers > div:nth-child(2) p", 120, |text| text.contains("layer")).await?;
         browser.client.execute(&axe, vec![]).await?;
@@ -106,8 +107,11 @@ async fn the_page_passes_wcag_aa_in_the_light_in_the_dark_and_on_a_phone() -> Re
               rules: { 'label-content-name-mismatch': on, 'landmark-unique': on, 'aria-allowed-role': on, 'skip-link': on },
             }).then((found) =>
               done(found.violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ': ' + node.html.slice(0, 200)))));";
-        let violations = browser.client.execute_async(script, vec![]).await?;
-        assert_eq!(violations, json!([]), "{width} wide, dark: {dark}");
+        for room in ["why", "play", "results", "text", "model", "recalibrate"] {
+            browser.enter(room).await?;
+            let violations = browser.client.execute_async(script, vec![]).await?;
+            assert_eq!(violations, json!([]), "{room}, {width} wide, dark: {dark}");
+        }
     }
     Ok(())
 }

@@ -66,17 +66,21 @@ async fn a_folder_in_several_files_is_read_and_kept_until_it_is_removed() -> Res
     let page = format!("{}?backend=cpu&extension=2&seed=5&columns=yarn~rope", server.address);
     browser.client.goto(&page).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.enter("model").await?;
     browser.choose("model-folder", &[folder.path()]).await?;
     browser.wait(".stored", 60, |text| text.contains(&name) && text.contains("context 256")).await?;
+    browser.screenshot("own-model.png", ".own-models").await?;
+    browser.enter("play").await?;
     browser.select("model-2", &name).await?;
     browser.select("method-2", "YaRN").await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     // Half precision changes no answer of so short a text.
     assert_eq!(browser.text("answer-1").await?, browser.text("answer-2").await?);
-    browser.screenshot("own-model.png", ".own-models").await?;
     // It is still there after a reload, and then no longer.
     browser.client.goto(&page).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.enter("model").await?;
     browser.wait(".stored", 60, |text| text.contains(&name)).await?;
     browser.client.find(Locator::Css(".stored [aria-label^=Remove]")).await?.click().await?;
     browser.client.wait().for_element(Locator::Css("body:not(:has(.stored))")).await?;
@@ -104,6 +108,7 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
     let zip = |name: &str, skipped: &str, cut: usize| write_zip(folder.path().join(name), skipped, cut);
     browser.client.goto(&format!("{}?backend=cpu&extension=2&columns=drope~rope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.enter("model").await?;
     browser.choose("model-zip", &[&zip("truncated.zip", "", 1000)?]).await?;
     browser.wait(".drop #model-error", 60, |text| text.contains("damaged")).await?;
     browser.choose("model-zip", &[&zip("without.zip", "tokenizer.json", 0)?]).await?;
@@ -118,6 +123,7 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
     browser.fill("model-address", &format!("{}models/nano-rope", server.address)).await?;
     browser.client.find(Locator::Css(".drop button[type=submit]")).await?.click().await?;
     browser.wait(".stored", 60, |text| text.contains("nano-rope")).await?;
+    browser.enter("play").await?;
     browser.select("model-1", "nano-rope").await?;
     browser.select("model-2", "my-drope").await?;
     browser.click("run").await?;
@@ -153,8 +159,8 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     browser.fill("own-needle", "One of the special magic numbers for amber-acorn is: 4172.").await?;
     browser.click("run").await?;
     browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
-    browser.wait("mark.needle", 5, |text| text.contains("amber-acorn")).await?;
-    browser.wait(".limit", 5, |text| text.contains("training context")).await?;
+    browser.wait(".haystack mark.needle", 5, |text| text.contains("amber-acorn")).await?;
+    browser.wait(".haystack .limit", 5, |text| text.contains("training context")).await?;
     browser.screenshot("own-text.png", ".controls").await?;
     // Both predict it as natively.
     browser.click("predict").await?;
@@ -279,7 +285,6 @@ fn greedy(
 
 /// Asks the first column about a text; its answer and its sentence.
 async fn ask_about(browser: &Browser, own: &OwnText) -> Result<(String, String)> {
-    browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
     for (id, text) in [
         ("own-haystack", &own.haystack),
         ("own-needle", &own.needle),
@@ -319,8 +324,10 @@ async fn a_model_of_135_million_parameters_is_streamed_and_answers_as_natively()
     let name = folder.path().file_name().context("a name")?.to_string_lossy().into_owned();
     browser.client.goto(&format!("{}?backend=cpu&columns=rope~drope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.enter("model").await?;
     browser.choose("model-folder", &[folder.path()]).await?;
     browser.wait(".stored", 240, |text| text.contains(&name) && text.contains("134.5 million")).await?;
+    browser.enter("text").await?;
     browser.select("model-1", &name).await?;
     let (answer, verdict) = ask_about(&browser, &own).await?;
     assert_eq!(answer.trim(), native.trim());
@@ -354,16 +361,20 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
     let memory = PeakMemory::watch(&browser);
     browser.client.goto(&format!("{}?backend=cpu&columns=rope~drope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    browser.enter("model").await?;
     browser.choose("model-zip", &[&path]).await?;
     let name = "SmolLM2-135M-Instruct.Q4_1";
     browser.wait(".stored", 240, |text| text.contains(name) && text.contains("context 8192")).await?;
+    browser.enter("text").await?;
     browser.select("model-1", name).await?;
     let (answer, verdict) = ask_about(&browser, &own).await?;
     assert_eq!(answer.trim(), native.trim());
     assert!(verdict.starts_with("Found"), "{verdict}");
     // The same text as a message, as the file's own template has it.
+    browser.enter("model").await?;
     browser.wait(".stored", 60, |text| text.contains("chat messages")).await?;
     browser.client.find(Locator::Css(".stored .chat")).await?.click().await?;
+    browser.enter("text").await?;
     browser.wait("#run", 30, |text| text == "Run").await?;
     let (as_message, _) = ask_about(&browser, &own).await?;
     assert_eq!(as_message.trim(), native_chat.trim());
@@ -380,7 +391,7 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
 async fn a_model_for_which_the_browser_has_no_room_is_refused_and_leaves_nothing() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?backend=cpu", server.address)).await?;
+    browser.client.goto(&format!("{}?room=model&backend=cpu", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let folder = root().join("models/nano-rope");
     browser.limit_storage(&server.address, 1_000_000).await?;

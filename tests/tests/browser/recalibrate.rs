@@ -64,7 +64,10 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     browser.before_each_page(SAVES).await?;
-    browser.client.goto(&format!("{}?backend=cpu&columns=rope~yarn&extension=2", server.address)).await?;
+    browser
+        .client
+        .goto(&format!("{}?room=recalibrate&backend=cpu&columns=rope~yarn&extension=2", server.address))
+        .await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.client.find(Locator::Id("dropped")).await?.select_by_value("all").await?;
     browser.fill("steps", "10").await?;
@@ -77,8 +80,10 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 240, |text| text.starts_with("Done: 10 updates")).await?;
     browser.wait(".recalibrate figure:nth-child(2) figcaption", 60, |text| text.contains("8× ")).await?;
-    browser.wait(".stored", 60, |text| text.contains("my-partial-drope")).await?;
     browser.screenshot("recalibrate.png", ".recalibrate").await?;
+    browser.enter("model").await?;
+    browser.wait(".stored", 60, |text| text.contains("my-partial-drope")).await?;
+    browser.enter("recalibrate").await?;
     let kept = kept_losses(&browser, "my-partial-drope").await?;
     assert_eq!(kept.len(), losses.len());
     for (step, (kept, native)) in kept.iter().zip(&losses).enumerate() {
@@ -86,9 +91,11 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     }
     // The page answers with it, and the zip is a folder of the same model.
     browser.click("use-recalibrated").await?;
+    // It leads to where the model can be asked.
     browser.client.wait().for_element(Locator::Css("#column-3")).await?;
     browser.click("run").await?;
     browser.wait("#column-3 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    browser.enter("model").await?;
     browser.client.find(Locator::XPath("//button[contains(., 'Save zip of my-partial-drope')]")).await?.click().await?;
     let (name, bytes) = browser.saved().await?;
     assert_eq!(name, "my-partial-drope.zip");
@@ -131,14 +138,16 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
 async fn a_paused_run_goes_on_after_a_reload_while_the_page_answers() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    let page = format!("{}?backend=cpu&columns=drope~rope&extension=1", server.address);
+    let page = format!("{}?room=recalibrate&backend=cpu&columns=drope~rope&extension=1", server.address);
     browser.client.goto(&page).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 120, |text| text.starts_with("Update 2 of 500")).await?;
     // The page answers meanwhile.
+    browser.enter("play").await?;
     browser.click("run").await?;
     browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
+    browser.enter("recalibrate").await?;
     browser.click("recalibrate").await?;
     let offer = browser.wait("#recalibrate", 60, |text| text.starts_with("Go on from update")).await?;
     let step: usize = offer.split(' ').nth(4).and_then(|word| word.parse().ok()).context("a number")?;

@@ -28,8 +28,10 @@ async fn threads_answer_as_natively_and_keep_models() -> Result<()> {
     // Files are written from memory that is shared.
     let folder = tempfile::tempdir()?;
     let zip = write_zip(folder.path().join("my-model.zip"), "", 0)?;
+    browser.enter("model").await?;
     browser.choose("model-zip", &[&zip]).await?;
     browser.wait(".stored", 60, |text| text.contains("context 256")).await?;
+    browser.enter("play").await?;
     browser.select("model-1", "my-model").await?;
     browser.click("run").await?;
     browser.wait("#column-1 .verdict", 120, |text| text.contains("tokens/s")).await?;

@@ -18,8 +18,6 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     let address = &server.address;
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&format!("{address}?backend=cpu&extension=4&seed=7&depth=25&left=drope&right=yarn")).await?;
-    // The grid is there before any weights.
-    browser.wait(".grid tbody", 60, |text| text.contains('%')).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let first = browser.milliseconds_to_answer().await?;
     keep("first-token.json", &json!({ "first_token_ms": first }))?;
@@ -49,9 +47,11 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
         assert_eq!(browser.text(&format!("answer-{column}")).await?.trim(), text.trim(), "column {column}");
         assert_eq!(verdict.starts_with("Found"), exact, "column {column}: {verdict}");
     }
-    let needle = browser.wait("mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
+    let needle =
+        browser.wait(".haystack mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
     // The mark of the training context's end may stand in it.
     let needle = needle.replace("\ntraining context ends here\n", "");
+    browser.enter("why").await?;
     browser.click("probe").await?;
     for (column, best) in (1..).zip(&heads) {
         browser.wait(&format!(".inside .answers > div:nth-child({column}) p"), 120, |text| text.contains(best)).await?;
@@ -61,8 +61,8 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
         .find((sentence) => sentence.style.getPropertyValue('--share') == '1.00').textContent";
     let darkest = browser.client.execute(darkest, vec![]).await?;
     assert_eq!(darkest.as_str().map(str::trim), Some(needle.trim()));
-    browser.screenshot("page.png", "header").await?;
     browser.screenshot("inside.png", ".inside").await?;
+    browser.enter("play").await?;
     browser.click("copy-link").await?;
     browser.wait("#copy-link", 5, |text| text == "Link copied").await?;
     let url = browser.client.current_url().await?.to_string();
@@ -94,7 +94,7 @@ async fn webgpu_is_checked_against_the_cpu_before_it_is_used() -> Result<()> {
 async fn the_cpu_answers_while_webgpu_is_tried_beside_it() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&server.address).await?;
+    browser.client.goto(&format!("{}?room=results", server.address)).await?;
     // The figure and the button are there before any weights.
     browser.wait(".headline", 60, |text| text.contains("with equal training")).await?;
     browser.wait("#backend", 60, |text| text.starts_with("Computing on CPU: WebGPU is being tried")).await?;
@@ -151,8 +151,13 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     let script = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
     let overflow = browser.client.execute(script, vec![]).await?;
     assert!(overflow.as_i64().unwrap_or(99) <= 0, "the page is {overflow} pixels wider than the phone");
-    browser.screenshot("phone-dark.png", "header").await?;
+    browser.enter("results").await?;
     browser.screenshot("phone-grid.png", ".grid").await?;
+    for room in ["results", "why", "text", "model", "recalibrate"] {
+        browser.enter(room).await?;
+        let overflow = browser.client.execute(script, vec![]).await?;
+        assert!(overflow.as_i64().unwrap_or(99) <= 0, "the room {room} is {overflow} pixels wider than the phone");
+    }
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }
@@ -161,7 +166,7 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
 async fn the_heatmap_fills_cell_by_cell_until_it_is_stopped() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?backend=cpu&columns=drope~rope", server.address)).await?;
+    browser.client.goto(&format!("{}?room=results&backend=cpu&columns=drope~rope", server.address)).await?;
     // The committed results are there before any weights.
     browser.wait(".depths tbody", 60, |text| text.contains("100")).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
@@ -216,8 +221,10 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
     browser.wait(".harder summary", 5, |text| text == "Harder questions: filler=decoys digits=7").await?;
     browser.client.find(Locator::Css(".harder summary")).await?.click().await?;
     browser.select("distractors", "share a word with it").await?;
+    browser.enter("results").await?;
     // There are no committed results for these questions.
     browser.wait(".grid .hint", 5, |text| text.starts_with("No committed results")).await?;
+    browser.enter("play").await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
     let difficulty = Difficulty { digits: 7, distractors: Distractors::Sharing, ..Difficulty::default() };

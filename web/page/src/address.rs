@@ -11,10 +11,13 @@ use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
 use super::column::COLUMNS;
+use super::dial::Dial;
 use super::difficulty;
 use super::engine::{BackendChoice, Engine};
 use super::own_text;
+use super::rooms::{Room, room_in};
 use super::state::{EXTENSIONS, State, TOKENS};
+use super::story::Story;
 use super::tour::step;
 use super::training::Training;
 
@@ -30,14 +33,22 @@ impl State {
             Some("webgpu") => BackendChoice::Webgpu,
             _ => BackendChoice::Auto,
         };
+        let room = room_in(&query);
+        let story = Story::new();
+        if let Some([extension, depth, seed]) = get("story").and_then(|text| numbers(&text)) {
+            story.choose(extension as usize, depth.min(100) as u32, seed);
+        }
         let state = Self {
+            room: RwSignal::new(room),
+            story,
+            dial: Dial::new(),
             task: RwSignal::new(read(get("task")).unwrap_or(Task::MultiKey)),
             values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
             filler: RwSignal::new(read(get("filler"))),
             difficulty: RwSignal::new(difficulty::from_address(get)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             tokens: RwSignal::new(read(get("tokens")).filter(|tokens| TOKENS.contains(tokens))),
-            is_own: RwSignal::new(false),
+            is_own: RwSignal::new(room == Room::Text),
             own_text: RwSignal::new(own_text::example()),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
             seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
@@ -73,12 +84,18 @@ impl State {
     pub fn keep_address(self) {
         Effect::new(move |_| {
             let embed = if self.is_embedded { "&embed=1" } else { "" };
-            let address = self.choices() + embed;
+            let address = self.address_of(self.room.get()) + embed;
             if let Ok(history) = window().history() {
                 // Refused only on pages without an origin; the page works without.
                 let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
             }
         });
+    }
+
+    /// The address of a room, with every choice.
+    pub fn address_of(self, room: Room) -> String {
+        let room = if room == Room::default() { String::new() } else { format!("&room={}", room.name()) };
+        self.choices() + &room
     }
 
     /// Every choice as the query of an address.
@@ -95,7 +112,7 @@ impl State {
         let threads = self.threads.map(|threads| format!("&threads={threads}")).unwrap_or_default();
         let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
         format!(
-            "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}",
+            "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}{}",
             self.task.get().name(),
             self.values.get().name(),
             difficulty::written(self.kind()),
@@ -107,6 +124,7 @@ impl State {
                 .map(|column| written(&column.reading()))
                 .collect::<Vec<_>>()
                 .join("~")),
+            self.story.written(),
         )
     }
 }
@@ -131,6 +149,12 @@ fn readings(text: &str) -> Option<Vec<Reading>> {
     };
     let readings: Vec<Reading> = text.split('~').map(reading).collect::<Option<_>>()?;
     COLUMNS.contains(&readings.len()).then_some(readings)
+}
+
+/// `8,30,2`
+fn numbers<const N: usize>(text: &str) -> Option<[u64; N]> {
+    let numbers: Vec<u64> = text.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
+    numbers.try_into().ok()
 }
 
 /// What a part of the address says, if it can be read.

@@ -68,17 +68,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             _ => "",
         })
     };
-    // A model of the study is explained by what was done to it, and a scaling method by how it scales positions.
-    let explanation = move || {
-        let of_method = method.get().info().explanation;
-        match column.model.get().as_deref().and_then(StudyModel::named) {
-            Some(model) if [Method::Drope, Method::PDrope, Method::Rope].contains(&method.get()) => {
-                model.explanation.to_owned()
-            }
-            Some(model) => format!("{} {of_method}", model.explanation),
-            None => of_method.to_owned(),
-        }
-    };
+    let explanation = move || explained(&column);
     let remove = move |_| {
         stop_answers(state);
         state.columns.update(|columns| columns.retain(|column| column.key != key));
@@ -110,6 +100,17 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             </p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
+    }
+}
+
+/// A model of the study is explained by what was done to it, and a scaling method by how it scales positions.
+pub fn explained(column: &Column) -> String {
+    let method = column.method.get();
+    let of_method = method.info().explanation;
+    match column.model.get().as_deref().and_then(StudyModel::named) {
+        Some(model) if [Method::Drope, Method::PDrope, Method::Rope].contains(&method) => model.explanation.to_owned(),
+        Some(model) => format!("{} {of_method}", model.explanation),
+        None => of_method.to_owned(),
     }
 }
 
@@ -212,7 +213,7 @@ fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView 
 }
 
 /// The answer with right, wrong and missing characters marked against the references, value by value.
-fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
+pub fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
     if asked.is_some_and(|asked| asked.is_own) {
         return vec![view! { <span class="own">{answer.text.clone()}</span> }.into_any()];
     }
@@ -240,7 +241,9 @@ fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
         }
         // The last value may still be growing.
         let is_whole = runs.peek().is_some() || answer.finished.is_some();
-        if is_whole && run.len() < wanted.len() {
+        // Nothing is missing of a word where a number was asked for.
+        let is_alike = wanted.first().is_some_and(|letter| letter.is_ascii_digit() == run[0].is_ascii_digit());
+        if is_whole && is_alike && run.len() < wanted.len() {
             let missing = "·".repeat(wanted.len() - run.len());
             views.push(view! { <span class="miss" title="missing">{missing}</span> }.into_any());
         }

@@ -9,6 +9,7 @@ use leptos::prelude::*;
 use super::choice::Choice;
 use super::difficulty::HarderQuestions;
 use super::own_text::OwnTextFields;
+use super::rooms::{Room, enter};
 use super::runs::{ask, stop};
 use super::share::CopyLink;
 use super::state::{EXTENSIONS, State, TOKENS};
@@ -47,7 +48,7 @@ pub fn Controls(state: State) -> impl IntoView {
         <form class="controls" on:submit=submit aria-label="Question">
             <Choice id="task".to_owned() label="Task" value=Signal::derive(move || if state.is_own.get() { OWN } else { state.task.get().name() }) options=tasks
                 on_choose=move |name: String| {
-                    state.is_own.set(name == OWN);
+                    enter(state, if name == OWN { Room::Text } else { Room::Play });
                     if let Ok(task) = name.parse() {
                         state.task.set(task);
                     }
@@ -97,7 +98,7 @@ pub fn Controls(state: State) -> impl IntoView {
             "For example: "
             {EXAMPLES.map(|(name, task, extension, methods)| view! {
                 <button type="button" on:click=move |_| {
-                    state.is_own.set(false);
+                    enter(state, Room::Play);
                     state.ask_about(QuestionKind::standard(task, Values::Numbers));
                     state.extension.set(extension);
                     state.compare(&methods);

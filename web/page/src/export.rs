@@ -1,4 +1,4 @@
-//! Saving the heatmap as a file: CSV, SVG, or PNG.
+//! Saving drawings as pictures, and the heatmap as a file: CSV, SVG, or PNG.
 
 use leptos::prelude::*;
 use wasm_bindgen::closure::Closure;
@@ -21,16 +21,21 @@ pub fn svg(cells: &[HeatmapCell]) {
     save_text("heatmap.svg", "image/svg+xml", &svg_text(cells).2);
 }
 
-/// Saves the cells as a picture, which the browser draws.
+/// Saves the cells as a picture.
 pub fn png(cells: &[HeatmapCell]) {
     let (width, height, text) = svg_text(cells);
+    save_picture("heatmap.png", [width, height].map(|side| (side * PIXELS) as u32), &text);
+}
+
+/// Saves a drawing (SVG) as a picture of this width and height, which the browser draws.
+pub fn save_picture(name: &'static str, [width, height]: [u32; 2], text: &str) {
     let drawn = move || -> Result<(), JsValue> {
         let image = HtmlImageElement::new()?;
-        let source = text_address("image/svg+xml", &text)?;
+        let source = text_address("image/svg+xml", text)?;
         let drawn_image = image.clone();
         let on_load = Closure::once_into_js(move || {
             // A browser that cannot draw saves nothing.
-            let _ = draw(&drawn_image, (width * PIXELS) as u32, (height * PIXELS) as u32);
+            let _ = draw(name, &drawn_image, width, height);
         });
         image.set_onload(Some(on_load.unchecked_ref()));
         image.set_src(&source);
@@ -39,13 +44,13 @@ pub fn png(cells: &[HeatmapCell]) {
     let _ = drawn();
 }
 
-fn draw(image: &HtmlImageElement, width: u32, height: u32) -> Result<(), JsValue> {
+fn draw(name: &str, image: &HtmlImageElement, width: u32, height: u32) -> Result<(), JsValue> {
     let canvas: HtmlCanvasElement = document().create_element("canvas")?.dyn_into()?;
     canvas.set_width(width);
     canvas.set_height(height);
     let context = canvas.get_context("2d")?.ok_or("no canvas")?.dyn_into::<CanvasRenderingContext2d>()?;
     context.draw_image_with_html_image_element_and_dw_and_dh(image, 0.0, 0.0, width.into(), height.into())?;
-    save("heatmap.png", &canvas.to_data_url()?)
+    save(name, &canvas.to_data_url()?)
 }
 
 fn save_text(name: &str, kind: &str, text: &str) {

@@ -60,7 +60,7 @@ fn mark_class(kind: SentenceKind) -> Option<&'static str> {
 }
 
 /// A mark for each needle, where it stands in the text.
-fn needles(asked: &Asked) -> Vec<impl IntoView + use<>> {
+pub fn needles(asked: &Asked) -> Vec<impl IntoView + use<>> {
     let bytes: usize = asked.haystack.iter().map(|(text, _)| text.len() + 1).sum();
     let mut before = 0;
     let mut marks = Vec::new();
@@ -76,7 +76,7 @@ fn needles(asked: &Asked) -> Vec<impl IntoView + use<>> {
 
 /// The sentences as tokens.
 #[component]
-fn HaystackText(asked: Asked) -> impl IntoView {
+pub fn HaystackText(asked: Asked) -> impl IntoView {
     let tokens = asked.ends.len();
     // Where the training context ends in the text, if it does.
     let limit =

@@ -8,6 +8,7 @@ mod choice;
 mod column;
 mod connection;
 mod controls;
+mod dial;
 mod difficulty;
 mod engine;
 mod export;
@@ -26,10 +27,12 @@ mod recalibrate;
 mod recalibration_curves;
 mod replies;
 mod results;
+mod rooms;
 mod runs;
 mod share;
 mod state;
 mod status;
+mod story;
 mod threads;
 mod tour;
 mod trainer_link;
@@ -41,6 +44,8 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
+use self::rooms::Part;
+use self::rooms::Room::{Model, Play, Recalibrate, Results, Text, Why};
 use self::state::State;
 
 fn main() {
@@ -72,22 +77,30 @@ fn App() -> impl IntoView {
             <button type="button" on:click=|_| drop(window().location().reload())>"Load it"</button>
         </p>
         <main id="main" tabindex="-1">
-            <overview::Overview state />
-            <Show when=has(1)><controls::Controls state /></Show>
-            <Show when=has(2)>
+            <rooms::Rooms state />
+            <Part state rooms=&[Play]><story::StoryScreen state /></Part>
+            <Show when=has(1)>
+                <Part state rooms=&[Play, Text]><controls::Controls state /></Part>
                 <status::Status state />
-                <answers::Answers state />
+                <Part state rooms=&[Play, Text]><answers::Answers state /></Part>
             </Show>
-            <Show when=has(3)><haystack::Haystack state /></Show>
-            <Show when=has(4)><heatmap::Heatmap state /></Show>
-            <Show when=has(5)><frequencies::Frequencies state /></Show>
-            <Show when=has(6)><inside::Inside state /></Show>
-            <Show when=has(7)><predicted::PredictedText state /></Show>
-            <Show when=has(8)><grid::Grid state /></Show>
-            <Show when=has(9)><recalibrate::Recalibrate state /></Show>
-            <Show when=has(SECTIONS)><own_models::OwnModels state /></Show>
+            <Show when=has(2)><Part state rooms=&[Play, Text]><haystack::Haystack state /></Part></Show>
+            <Show when=has(3)><Part state rooms=&[Results]><overview::Overview state /></Part></Show>
+            <Show when=has(4)><Part state rooms=&[Results]><heatmap::Heatmap state /></Part></Show>
+            <Show when=has(5)>
+                <Part state rooms=&[Why]>
+                    <dial::FrequencyDial state />
+                    <frequencies::Frequencies state />
+                </Part>
+            </Show>
+            <Show when=has(6)><Part state rooms=&[Why]><inside::Inside state /></Part></Show>
+            <Show when=has(7)><Part state rooms=&[Text]><predicted::PredictedText state /></Part></Show>
+            <Show when=has(8)><Part state rooms=&[Results]><grid::Grid state /></Part></Show>
+            <Show when=has(9)><Part state rooms=&[Recalibrate]><recalibrate::Recalibrate state /></Part></Show>
+            <Show when=has(SECTIONS)><Part state rooms=&[Model]><own_models::OwnModels state /></Part></Show>
         </main>
         <footer>
+            <p class="buttons"><button id="tour" type="button" class="quiet" on:click=move |_| state.tour.set(1)>"Take the tour"</button></p>
             <p>
                 "After "
                 <a href="https://arxiv.org/abs/2512.12167">"Gelberg et al. 2025, Extending the Context of Pretrained LLMs by Dropping Their Positional Embeddings"</a>

@@ -1,4 +1,4 @@
-//! What the page shows before any weights are there: what the study found, and a button that shows a part of it.
+//! What the study found, and a button that shows a part of it.
 
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Distractors, Task};
@@ -7,8 +7,10 @@ use drope_protocol::{QuestionKind, StudyModel};
 use leptos::prelude::*;
 
 use super::chart::Chart;
+use super::rooms::{Room, enter};
 use super::runs::ask;
 use super::state::State;
+use super::story::study;
 
 /// Extension factor at which DroPE as in the paper fails at nearly every question, and both models that trained with
 /// copies fail at few.
@@ -21,14 +23,11 @@ const DEPTH: u32 = 30;
 /// What the button puts side by side.
 const SHOWN: [StudyModel; 3] = [StudyModel::DROPE_COPIES, StudyModel::ROPE_COPIES, StudyModel::DROPE];
 
-/// Written by `cargo xtask table`.
-const STUDY: &str = include_str!("../../../docs/study.json");
-
 /// The figure, the sentences and the button.
 #[component]
 pub fn Overview(state: State) -> impl IntoView {
     let show = move |_| {
-        state.is_own.set(false);
+        enter(state, Room::Play);
         // The study's primary task.
         let difficulty =
             Difficulty { digits: Values::LONG_DIGITS, distractors: Distractors::Sharing, ..Difficulty::default() };
@@ -40,7 +39,7 @@ pub fn Overview(state: State) -> impl IntoView {
         state.compare_study(&SHOWN);
         ask(state);
     };
-    let study = study();
+    let study = study().clone();
     let others = others(&study);
     view! {
         <section class="overview" aria-label="What was found">
@@ -51,15 +50,9 @@ pub fn Overview(state: State) -> impl IntoView {
                 <button id="show" type="button" class="primary" on:click=show>
                     {format!("Watch three of these models read {TELLING} times their training length")}
                 </button>
-                <button id="tour" type="button" on:click=move |_| state.tour.set(1)>"Take the tour"</button>
             </p>
         </section>
     }
-}
-
-/// The study's figure. A test reads the file, so that parsing it here cannot fail.
-fn study() -> StudyFigure {
-    serde_json::from_str(STUDY).expect("docs/study.json is in the form that the tables are written in")
 }
 
 /// What was found first.
@@ -84,7 +77,7 @@ mod tests {
     fn the_studys_file_has_what_the_page_shows() {
         let study = study();
         assert!(study.methods.len() > 4 && study.methods.iter().all(|line| line.style < 9));
-        assert!(headline(&study).contains(&study.findings[0].claim));
-        assert!(study.findings.iter().skip(1).all(|finding| others(&study).contains(&finding.claim)));
+        assert!(headline(study).contains(&study.findings[0].claim));
+        assert!(study.findings.iter().skip(1).all(|finding| others(study).contains(&finding.claim)));
     }
 }

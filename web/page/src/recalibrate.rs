@@ -6,6 +6,7 @@ use leptos::prelude::*;
 
 use super::column::COLUMNS;
 use super::recalibration_curves::Curves;
+use super::rooms::{Room, enter};
 use super::state::State;
 use super::trainer_link::{export_model, pause, recalibrate, try_drop};
 use super::training::{DropCost, Phase, duration, is_unfinished};
@@ -54,7 +55,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                     }}
                 </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
-                    on:click=move |_| put_into_column(state)>"Put it into a column"</button>
+                    on:click=move |_| { put_into_column(state); enter(state, Room::Play); }>"Put it into a column"</button>
                 <button type="button" hidden=move || kept().is_none()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name))>"Save zip"</button>
             </div>

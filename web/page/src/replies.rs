@@ -6,6 +6,7 @@ use drope_protocol::{Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
 use super::column::{Answer, Finished, Predicted, ProbedHeads};
+use super::runs::probe_dial;
 use super::state::{Asked, Counted, Download, Running, State};
 use super::trainer_link::render_templates;
 
@@ -52,8 +53,12 @@ pub fn take(state: State, reply: Reply) {
             }
         }
         Reply::Finished { run } if is_current(run) => {
+            let finished = state.running.get_untracked();
             state.running.set(None);
             state.loading.set(None);
+            if finished == Some(Running::Dial) {
+                probe_dial(state);
+            }
         }
         Reply::Failed { run, message } if is_current(run) => fail(state, message),
         // The message belongs to a run that was stopped.
@@ -93,6 +98,11 @@ pub fn fail(state: State, message: String) {
 
 /// Shows a question, and deletes the results of a different one.
 fn set_question(state: State, asked: Asked) {
+    match state.running.get_untracked() {
+        Some(Running::Story) => return state.story.asked.set(Some(asked)),
+        Some(Running::Dial | Running::DialProbe) => return state.dial.asked.set(Some(asked)),
+        _ => {}
+    }
     if state.asked.get_untracked().as_ref() != Some(&asked) {
         for column in state.columns.get_untracked() {
             column.clear();

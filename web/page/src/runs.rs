@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use drope_protocol::{Comparison, Length, Origin, Question, Request};
 use leptos::prelude::*;
 
+use super::column::Column;
 use super::state::{CellKey, Counted, Running, State};
 use super::worker_link::{send, send_with_files, stop as stop_worker};
 
@@ -27,6 +28,40 @@ pub fn ask(state: State) {
         column.clear();
     }
     send(state, Request::Answer(comparison(state, run)));
+}
+
+/// Asks the rows of the first screen; what the page has answers to is shown at once.
+pub fn tell_story(state: State) {
+    let story = state.story;
+    story.forget();
+    if story.is_first() && !story.has_fourth.get_untracked() {
+        stop(state);
+        return story.show_first();
+    }
+    let run = begin_alone(state, Running::Story);
+    let readings = untrack(|| story.rows().into_iter().map(Column::reading).collect());
+    let depth = f64::from(story.depth.get_untracked()) / 100.0;
+    send(state, Request::Answer(Comparison { run, prompt: story.prompt(), depth, readings }));
+}
+
+/// Asks the models beside the dial, then looks at their heads.
+pub fn ask_dial(state: State) {
+    let run = begin_alone(state, Running::Dial);
+    state.dial.columns().iter().for_each(|column| column.clear());
+    send(state, Request::Answer(of_dial(state, run)));
+}
+
+/// Measures what attention does in the heads of the models beside the dial.
+pub fn probe_dial(state: State) {
+    let run = begin_alone(state, Running::DialProbe);
+    send(state, Request::Probe(of_dial(state, run)));
+}
+
+/// The question of the first screen.
+fn of_dial(state: State, run: u32) -> Comparison {
+    let readings = untrack(|| state.dial.columns().map(Column::reading).to_vec());
+    let depth = f64::from(state.story.depth.get_untracked()) / 100.0;
+    Comparison { run, prompt: state.story.prompt(), depth, readings }
 }
 
 /// Measures what attention does in the heads of all columns' models.

@@ -24,7 +24,8 @@ pub fn CopyLink(state: State) -> impl IntoView {
     });
     let copy = move |_| {
         leptos::task::spawn_local(async move {
-            copied.set(if write_address().await.is_some() { Copied::Done } else { Copied::Refused });
+            let address = window().location().href().unwrap_or_default();
+            copied.set(if copy_text(&address).await.is_some() { Copied::Done } else { Copied::Refused });
         });
     };
     let label = move || match copied.get() {
@@ -35,12 +36,11 @@ pub fn CopyLink(state: State) -> impl IntoView {
     view! { <button id="copy-link" type="button" class="quiet" on:click=copy><span aria-live="polite">{label}</span></button> }
 }
 
-/// Puts the address into the clipboard. Only pages that came by an encrypted connection, or from this machine, may do that.
-async fn write_address() -> Option<()> {
+/// Puts a text into the clipboard. Only pages that came by an encrypted connection, or from this machine, may do that.
+pub async fn copy_text(text: &str) -> Option<()> {
     if !window().is_secure_context() {
         return None;
     }
-    let address = window().location().href().ok()?;
-    JsFuture::from(window().navigator().clipboard().write_text(&address)).await.ok()?;
+    JsFuture::from(window().navigator().clipboard().write_text(text)).await.ok()?;
     Some(())
 }

@@ -10,7 +10,10 @@ use drope_protocol::{Length, Prompt, Question, QuestionKind, Reading, StoredMode
 use leptos::prelude::*;
 
 use super::column::{Column, plain};
+use super::dial::Dial;
 use super::engine::{BackendChoice, Engine};
+use super::rooms::Room;
+use super::story::Story;
 use super::training::Training;
 
 /// Factors of the training context that can be chosen.
@@ -22,6 +25,12 @@ pub const TOKENS: RangeInclusive<usize> = 64..=65_536;
 /// Signals of the page.
 #[derive(Clone, Copy)]
 pub struct State {
+    /// What is shown of the page.
+    pub room: RwSignal<Room>,
+    /// The first screen.
+    pub story: Story,
+    /// Where the frequencies are cut.
+    pub dial: Dial,
     /// Kind of retrieval.
     pub task: RwSignal<Task>,
     /// Numbers or words.
@@ -92,6 +101,12 @@ pub struct Download {
 /// What the worker is doing.
 #[derive(Clone, PartialEq)]
 pub enum Running {
+    /// The rows of the first screen answer.
+    Story,
+    /// The models beside the dial answer.
+    Dial,
+    /// The models beside the dial show their heads.
+    DialProbe,
     /// The columns answer.
     Answer,
     /// The columns show their heads.
@@ -167,9 +182,13 @@ impl State {
         self.columns.get().into_iter().map(Column::reading).collect()
     }
 
-    /// The column of a number.
+    /// The column of a number, among those that are asked now.
     pub fn column(self, number: usize) -> Option<Column> {
-        self.columns.with_untracked(|columns| columns.get(number).copied())
+        match self.running.get_untracked() {
+            Some(Running::Story) => untrack(|| self.story.rows()).get(number).copied(),
+            Some(Running::Dial | Running::DialProbe) => self.dial.columns().get(number).copied(),
+            _ => self.columns.with_untracked(|columns| columns.get(number).copied()),
+        }
     }
 
     /// What was counted of a cell in this tab.

@@ -3,36 +3,43 @@
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
+use super::rooms::{Room, enter};
 use super::state::State;
 
 /// A part of the page, as a CSS selector, and what is to be seen there.
 struct TourStep {
+    room: Room,
     part: &'static str,
     text: &'static str,
 }
 
 const STEPS: [TourStep; 5] = [
     TourStep {
-        part: ".overview",
-        text: "A language model is trained on texts up to some length, here 256 tokens. The lines show how many questions \
-               each method answers when the text is longer: 2, 4, 8, 16 times. Plain rotary positions (RoPE) fail at once.",
+        room: Room::Play,
+        part: ".story",
+        text: "A language model is trained on texts up to some length, here 256 tokens. Make the text longer: the rows show how often \
+               each model still finds the number. Plain rotary positions (RoPE) fail at once.",
     },
     TourStep {
+        room: Room::Play,
         part: ".controls",
         text: "A question hides a number under a key somewhere in a text, among other keys, and asks for it at the end. You choose \
                the kind of question, how long the text is, and how deep the number is hidden. Press Run.",
     },
     TourStep {
+        room: Room::Play,
         part: ".columns",
         text: "Each column is a method; all read the same text and answer token by token. Choose others, add up to four, and \
                change their settings. Green is right, red is wrong.",
     },
     TourStep {
+        room: Room::Why,
         part: ".frequencies",
         text: "Why RoPE fails: it tells positions by angles, and a longer text brings angles that training never showed (red). \
                Scalings such as YaRN slow the rotation down; DroPE removes it. Drag the length and see.",
     },
     TourStep {
+        room: Room::Results,
         part: ".heatmap",
         text: "All of it at once: where the number is hidden against how long the text is. Some cells were measured beforehand; \
                fill all of them here, and the address of this page keeps what you chose, so that you can share it.",
@@ -49,7 +56,12 @@ pub fn step(number: usize) -> usize {
 pub fn Tour(state: State) -> impl IntoView {
     Effect::new(move |before: Option<usize>| {
         let number = state.tour.get();
-        show(STEPS.get(number.wrapping_sub(1)).map(|step| step.part));
+        let step = STEPS.get(number.wrapping_sub(1));
+        if let Some(step) = step {
+            enter(state, step.room);
+        }
+        // The room is shown by then.
+        request_animation_frame(move || show(step.map(|step| step.part)));
         match (before.unwrap_or_default(), number) {
             (0, 0) => {}
             (_, 0) => focus("tour"),

@@ -1,11 +1,13 @@
 //! Messages between the page and the worker, as JSON strings.
 
+mod first_answers;
 mod recalibration;
 mod reply;
 mod request;
 mod stored_model;
 mod study_model;
 
+pub use first_answers::{FirstAnswer, FirstAnswers};
 pub use recalibration::{
     DroppedPositions, Recalibration, RecalibrationScore, RecalibrationSettings, RecalibrationState,
 };

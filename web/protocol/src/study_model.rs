@@ -50,8 +50,16 @@ impl StudyModel {
         method: Method::DynamicNtk,
     };
 
+    /// RoPE that trained on without copies.
+    pub const ROPE: Self = Self {
+        name: "study-rope",
+        title: "RoPE",
+        explanation: "Positions kept, and trained on as long and on the same texts as DroPE.",
+        method: Method::Rope,
+    };
+
     /// All that the page has.
-    pub const ALL: [Self; 4] = [Self::P_DROPE_COPIES, Self::DROPE_COPIES, Self::ROPE_COPIES, Self::DROPE];
+    pub const ALL: [Self; 5] = [Self::P_DROPE_COPIES, Self::DROPE_COPIES, Self::ROPE_COPIES, Self::DROPE, Self::ROPE];
 
     /// The one of this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -1,0 +1,187 @@
+//! The cut as a dial: which rotations are dropped, and what becomes of the answer and of the attention on the needle.
+
+use std::f64::consts::TAU;
+
+use drope_core::config::Config;
+use drope_core::positions::{Amount, Method, Parameter, Parameters, rope_frequencies};
+use drope_protocol::{Reading, StudyModel};
+use leptos::prelude::*;
+
+use super::answers::marked;
+use super::column::{Column, Finished};
+use super::runs::ask_dial;
+use super::state::{Asked, Running, State};
+
+/// Config of a model of the study, all of which have the same frequencies.
+const CONFIG: &str = include_str!("../../../models/study-rope/config.json");
+
+/// Who is asked: a model that keeps its positions, and one that was recalibrated after its slow rotations were dropped.
+const MODELS: [(StudyModel, &str); 2] = [
+    (StudyModel::ROPE, "RoPE, cut without any training"),
+    (StudyModel::P_DROPE_COPIES, "partial DroPE with copies, trained without the slow rotations"),
+];
+
+/// Size of the drawing of a frequency.
+const BAR: [f64; 2] = [18.0, 60.0];
+/// Fewest and most turns that are drawn, as powers of ten.
+const POWERS: [f64; 2] = [-2.4, 1.7];
+
+/// Signals of the dial.
+#[derive(Clone, Copy)]
+pub struct Dial {
+    /// How many of the slowest rotations are dropped.
+    pub dropped: RwSignal<usize>,
+    /// The question that was asked last.
+    pub asked: RwSignal<Option<Asked>>,
+    columns: StoredValue<[Column; 2]>,
+}
+
+impl Dial {
+    /// As partial DroPE has it: what does not turn once in the training context is dropped.
+    pub fn new() -> Self {
+        let own = turns().iter().filter(|&&turns| turns < 1.0).count();
+        let columns = std::array::from_fn(|column| {
+            let model = Some(MODELS[column].0.name.to_owned());
+            Column::new(column, Reading { model, method: Method::PDrope, parameters: Parameters::default() })
+        });
+        let dial = Self { dropped: RwSignal::new(own), asked: RwSignal::new(None), columns: StoredValue::new(columns) };
+        dial.turn(own);
+        dial
+    }
+
+    /// The models that are asked.
+    pub fn columns(self) -> [Column; 2] {
+        self.columns.get_value()
+    }
+
+    /// Drops that many of the slowest rotations.
+    pub fn turn(self, dropped: usize) {
+        self.dropped.set(dropped);
+        let cut = Some(Amount::Number(cut(dropped)));
+        for column in self.columns() {
+            column.parameters.set(Parameters::default().with(Parameter::Cut, cut));
+            column.clear();
+        }
+    }
+}
+
+/// Frequencies in radians a token, the fastest first, and the training context. A test reads the config.
+fn frequencies() -> (Vec<f64>, usize) {
+    let config = Config::from_json(CONFIG).expect("the config of a shipped model");
+    (rope_frequencies(config.rope.rope_theta, config.head_dim), config.max_position_embeddings)
+}
+
+/// How often each turns in the training context.
+fn turns() -> Vec<f64> {
+    let (frequencies, context) = frequencies();
+    frequencies.into_iter().map(|frequency| frequency * context as f64 / TAU).collect()
+}
+
+/// A cut, in radians a token, below which so many frequencies lie.
+fn cut(dropped: usize) -> f64 {
+    let (frequencies, _) = frequencies();
+    let kept = frequencies.len() - dropped;
+    let slowest_kept = kept.checked_sub(1).map_or(2.0 * frequencies[0], |place| frequencies[place]);
+    let fastest_dropped = frequencies.get(kept).copied().unwrap_or(0.0);
+    // Rounded for the address and the settings: five digits tell neighbours apart.
+    let middle = (slowest_kept * fastest_dropped.max(slowest_kept / 4.0)).sqrt();
+    format!("{middle:.4e}").parse().unwrap_or(middle)
+}
+
+/// The slider over the spectrum, and the two answers.
+#[component]
+pub fn FrequencyDial(state: State) -> impl IntoView {
+    let dial = state.dial;
+    let turns = turns();
+    let count = turns.len();
+    let said = move || {
+        let dropped = dial.dropped.get();
+        match dropped {
+            0 => "Nothing is dropped: RoPE.".to_owned(),
+            all if all == count => "Everything is dropped: DroPE.".to_owned(),
+            _ => format!("The {dropped} slowest of {count} rotations are dropped."),
+        }
+    };
+    let is_asking = move || matches!(state.running.get(), Some(Running::Dial | Running::DialProbe));
+    view! {
+        <section class="dial" aria-label="Cut">
+            <h2>"Turn the cut yourself"</h2>
+            <p class="hint">
+                "A bar for each rotation, as high as it turns often within 256 tokens; the dashed line is one whole turn. Slow ones are                  at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
+            </p>
+            <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) role="img" aria-label=said>
+                {turns.into_iter().enumerate().map(|(place, turns)| {
+                    let height = height(turns);
+                    let class = move || if place + dial.dropped.get() < count { "kept" } else { "dropped" };
+                    view! {
+                        <rect class=class
+                            x={BAR[0] * place as f64 + 2.0} y={BAR[1] - height} width={BAR[0] - 4.0} height=height>
+                            <title>{format!("{turns:.2} turns in 256 tokens")}</title>
+                        </rect>
+                    }
+                }).collect_view()}
+                <line class="turn" x1="0" x2={BAR[0] * count as f64} y1={BAR[1] - height(1.0)} y2={BAR[1] - height(1.0)} />
+            </svg>
+            <label class="length">
+                <span>{said}</span>
+                <input id="cut" type="range" min="0" max=count step="1" prop:value=move || dial.dropped.get()
+                    on:input=move |event| if let Ok(dropped) = event_target_value(&event).parse() { dial.turn(dropped) }
+                    on:change=move |_| ask_dial(state) />
+            </label>
+            <p class="buttons">
+                <button id="ask-dial" type="button" class="primary" disabled=is_asking on:click=move |_| ask_dial(state)>
+                    {move || format!("Ask both at {}×", state.story.extension.get())}
+                </button>
+            </p>
+            <ol class="rows">
+                {MODELS.iter().zip(dial.columns()).map(|((_, name), column)| view! { <DialRow dial column name /> }).collect_view()}
+            </ol>
+        </section>
+    }
+}
+
+/// A model's answer, and the attention that its best head gives the needle.
+#[component]
+fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
+    let verdict = move || match column.answer.with(|answer| answer.finished) {
+        Some(Finished { is_right: Some(true), .. }) => "right",
+        Some(_) => "wrong",
+        None => "",
+    };
+    let answer = move || dial.asked.with(|asked| column.answer.with(|answer| marked(answer, asked.as_ref())));
+    let most = move || {
+        let of = |head: &drope_core::probe::HeadProbe| head.needle_of_question;
+        column.probe.with(|probe| probe.as_ref().map(|probe| probe.heads.iter().map(of).fold(0.0, f64::max)))
+    };
+    view! {
+        <li id=format!("dial-{}", column.key + 1) class=verdict>
+            <span class="who"><b>{name}</b></span>
+            <span class="found">{answer}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
+            <span class="share" style=move || format!("--share:{:.3}", most().unwrap_or(0.0))>
+                <b>{move || most().map_or_else(|| "–".to_owned(), super::results::percent)}</b>
+                <small>"of a head's attention on the needle"</small>
+            </span>
+        </li>
+    }
+}
+
+fn height(turns: f64) -> f64 {
+    let [fewest, most] = POWERS;
+    BAR[1] * ((turns.log10() - fewest) / (most - fewest)).clamp(0.02, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cut, frequencies, turns};
+
+    #[test]
+    fn a_cut_lies_between_what_is_kept_and_what_is_dropped() {
+        let (frequencies, _) = frequencies();
+        for dropped in 0..=frequencies.len() {
+            let cut = cut(dropped);
+            assert_eq!(frequencies.iter().filter(|&&frequency| frequency < cut).count(), dropped, "{cut}");
+        }
+        // 10000^(−2m/32)·256/2π is below 1 from m = 7 on.
+        assert_eq!(turns().iter().filter(|&&turns| turns < 1.0).count(), 9);
+    }
+}

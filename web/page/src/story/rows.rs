@@ -1,0 +1,85 @@
+//! Who answers: a row a model, its answer, and how often it is right at this length.
+
+use drope_core::results::LinePoint;
+use leptos::prelude::*;
+
+use super::chosen::Story;
+use super::{seeds, whole};
+use crate::answers::{explained, marked};
+use crate::column::{Column, Finished};
+
+/// What was done to the model of each row.
+const NOTES: [&str; 4] = [
+    "rotary positions, as trained",
+    "the same model, positions scaled, no training",
+    "slow rotations dropped, recalibrated at 256 tokens",
+    "positions kept, the same further training",
+];
+
+/// The rows, under one another.
+#[component]
+pub fn Rows(story: Story) -> impl IntoView {
+    view! {
+        <ol class="rows">
+            <For each=move || story.rows() key=|row| row.key let:row>
+                <Row story row />
+            </For>
+        </ol>
+        <p class="hint said" aria-live="polite">{move || said(story)}</p>
+    }
+}
+
+/// A model: name, answer, share.
+#[component]
+fn Row(story: Story, row: Column) -> impl IntoView {
+    let line = &Story::lines()[row.key];
+    let point = move || line.points.iter().find(|point| point.extension == story.extension.get()).copied();
+    let verdict = move || match row.answer.with(|answer| answer.finished) {
+        Some(Finished { is_right: Some(true), .. }) => "right",
+        Some(_) => "wrong",
+        None => "",
+    };
+    let answer = move || story.asked.with(|asked| row.answer.with(|answer| marked(answer, asked.as_ref())));
+    view! {
+        <li id=format!("row-{}", row.key + 1) class=verdict title=move || explained(&row)>
+            <span class="who"><b>{line.name.clone()}</b><small>{NOTES[row.key]}</small></span>
+            <span class="found">{answer}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
+            <span class="share" style=move || format!("--share:{:.3}", point().map_or(0.0, |point| point.mean))>
+                <b>{move || point().map_or_else(|| "–".to_owned(), |point| whole(point.mean))}</b>
+                <small>{move || point().map_or_else(|| "not measured".to_owned(), of_seeds)}</small>
+            </span>
+        </li>
+    }
+}
+
+fn of_seeds(point: LinePoint) -> String {
+    seeds(point.trunks)
+}
+
+/// What is asked, and where the answers are from.
+fn said(story: Story) -> String {
+    story.asked.with(|asked| match asked {
+        None => "Drawing another text…".to_owned(),
+        Some(asked) => {
+            format!("Asked for the number {}; the text says {}.", key_of(&asked.question), asked.references.join(", "))
+        }
+    })
+}
+
+/// `of amber-acorn`, from the question.
+fn key_of(question: &str) -> String {
+    let key = question.split(" for ").nth(1).and_then(|rest| rest.split(' ').next());
+    key.map_or_else(|| "that is hidden".to_owned(), |key| format!("of {key}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key_of;
+
+    #[test]
+    fn the_question_names_its_key() {
+        let question = "The special magic number for amber-acorn mentioned in the provided text is:";
+        assert_eq!(key_of(question), "of amber-acorn");
+        assert_eq!(key_of("What?"), "that is hidden");
+    }
+}
