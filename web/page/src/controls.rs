@@ -45,6 +45,7 @@ pub fn Controls(state: State) -> impl IntoView {
     let tasks: Vec<_> = tasks.map(|task| (task.name(), task_name(task))).chain(own).collect();
     let values = [(Values::Numbers.name(), "numbers"), (Values::Words.name(), "words")];
     view! {
+        <h2 hidden=move || state.is_own.get()>"Compare any methods, on any task"</h2>
         <form class="controls" on:submit=submit aria-label="Question">
             <Choice id="task".to_owned() label="Task" value=Signal::derive(move || if state.is_own.get() { OWN } else { state.task.get().name() }) options=tasks
                 on_choose=move |name: String| {

@@ -109,7 +109,7 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             <p class="hint">
                 "A bar for each rotation, as high as it turns often within 256 tokens; the dashed line is one whole turn. Slow ones are                  at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
             </p>
-            <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) role="img" aria-label=said>
+            <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
                 {turns.into_iter().enumerate().map(|(place, turns)| {
                     let height = height(turns);
                     let class = move || if place + dial.dropped.get() < count { "kept" } else { "dropped" };

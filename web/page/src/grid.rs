@@ -64,7 +64,7 @@ fn GridCell(state: State, method: Method, extension: usize, results: StoredValue
             <button type="button" class:running=is_running on:click=press>
                 <span class="visually-hidden">{format!("{} at {extension} times: ", method.title())}</span>
                 {move || committed().map_or_else(
-                    || view! { <span class="percent">"–"</span> }.into_any(),
+                    || view! { <span class="percent">"–"</span><span class="visually-hidden">" not measured"</span> }.into_any(),
                     |result| view! {
                         <span class="percent">{percent(result.accuracy)}</span>
                         <span class="interval" title=format!("{} trials", result.trials)>{interval(result.accuracy, result.ci95)}</span>
@@ -74,7 +74,11 @@ fn GridCell(state: State, method: Method, extension: usize, results: StoredValue
                     let interval = interval(correct as f64 / done.max(1) as f64, wilson(correct, done));
                     view! { <span class="live">{format!("here {correct}/{done} {interval}")}</span> }
                 })}
-                {move || is_running().then(|| view! { <span class="live">"press to stop"</span> })}
+                {move || if is_running() {
+                    view! { <span class="live">"press to stop"</span> }.into_any()
+                } else {
+                    view! { <span class="visually-hidden">", press to ask here"</span> }.into_any()
+                }}
             </button>
         </td>
     }

@@ -140,6 +140,10 @@ fn DepthCell(
                 title=said on:click=press>
                 <span class="visually-hidden">{move || format!("{}, {extension} times, depth {depth} %: ", title(&column.reading()))}</span>
                 {move || counts.get().map_or_else(|| "–".to_owned(), |counts| format!("{:.0}", 100.0 * counts.share()))}
+                <span class="visually-hidden">
+                    {move || if counts.get().is_none() { ", not measured" } else { "" }}
+                    {move || if is_running() { ", press to stop" } else { ", press to ask here" }}
+                </span>
             </button>
         </td>
     }

@@ -1,5 +1,7 @@
 //! What the study found, and a button that shows a part of it.
 
+use std::collections::BTreeSet;
+
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Distractors, Task};
 use drope_core::results::StudyFigure;
@@ -41,11 +43,17 @@ pub fn Overview(state: State) -> impl IntoView {
     };
     let study = study().clone();
     let others = others(&study);
+    let lengths = study.played.iter().flat_map(|line| line.points.iter().map(|point| point.extension));
+    let lengths = lengths.collect::<BTreeSet<_>>().into_iter().collect();
+    let played = StudyFigure { methods: study.played.clone(), lengths, ..study.clone() };
     view! {
         <section class="overview" aria-label="What was found">
             <p class="headline">{headline(&study)}</p>
             <Chart figure=StoredValue::new(study) />
             <p class="hint">{others}</p>
+            <h2>"The models of the first screen, as far as they were asked"</h2>
+            <p class="hint">"Beyond 8× they are of one training seed. YaRN has no training of its own: it reads RoPE's model."</p>
+            <Chart figure=StoredValue::new(played) />
             <p class="buttons">
                 <button id="show" type="button" class="primary" on:click=show>
                     {format!("Watch three of these models read {TELLING} times their training length")}
