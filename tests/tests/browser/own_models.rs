@@ -141,7 +141,14 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     browser.client.goto(&format!("{}?backend=cpu&columns=drope~rope&depth=50", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
+    // The fields begin with an example beyond the training context, which says how long it is.
+    let said = browser.wait("#own-estimate", 10, |text| text.starts_with("About ")).await?;
+    let tokens: usize = said.split(' ').nth(1).and_then(|word| word.parse().ok()).context("a number")?;
+    assert!(tokens > 4 * 256, "{said}");
+    browser.fill("own-haystack", &"word ".repeat(20_000)).await?;
+    browser.wait("#own-estimate", 10, |text| text.contains("Stop ends it")).await?;
     // Without a text a sentence says so.
+    browser.fill("own-haystack", "").await?;
     browser.fill("own-needle", "").await?;
     browser.click("run").await?;
     browser.wait("#error", 60, |text| text.contains("there is no text")).await?;

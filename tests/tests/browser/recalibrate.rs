@@ -155,6 +155,8 @@ async fn a_paused_run_goes_on_after_a_reload_while_the_page_answers() -> Result<
     assert_eq!(before.len(), step);
     browser.client.goto(&page).await?;
     browser.wait("#recalibrate", 60, |text| text == offer).await?;
+    browser.wait("#recalibration", 10, |text| text.starts_with("Update") && !text.contains("left")).await?;
+    browser.wait(".recalibrate", 10, |text| text.contains("are computed again")).await?;
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 120, |text| text.starts_with(&format!("Update {} of 500", step + 2))).await?;
     browser.click("recalibrate").await?;

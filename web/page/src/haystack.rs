@@ -77,31 +77,31 @@ pub fn needles(asked: &Asked) -> Vec<impl IntoView + use<>> {
 /// The sentences as tokens.
 #[component]
 pub fn HaystackText(asked: Asked) -> impl IntoView {
-    let tokens = asked.ends.len();
+    let Asked { haystack, question, ends, context, .. } = asked;
+    let tokens = ends.len();
     // Where the training context ends in the text, if it does.
-    let limit =
-        asked.ends.get(asked.context.saturating_sub(1)).map(|&end| end as usize).filter(|_| tokens > asked.context);
+    let limit = ends.get(context.saturating_sub(1)).map(|&end| end as usize).filter(|_| tokens > context);
     let ends: Vec<usize> = if tokens > MOST_TOKENS {
         limit.into_iter().collect()
     } else {
-        asked.ends.iter().map(|&end| end as usize).collect()
+        ends.into_iter().map(|end| end as usize).collect()
     };
     let mut before = 0;
     let mut text = Vec::new();
-    for (sentence, kind) in &asked.haystack {
-        let pieces = tokens_of(sentence, before, &ends, limit);
+    for (sentence, kind) in haystack {
+        let pieces = tokens_of(&sentence, before, &ends, limit);
         before += sentence.len() + 1;
-        text.push(match mark_class(*kind) {
+        text.push(match mark_class(kind) {
             None => view! { <span>{pieces}" "</span> }.into_any(),
             Some(class) => view! { <mark class=class>{pieces}</mark>" " }.into_any(),
         });
     }
-    let question = tokens_of(&asked.question, before, &ends, limit);
+    let question = tokens_of(&question, before, &ends, limit);
     let caption = format!(
         "{tokens} tokens, {:.1} times the training context of {}. The shaded part of the strip is as much as the models ever saw at once in training; \
          strong marks are what is asked for. Drag along the strip to hide the needle elsewhere.",
-        tokens as f64 / asked.context as f64,
-        asked.context
+        tokens as f64 / context as f64,
+        context
     );
     view! {
         <p class="hint">{caption}</p>

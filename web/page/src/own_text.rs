@@ -6,11 +6,13 @@ use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
 use super::state::State;
+use super::story::prose;
 
-/// What the fields hold at first: a needle and a question in the words that the page's own models know.
+/// What the fields hold at first: a text longer than the page's own models were trained on, a needle and a question, in the words that
+/// they know.
 pub fn example() -> OwnText {
     OwnText {
-        haystack: String::new(),
+        haystack: prose(),
         needle: "One of the special magic numbers for amber-acorn is: 4172.".to_owned(),
         question: "The special magic number for amber-acorn mentioned in the provided text is:".to_owned(),
         answer: "4172".to_owned(),
@@ -58,12 +60,40 @@ pub fn OwnTextFields(state: State) -> impl IntoView {
             {line("own-needle", "Hidden in it (the needle; may be empty)", |own| &mut own.needle)}
             {line("own-question", "Question after the text; the model continues from here", |own| &mut own.question)}
             {line("own-answer", "Right if the answer holds (may be empty)", |own| &mut own.answer)}
+            <p class="hint" id="own-estimate">{move || estimate(state)}</p>
             <p class="hint">
-                "The page's own models know only a small synthetic language and cannot tell other words apart. Your own model, below, \
+                "The page's own models know only a small synthetic language and cannot tell other words apart. A model of your own \
                  reads any text. The text stays in this tab, and is not in the address."
             </p>
         </div>
     }
+}
+
+/// Bytes of a token of English text, roughly.
+const TOKEN_BYTES: usize = 5;
+/// More tokens than this take minutes on most devices.
+const MANY_TOKENS: usize = 16_384;
+
+/// How long the text is, and how long reading it may take by the speed of the last answer.
+fn estimate(state: State) -> String {
+    let tokens = state.own_text.with(|own| own.haystack.len()) / TOKEN_BYTES;
+    let speed =
+        |column: super::column::Column| column.answer.with(|answer| Some((answer.read, answer.finished?.prefill)));
+    let speeds: Option<Vec<(usize, f64)>> = state.columns.get().into_iter().map(speed).collect();
+    // Attention takes four times as long for twice the tokens.
+    let seconds = |(read, speed): (usize, f64)| {
+        let growth = tokens as f64 / read.max(1) as f64;
+        read as f64 / speed.max(1.0) * growth * growth.max(1.0)
+    };
+    let known = speeds.map(|speeds| speeds.into_iter().map(seconds).sum::<f64>());
+    let time = match known {
+        Some(seconds) => {
+            format!(" Reading it may take {:.0} s here, by the speed of the last answers.", seconds.max(1.0))
+        }
+        None => String::new(),
+    };
+    let warning = if tokens > MANY_TOKENS { " That is long: reading may take minutes, and Stop ends it." } else { "" };
+    format!("About {tokens} tokens.{time}{warning}")
 }
 
 /// Puts the text of a file in the field.

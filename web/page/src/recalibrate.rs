@@ -1,7 +1,7 @@
 //! Recalibration in the tab: what is dropped, the jump of the loss, and its way back.
 
 use drope_core::positions::partial_drop_cutoff;
-use drope_protocol::{DroppedPositions, Reading, RecalibrationSettings, StoredModel};
+use drope_protocol::{DroppedPositions, Reading, RecalibrationSettings, RecalibrationState, StoredModel};
 use leptos::prelude::*;
 
 use super::column::COLUMNS;
@@ -10,6 +10,9 @@ use super::rooms::{Room, enter};
 use super::state::State;
 use super::trainer_link::{export_model, pause, recalibrate, try_drop};
 use super::training::{DropCost, Phase, duration, is_unfinished};
+
+/// Updates after which partial DroPE finds needles again in texts of 8 contexts.
+const QUICK: usize = 60;
 
 /// Training context of nano-rope.
 const CONTEXT: usize = 256;
@@ -29,6 +32,25 @@ pub fn Recalibrate(state: State) -> impl IntoView {
         }
     };
     let kept = move || latest(state);
+    // What was paused before a reload is what is offered to go on with.
+    Effect::new(move || {
+        let paused = latest(state).and_then(|model| model.recalibration).filter(RecalibrationState::is_unfinished);
+        let is_new = untrack(|| training.name.get().is_none() && training.phase.get() == Phase::Idle);
+        if let Some(paused) = paused.filter(|_| is_new) {
+            training.settings.set(paused.settings);
+        }
+    });
+    let quick = move |_| {
+        training.settings.update(|settings| settings.steps = QUICK);
+        recalibrate(state);
+    };
+    let lost = move || {
+        let is_unfinished =
+            |model: &StoredModel| model.recalibration.as_ref().is_some_and(RecalibrationState::is_unfinished);
+        training.phase.get() == Phase::Idle
+            && training.progress.get().is_none()
+            && kept().as_ref().is_some_and(is_unfinished)
+    };
     let press =
         move |_| if training.phase.get_untracked() == Phase::Running { pause(state) } else { recalibrate(state) };
     let cost =
@@ -54,12 +76,18 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                         Phase::Idle | Phase::Trying => begin(),
                     }}
                 </button>
+                <button id="quick" type="button" hidden=move || !is_idle() || training.settings.get().steps == QUICK on:click=quick>
+                    {format!("Recalibrate {QUICK} updates (a minute or two)")}
+                </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
                     on:click=move |_| { put_into_column(state); enter(state, Room::Play); }>"Put it into a column"</button>
                 <button type="button" hidden=move || kept().is_none()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name))>"Save zip"</button>
             </div>
             <p id="drop-cost" role="status">{cost}</p>
+            <p class="hint" hidden=move || !lost()>
+                "A run is kept every few updates, and when it is paused. Updates that came after that, before the page was closed, are computed again."
+            </p>
             <p class="failure" role="alert" hidden=move || training.error.get().is_none()>{move || training.error.get()}</p>
             {move || training.progress.get().or_else(|| kept()?.recalibration).map(|progress| {
                 view! { <Curves progress cost=training.cost.get() seconds=training.seconds.get() /> }

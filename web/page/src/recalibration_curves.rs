@@ -14,10 +14,12 @@ const POINTS: usize = 150;
 #[component]
 pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64) -> impl IntoView {
     let RecalibrationState { settings, step, losses, scores } = progress;
-    let left = duration(seconds * settings.steps.saturating_sub(step) as f64);
+    let left = seconds * settings.steps.saturating_sub(step) as f64;
+    // After a reload nobody knows yet how fast it is.
+    let left = if left > 0.0 { format!("; {} left while it runs", duration(left)) } else { String::new() };
     let last = losses.last().map(|loss| format!(", loss {loss:.2}")).unwrap_or_default();
     let said = if step < settings.steps {
-        format!("Update {step} of {}{last}; {left} left while it runs.", settings.steps)
+        format!("Update {step} of {}{last}{left}.", settings.steps)
     } else {
         format!("Done: {step} updates{last}.")
     };

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use drope_core::language::Values;
-use drope_core::niah::{Difficulty, Distractors, Task};
+use drope_core::niah::{Difficulty, Distractors, SentenceKind, Task};
 use drope_core::positions::Method;
 use drope_core::results::{MethodLine, StudyFigure};
 use drope_protocol::{FirstAnswers, Length, Prompt, Question, QuestionKind, Reading, StudyModel};
@@ -22,7 +22,7 @@ pub const LIVE: usize = 16;
 const STUDY: &str = include_str!("../../../../docs/study.json");
 
 /// Written and checked by tests/tests/first_answers.rs.
-const FIRST: &str = include_str!("../../../../docs/results/first-answers.json");
+const FIRST: &str = include_str!("../../../../docs/first-answers.json");
 
 /// The models of the rows, in the order of the study's lines of them.
 const MODELS: [(StudyModel, Method); 4] = [
@@ -169,11 +169,16 @@ pub fn study() -> &'static StudyFigure {
     &FIGURE
 }
 
+/// The first question's text without its needles.
+pub fn prose() -> String {
+    let prose = first().haystack.iter().filter(|(_, kind)| *kind == SentenceKind::Prose);
+    prose.map(|(sentence, _)| sentence.as_str()).collect::<Vec<_>>().join(" ")
+}
+
 /// The answers in the page; a test reads the file.
 fn first() -> &'static FirstAnswers {
-    static ANSWERS: LazyLock<FirstAnswers> = LazyLock::new(|| {
-        serde_json::from_str(FIRST).expect("docs/results/first-answers.json is in the form of its test")
-    });
+    static ANSWERS: LazyLock<FirstAnswers> =
+        LazyLock::new(|| serde_json::from_str(FIRST).expect("docs/first-answers.json is in the form of its test"));
     &ANSWERS
 }
 
@@ -193,7 +198,7 @@ mod tests {
         let first = first();
         assert_eq!(first.answers.len(), MODELS.len());
         let outcomes: Vec<bool> = first.answers.iter().map(|answer| answer.is_right).collect();
-        assert_eq!(outcomes[0], false, "the first state shows that RoPE fails");
-        assert_eq!(outcomes[2], true, "and that partial DroPE with copies does not");
+        assert!(!outcomes[0], "the first state shows that RoPE fails");
+        assert!(outcomes[2], "and that partial DroPE with copies does not");
     }
 }

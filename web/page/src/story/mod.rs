@@ -9,7 +9,7 @@ mod words;
 use leptos::prelude::*;
 
 use self::chosen::{LENGTHS, LIVE};
-pub use self::chosen::{Story, study};
+pub use self::chosen::{Story, prose, study};
 use super::haystack::HaystackText;
 use super::runs::tell_story;
 use super::state::{Running, State};
