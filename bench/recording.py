@@ -44,6 +44,12 @@ def frames(driver):
         yield picture(driver), READING
 
 
+def shrunk(frame):
+    """With a palette that keeps colours of few points: what is right is green."""
+    small = frame.resize((WIDTH, WIDTH * SIZE[1] // SIZE[0]), Image.Resampling.LANCZOS)
+    return small.quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+
+
 def main():
     with browser() as driver:
         size = {"width": SIZE[0], "height": SIZE[1], "deviceScaleFactor": 1, "mobile": False}
@@ -52,8 +58,7 @@ def main():
         driver.find_element(By.ID, "row-3")
         shown, times = zip(*frames(driver))
     shown[0].save(ROOT / "docs/page.png", optimize=True)
-    height = WIDTH * SIZE[1] // SIZE[0]
-    small = [frame.resize((WIDTH, height), Image.Resampling.LANCZOS).quantize(48, dither=Image.Dither.NONE) for frame in shown]
+    small = [shrunk(frame) for frame in shown]
     out = ROOT / "docs/slider.gif"
     small[0].save(out, save_all=True, append_images=small[1:], duration=times, loop=0, optimize=True)
     print(f"{out}: {out.stat().st_size / 1e6:.2f} MB, {len(shown)} frames")
