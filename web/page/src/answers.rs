@@ -5,7 +5,7 @@ use drope_protocol::StudyModel;
 use leptos::prelude::*;
 
 use super::choice::Choice;
-use super::column::{Answer, COLUMNS, Column, Finished, plain};
+use super::column::{Answer, COLUMNS, Column, plain};
 use super::runs::stop;
 use super::state::{Asked, Running, State};
 
@@ -61,13 +61,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
         // Cropping reads only a part of the prompt, so that the progress would end below 100 %.
         answer.with(|answer| if answer.finished.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
     };
-    let verdict = move || {
-        answer.with(|answer| match answer.finished {
-            Some(Finished { is_right: Some(true), .. }) => "right",
-            Some(Finished { is_right: Some(false), .. }) => "wrong",
-            _ => "",
-        })
-    };
+    let verdict = move || answer.with(Answer::verdict);
     let explanation = move || explained(&column);
     let remove = move |_| {
         stop_answers(state);

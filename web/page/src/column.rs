@@ -78,6 +78,17 @@ pub fn plain(method: Method) -> Reading {
     Reading { model: None, method, parameters: Parameters::default() }
 }
 
+impl Answer {
+    /// Name of the outcome in the style sheet; empty where there is none.
+    pub fn verdict(&self) -> &'static str {
+        match self.finished.and_then(|finished| finished.is_right) {
+            Some(true) => "right",
+            Some(false) => "wrong",
+            None => "",
+        }
+    }
+}
+
 impl Column {
     /// Deletes the results of the previous reading.
     pub fn clear(self) {

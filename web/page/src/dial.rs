@@ -8,7 +8,7 @@ use drope_protocol::{Reading, StudyModel};
 use leptos::prelude::*;
 
 use super::answers::marked;
-use super::column::{Column, Finished};
+use super::column::{Answer, Column};
 use super::runs::ask_dial;
 use super::state::{Asked, Running, State};
 
@@ -143,11 +143,7 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
 /// A model's answer, and the attention that its best head gives the needle.
 #[component]
 fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
-    let verdict = move || match column.answer.with(|answer| answer.finished) {
-        Some(Finished { is_right: Some(true), .. }) => "right",
-        Some(_) => "wrong",
-        None => "",
-    };
+    let verdict = move || column.answer.with(Answer::verdict);
     let answer = move || dial.asked.with(|asked| column.answer.with(|answer| marked(answer, asked.as_ref())));
     let most = move || {
         let of = |head: &drope_core::probe::HeadProbe| head.needle_of_question;

@@ -6,7 +6,7 @@ use leptos::prelude::*;
 use super::chosen::Story;
 use super::{seeds, whole};
 use crate::answers::{explained, marked};
-use crate::column::{Column, Finished};
+use crate::column::{Answer, Column};
 
 /// What was done to the model of each row.
 const NOTES: [&str; 4] = [
@@ -34,11 +34,7 @@ pub fn Rows(story: Story) -> impl IntoView {
 fn Row(story: Story, row: Column) -> impl IntoView {
     let line = &Story::lines()[row.key];
     let point = move || line.points.iter().find(|point| point.extension == story.extension.get()).copied();
-    let verdict = move || match row.answer.with(|answer| answer.finished) {
-        Some(Finished { is_right: Some(true), .. }) => "right",
-        Some(_) => "wrong",
-        None => "",
-    };
+    let verdict = move || row.answer.with(Answer::verdict);
     let answer = move || story.asked.with(|asked| row.answer.with(|answer| marked(answer, asked.as_ref())));
     view! {
         <li id=format!("row-{}", row.key + 1) class=verdict title=move || explained(&row)>
