@@ -150,6 +150,7 @@ fn sentences_stand_where_the_tokens_say_so() {
         let marked = TokenizedSample::new(&sample, &tokenizer, None).unwrap().cropped(crop, 8);
         let text = |at: std::ops::Range<usize>| tokenizer.decode(&marked.ids[at]).unwrap().trim().to_owned();
         assert!(crop.is_none_or(|crop| marked.ids.len() == crop - 8));
+        assert_eq!(marked.template, 0);
         assert_eq!(text(marked.ids.len() - marked.question..marked.ids.len()), sample.question);
         let mut whole = 0;
         for ((at, kind), sentence) in marked.sentences.iter().zip(&sample.haystack) {
@@ -160,5 +161,8 @@ fn sentences_stand_where_the_tokens_say_so() {
             whole += usize::from(found == sentence.text);
         }
         assert!(whole == sample.haystack.len() || (crop.is_some() && whole > 3), "{whole} sentences");
+        let around = TokenizedSample::new(&sample, &tokenizer, Some(["The text is: ", " The number is:"])).unwrap();
+        let behind = tokenizer.decode(&around.ids[around.ids.len() - around.template..]).unwrap();
+        assert_eq!(behind.trim(), "The number is:");
     }
 }

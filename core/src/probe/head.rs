@@ -19,9 +19,16 @@ pub struct HeadProbe {
     /// The largest attention of a token of the question on the queried needle: models may fetch the value at the key's
     /// token.
     pub needle_of_question: f64,
+    /// Which token of the question that is, from its end: 0 is the last. Left out where it is one of the chat template's, and of means over
+    /// questions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_from_end: Option<usize>,
     /// Attention of that token on each sentence of the haystack; empty in means over questions, whose haystacks differ.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sentences: Vec<f64>,
+    /// The same of the last query.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sentences_of_last: Vec<f64>,
     /// Attention of the last query on all other needles.
     pub distractors: f64,
     /// Attention of the last query on the first token.
@@ -60,7 +67,11 @@ impl HeadProbe {
 pub fn mean(questions: &[Vec<HeadProbe>]) -> Vec<HeadProbe> {
     let Some((first, others)) = questions.split_first() else { return Vec::new() };
     let mut means = first.clone();
-    means.iter_mut().for_each(|head| head.sentences.clear());
+    for head in &mut means {
+        head.token_from_end = None;
+        head.sentences.clear();
+        head.sentences_of_last.clear();
+    }
     for probes in others {
         for (mean, mut head) in means.iter_mut().zip(probes.clone()) {
             for (sum, number) in mean.numbers().zip(head.numbers()) {

@@ -20,6 +20,8 @@ pub struct TokenizedSample {
     pub sentences: Vec<(Range<usize>, SentenceKind)>,
     /// Tokens after the haystack.
     pub question: usize,
+    /// How many of those a chat template wrote behind the question.
+    pub template: usize,
 }
 
 impl TokenizedSample {
@@ -44,7 +46,9 @@ impl TokenizedSample {
             sentences.push((from..to, sentence.kind));
             from = to;
         }
-        Ok(Self { question: ids.len() - from, ids, sentences })
+        let end = before + prompt.len();
+        let template = spans[from..].iter().rev().take_while(|span| span.end > end || span.is_empty()).count();
+        Ok(Self { question: ids.len() - from, template, ids, sentences })
     }
 
     /// The tokens that a method reads if it is given at most `crop_length` tokens, the answer included
@@ -89,14 +93,18 @@ pub async fn probe_heads(
         for (head, weights) in heads.iter().enumerate() {
             let query = &weights[weights.len() - 1];
             let on_needle = |query: &Vec<f32>| marked.on(SentenceKind::Needle, query);
-            let of_question = weights.iter().max_by(|a, b| on_needle(a).total_cmp(&on_needle(b))).unwrap_or(query);
+            let most = weights.iter().enumerate().max_by(|(_, a), (_, b)| on_needle(a).total_cmp(&on_needle(b)));
+            let (place, of_question) = most.unwrap_or((weights.len() - 1, query));
+            let of_sentences = |query: &[f32]| marked.sentences.iter().map(|(at, _)| mass(query, at, tokens)).collect();
             let entropies: Vec<f64> = entropies[layer][head].iter().map(|&nats| f64::from(nats)).collect();
             probes.push(HeadProbe {
                 layer,
                 head,
                 needle: marked.on(SentenceKind::Needle, query),
                 needle_of_question: on_needle(of_question),
-                sentences: marked.sentences.iter().map(|(at, _)| mass(of_question, at, tokens)).collect(),
+                token_from_end: (weights.len() - 1 - place).checked_sub(marked.template),
+                sentences: of_sentences(of_question),
+                sentences_of_last: of_sentences(query),
                 distractors: marked.on(SentenceKind::Distractor, query),
                 first: mass(query, &(0..1), tokens),
                 entropy: entropy(query),

@@ -7,6 +7,7 @@ use super::hypotheses::HypothesisTest;
 use super::missing::missing;
 use super::models::{RUNS, ReadRun, title};
 use super::paired_tests::paired_tests;
+use super::plain_words::plain_words;
 use super::questions::{self, GREATER_LENGTHS, PRIMARY, SECONDARY};
 use super::rows::StudyResults;
 use super::sentences::{self, sentence};
@@ -18,6 +19,7 @@ use crate::markdown::{joined, picture, section};
 pub fn document(results: &StudyResults, tests: &[HypothesisTest], figure: &StudyFigure) -> String {
     let parts = [
         introduction(figure),
+        plain_words(results),
         trunks(results),
         primary(results),
         hypotheses(results, tests),
@@ -149,7 +151,8 @@ mod tests {
         let text = document(&study(shares));
         assert_eq!(text, document(&study(shares)));
         let parts: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
-        let expected = ["Trunks", "Primary task", "Hypotheses", "Question by question", "Secondary tasks"];
+        let expected =
+            ["In plain words", "Trunks", "Primary task", "Hypotheses", "Question by question", "Secondary tasks"];
         assert_eq!(parts, [&expected[..], &["What counts against DroPE", "What was not run"]].concat());
         // 0.9 at every length, against (0.5 + 0.1 + 0.1) / 3 / 0.9 = 25.9 %.
         assert!(

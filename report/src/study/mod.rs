@@ -11,6 +11,7 @@ mod hypotheses;
 mod missing;
 mod models;
 mod paired_tests;
+mod plain_words;
 mod questions;
 mod rows;
 mod selection;

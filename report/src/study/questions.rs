@@ -61,12 +61,18 @@ pub const MULTI_QUERY: StudyTask = standard("multi-query", Task::MultiQuery);
 
 pub const MULTI_KEY: StudyTask = standard("multi-key, unrelated keys, 4 digits", Task::MultiKey);
 
+/// The primary task in prose that has words of keys and other numbers.
+pub const DECOYS: StudyTask = StudyTask { name: "decoys", filler: Some(Filler::Decoys), ..PRIMARY };
+
+/// A text of needles alone.
+pub const NEEDLES_ALONE: StudyTask = needles("needles alone, 16 keys", 16);
+
 pub const SECONDARY: [StudyTask; 11] = [
     MULTI_KEY,
-    needles("needles alone, 16 keys", 16),
+    NEEDLES_ALONE,
     needles("needles alone, 32 keys", 32),
     needles("needles alone, 64 keys", 64),
-    StudyTask { name: "decoys", filler: Some(Filler::Decoys), ..PRIMARY },
+    DECOYS,
     MULTI_QUERY,
     standard("multi-value", Task::MultiValue),
     tracking("variable tracking, 2 hops", 2),
