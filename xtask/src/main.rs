@@ -4,10 +4,12 @@
 
 mod debian_text;
 mod dist;
+mod documents;
 mod download;
 mod fetch;
 mod fuzz;
 mod gpu;
+mod half_weights;
 mod packages;
 mod page;
 mod programs;
@@ -44,7 +46,7 @@ enum Task {
     Page,
     /// The same, with compressed files and headers for hosts of static files.
     Dist,
-    /// Build the worker's other programs into the page that Trunk is making; Trunk calls this.
+    /// Build the worker's other programs into the page that Trunk is making, with its models and documents; Trunk calls this.
     #[command(hide = true)]
     Programs,
     /// Format, lint, unit, integration, WebGPU and end-to-end tests.

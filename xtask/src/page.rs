@@ -41,7 +41,7 @@ pub fn write() -> Result<()> {
 }
 
 /// Everything that the page is built from.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     ".cargo/config.toml",
     "Cargo.lock",
     "Cargo.toml",
@@ -51,6 +51,7 @@ const SOURCES: [&str; 9] = [
     "docs/results",
     "models",
     "web",
+    "xtask/src/half_weights.rs",
 ];
 
 /// A name for what the page serves under fixed names: it changes when a model or what the programs are built from does.

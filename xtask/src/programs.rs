@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::page::{BUILD, target_dir};
 use crate::shell::{capture, run};
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
+use crate::{Workplace, documents, half_weights};
 
 /// Features of the worker that have a program each, `worker-…`.
 const FEATURES: [&str; 3] = ["train", "webgpu", THREADS];
@@ -34,10 +34,13 @@ pub fn build_for_trunk(place: &Workplace) -> Result<()> {
     let set_by_trunk = "this is called by Trunk: use `cargo xtask page`";
     let output = std::env::var_os("TRUNK_STAGING_DIR").context(set_by_trunk)?;
     let build_name = std::env::var(BUILD).context(set_by_trunk)?;
+    let output = Path::new(&output);
+    half_weights::round_all(&output.join("models"))?;
+    documents::write(&place.root, output)?;
     let tools = Tools::for_page(place)?;
     let is_later = |feature: &str| std::env::var_os(LATER).is_some() && !built(place, feature).is_file();
     let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature));
-    now.try_for_each(|feature| build(place, &tools, feature, &build_name, output.as_ref()))
+    now.try_for_each(|feature| build(place, &tools, feature, &build_name, output))
 }
 
 /// The variable that makes [`build_for_trunk`] leave out programs that were never built, if there are any.
