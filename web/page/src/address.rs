@@ -14,6 +14,7 @@ use super::column::COLUMNS;
 use super::dial::Dial;
 use super::difficulty;
 use super::engine::{BackendChoice, Engine};
+use super::own_models::clean;
 use super::own_text;
 use super::rooms::{Room, room_in};
 use super::state::{EXTENSIONS, State, TOKENS};
@@ -129,12 +130,17 @@ impl State {
     }
 }
 
-/// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. The user's own models are left
-/// out, because no other browser has them.
+/// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. A model of the user's own is there too: this
+/// browser has it after a reload, and another one says that it has not.
 fn written(Reading { model, method, parameters }: &Reading) -> String {
-    let model = model.as_deref().and_then(StudyModel::named).map(|model| format!("@{}", model.name));
+    let model = model.as_deref().map(|name| format!("@{name}"));
     let parameters = if parameters.is_empty() { String::new() } else { format!(":{parameters}") };
     format!("{}{}{parameters}", method.name(), model.unwrap_or_default())
+}
+
+/// Whether a model of the page or of a reader's can have this name.
+fn is_name(name: &str) -> bool {
+    StudyModel::named(name).is_some() || clean(name) == name
 }
 
 /// The readings of the columns in the address, if it has an allowed number of columns.
@@ -142,7 +148,7 @@ fn readings(text: &str) -> Option<Vec<Reading>> {
     let reading = |text: &str| {
         let (read, parameters) = text.split_once(':').unwrap_or((text, ""));
         let (method, model) = match read.split_once('@') {
-            Some((method, name)) => (method, Some(StudyModel::named(name)?.name.to_owned())),
+            Some((method, name)) => (method, Some(name.to_owned()).filter(|name| is_name(name))),
             None => (read, None),
         };
         Some(Reading { model, method: method.parse().ok()?, parameters: parameters.parse().ok()? })
@@ -172,13 +178,12 @@ mod tests {
             "drope~rope",
             "drope~yarn:beta_fast=16,beta_slow=2~dynamic-ntk:factor=s",
             "drope@study-drope~yarn@study-rope-copies:beta_fast=16",
+            "p-drope@my-partial-drope~rope@SmolLM2-135M.Q4_1",
         ] {
             let read = readings(text).unwrap();
             assert_eq!(read.iter().map(written).collect::<Vec<_>>().join("~"), text);
         }
-        for bad in
-            ["", "drope", "drope~nothing", "drope~yarn:beta_fast", "drope~rope@elsewhere", "rope~rope~rope~rope~rope"]
-        {
+        for bad in ["", "drope", "drope~nothing", "drope~yarn:beta_fast", "rope~rope~rope~rope~rope"] {
             assert!(readings(bad).is_none(), "{bad}");
         }
     }

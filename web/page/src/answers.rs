@@ -6,8 +6,12 @@ use leptos::prelude::*;
 
 use super::choice::Choice;
 use super::column::{Answer, COLUMNS, Column, plain};
+use super::estimate::left;
 use super::runs::stop;
 use super::state::{Asked, Running, State};
+
+/// Tokens that models with longer contexts are asked about first.
+const FIRST_TOKENS: usize = 2048;
 
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
@@ -121,6 +125,11 @@ fn ModelChoice(state: State, column: Column, id: Signal<String>) -> impl IntoVie
         if let Some(method) = method {
             column.parameters.set(Parameters::default());
             column.method.set(method);
+        }
+        let context = untrack(|| state.stored_model(&name)).map_or(0, |model| model.context);
+        // A multiple of such a context would take minutes; the reader can still choose it.
+        if context > FIRST_TOKENS && state.tokens.with_untracked(Option::is_none) {
+            state.tokens.set(Some(FIRST_TOKENS));
         }
         column.model.set((!name.is_empty()).then_some(name));
     };
@@ -245,9 +254,11 @@ pub fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
     views
 }
 
-/// The outcome and the speed in words, because not every user can distinguish the colours.
+/// How long reading still takes, then the outcome and the speed in words, because not every user can distinguish the colours.
 fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
-    let finished = answer.finished?;
+    let Some(finished) = answer.finished else {
+        return left(answer, asked?.ends.len(), js_sys::Date::now());
+    };
     let outcome = match asked {
         Some(asked) if finished.is_right == Some(false) => {
             format!("Wrong; the text says {}. ", asked.references.join(", "))

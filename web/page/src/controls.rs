@@ -3,16 +3,19 @@
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_protocol::QuestionKind;
+use drope_protocol::{Prompt, QuestionKind};
 use leptos::prelude::*;
 
 use super::choice::Choice;
+use super::column::Column;
 use super::difficulty::HarderQuestions;
+use super::estimate::{duration, seconds};
 use super::own_text::OwnTextFields;
 use super::rooms::{Room, enter};
 use super::runs::{ask, stop};
 use super::share::CopyLink;
 use super::state::{EXTENSIONS, State, TOKENS};
+use super::taught::untaught;
 
 /// The choice of a text of the reader's, among the tasks.
 const OWN: &str = "own";
@@ -23,6 +26,19 @@ fn has_own_model(state: State) -> bool {
     state.columns.get().into_iter().any(|column| column.model.get().is_some_and(is_stored))
 }
 
+/// How long the columns' texts are, and how long reading them may take.
+fn estimate(state: State) -> String {
+    let Prompt::Drawn(question) = state.prompt() else { return String::new() };
+    let tokens = |column: Column| {
+        let stored = column.model.get().and_then(|name| state.stored_model(&name));
+        question.length.tokens(stored.map_or(state.story.context(), |model| model.context))
+    };
+    let columns = state.columns.get();
+    let longest = columns.iter().map(|&column| tokens(column)).max().unwrap_or(0);
+    let time: f64 = columns.into_iter().map(|column| seconds(state, column, tokens(column))).sum();
+    format!("{longest} tokens; all columns may take about {} here.", duration(time))
+}
+
 /// Form of the question.
 #[component]
 pub fn Controls(state: State) -> impl IntoView {
@@ -30,6 +46,19 @@ pub fn Controls(state: State) -> impl IntoView {
     let submit = move |event: leptos::ev::SubmitEvent| {
         event.prevent_default();
         ask(state);
+    };
+    let is_wrong = RwSignal::new(false);
+    let set_tokens = move |event| {
+        let text = event_target_value(&event);
+        let tokens = text.trim().parse().ok().filter(|tokens| TOKENS.contains(tokens));
+        is_wrong.set(tokens.is_none() && !text.trim().is_empty());
+        if is_wrong.get_untracked() {
+            let (fewest, most) = (TOKENS.start(), TOKENS.end());
+            state.error.set(Some(format!("A text has {fewest} to {most} tokens here; {text} is not between them.")));
+        } else {
+            state.error.set(None);
+            state.tokens.set(tokens);
+        }
     };
     let task_name = |task| match task {
         Task::Single => "one needle",
@@ -80,7 +109,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 <span>"Tokens instead"</span>
                 <input id="tokens" type="number" min=*TOKENS.start() max=*TOKENS.end() step="1" placeholder="none"
                     prop:value=move || state.tokens.get().map(|tokens| tokens.to_string()).unwrap_or_default()
-                    on:input=move |event| state.tokens.set(event_target_value(&event).parse().ok().filter(|tokens| TOKENS.contains(tokens))) />
+                    aria-invalid=move || is_wrong.get().to_string() on:change=set_tokens />
             </label>
             <label class="field seed" hidden=move || state.is_own.get()>
                 <span>"Seed"</span>
@@ -94,6 +123,8 @@ pub fn Controls(state: State) -> impl IntoView {
                 <button id="stop" type="button" disabled=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
                 <CopyLink state />
             </div>
+            <p id="untaught" class="hint" hidden=move || state.is_own.get() || untaught(state).is_none()>{move || untaught(state)}</p>
+            <p id="estimate" class="hint" hidden=move || !has_own_model(state) || state.is_own.get()>{move || estimate(state)}</p>
         </form>
         <p class="examples">
             "For example: "

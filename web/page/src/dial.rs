@@ -1,19 +1,16 @@
 //! The cut as a dial: which rotations are dropped, and what becomes of the answer and of the attention on the needle.
 
-use std::f64::consts::TAU;
-
-use drope_core::config::Config;
-use drope_core::positions::{Amount, Method, Parameter, Parameters, rope_frequencies};
+use drope_core::positions::{Amount, Method, Parameter, Parameters};
+use drope_core::probe::HeadProbe;
 use drope_protocol::{Reading, StudyModel};
 use leptos::prelude::*;
 
-use super::answers::marked;
-use super::column::{Answer, Column};
+use super::answers::explained;
+use super::column::Column;
+use super::row::{AnswerRow, Share};
 use super::runs::ask_dial;
+use super::spectrum;
 use super::state::{Asked, Running, State};
-
-/// Config of a model of the study, all of which have the same frequencies.
-const CONFIG: &str = include_str!("../../../models/study-rope/config.json");
 
 /// Who is asked: a model that keeps its positions, and one that was recalibrated after its slow rotations were dropped.
 const MODELS: [(StudyModel, &str); 2] = [
@@ -65,21 +62,15 @@ impl Dial {
     }
 }
 
-/// Frequencies in radians a token, the fastest first, and the training context. A test reads the config.
-fn frequencies() -> (Vec<f64>, usize) {
-    let config = Config::from_json(CONFIG).expect("the config of a shipped model");
-    (rope_frequencies(config.rope.rope_theta, config.head_dim), config.max_position_embeddings)
-}
-
-/// How often each turns in the training context.
+/// How often each frequency turns in the training context.
 fn turns() -> Vec<f64> {
-    let (frequencies, context) = frequencies();
-    frequencies.into_iter().map(|frequency| frequency * context as f64 / TAU).collect()
+    let context = spectrum::config().max_position_embeddings;
+    spectrum::frequencies().into_iter().map(|frequency| spectrum::turns(frequency, context)).collect()
 }
 
 /// A cut, in radians a token, below which so many frequencies lie.
 fn cut(dropped: usize) -> f64 {
-    let (frequencies, _) = frequencies();
+    let frequencies = spectrum::frequencies();
     let kept = frequencies.len() - dropped;
     let slowest_kept = kept.checked_sub(1).map_or(2.0 * frequencies[0], |place| frequencies[place]);
     let fastest_dropped = frequencies.get(kept).copied().unwrap_or(0.0);
@@ -107,7 +98,8 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
         <section class="dial" aria-label="Cut">
             <h2>"Turn the cut yourself"</h2>
             <p class="hint">
-                "A bar for each rotation, as high as it turns often within 256 tokens; the dashed line is one whole turn. Slow ones are                  at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
+                "A bar for each rotation, as high as it turns often within 256 tokens; the dashed line is one whole turn. Slow ones are \
+                 at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
             </p>
             <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
                 {turns.into_iter().enumerate().map(|(place, turns)| {
@@ -143,21 +135,18 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
 /// A model's answer, and the attention that its best head gives the needle.
 #[component]
 fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
-    let verdict = move || column.answer.with(Answer::verdict);
-    let answer = move || dial.asked.with(|asked| column.answer.with(|answer| marked(answer, asked.as_ref())));
     let most = move || {
-        let of = |head: &drope_core::probe::HeadProbe| head.needle_of_question;
+        let of = |head: &HeadProbe| head.needle_of_question;
         column.probe.with(|probe| probe.as_ref().map(|probe| probe.heads.iter().map(of).fold(0.0, f64::max)))
     };
+    let share = Signal::derive(move || Share {
+        of_one: most(),
+        text: most().map_or_else(|| "–".to_owned(), super::results::percent),
+        below: "of a head's attention on the needle".to_owned(),
+    });
     view! {
-        <li id=format!("dial-{}", column.key + 1) class=verdict>
-            <span class="who"><b>{name}</b></span>
-            <span class="found">{answer}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
-            <span class="share" style=move || format!("--share:{:.3}", most().unwrap_or(0.0))>
-                <b>{move || most().map_or_else(|| "–".to_owned(), super::results::percent)}</b>
-                <small>"of a head's attention on the needle"</small>
-            </span>
-        </li>
+        <AnswerRow column asked=dial.asked id=format!("dial-{}", column.key + 1) name=name.to_owned()
+            title=Signal::derive(move || explained(&column)) share />
     }
 }
 
@@ -168,16 +157,15 @@ fn height(turns: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, frequencies, turns};
+    use super::super::spectrum::frequencies;
+    use super::cut;
 
     #[test]
     fn a_cut_lies_between_what_is_kept_and_what_is_dropped() {
-        let (frequencies, _) = frequencies();
+        let frequencies = frequencies();
         for dropped in 0..=frequencies.len() {
             let cut = cut(dropped);
             assert_eq!(frequencies.iter().filter(|&&frequency| frequency < cut).count(), dropped, "{cut}");
         }
-        // 10000^(−2m/32)·256/2π is below 1 from m = 7 on.
-        assert_eq!(turns().iter().filter(|&&turns| turns < 1.0).count(), 9);
     }
 }

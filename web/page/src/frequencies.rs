@@ -1,19 +1,15 @@
 //! How far each frequency turns over a text, and what a method's scaling makes of it.
 
-use std::f64::consts::TAU;
-
 use drope_core::config::Config;
 use drope_core::positions::{Encoding, Method, rope_frequencies};
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
+use super::axes::{Axes, view_box};
 use super::column::Column;
 use super::heatmap_text::title;
+use super::spectrum;
 use super::state::{EXTENSIONS, State};
-
-/// Config of the model whose frequencies are drawn. All models of the page have these frequencies or had them before
-/// they were dropped.
-const CONFIG: &str = include_str!("../../../models/nano-rope/config.json");
 
 /// Config of LongRoPE's own model, which contains LongRoPE's factors.
 const LONGROPE_CONFIG: &str = include_str!("../../../models/nano-longrope2/config.json");
@@ -40,7 +36,7 @@ impl Pair {
 
 /// The config of the model that a method is shown with, as far as frequencies go.
 fn config(method: Method) -> drope_core::Result<Config> {
-    Config::from_json(if method == Method::LongRope { LONGROPE_CONFIG } else { CONFIG })
+    if method == Method::LongRope { Config::from_json(LONGROPE_CONFIG) } else { Ok(spectrum::config().clone()) }
 }
 
 /// The rotated pairs of a method's model that is read at `factor` times its training context; none where nothing is rotated.
@@ -61,7 +57,7 @@ fn pairs(reading: &Reading, factor: f64) -> drope_core::Result<Vec<Pair>> {
     });
     let Some((read, window)) = rotary else { return Ok(Vec::new()) };
     // Angles between a query and a key: none is further away than the window.
-    let turns = |frequency: f64, length: usize| frequency * length.min(window) as f64 / TAU;
+    let turns = |frequency: f64, length: usize| spectrum::turns(frequency, length.min(window));
     let pair = |(trained, read): (f64, f64)| Pair { trained: turns(trained, context), read: turns(read, length) };
     let trained = rope_frequencies(config.rope.rope_theta, config.head_dim);
     Ok(trained.into_iter().zip(read).map(pair).collect())
@@ -128,6 +124,8 @@ fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
     let [fewest, most] = POWERS;
     let height = move |turns: f64| SIZE[1] * ((turns.max(1e-9).log10() - fewest) / (most - fewest)).clamp(0.0, 1.0);
     let step = SIZE[0] / pairs.len().max(1) as f64;
+    let heights = [0.01, 1.0, 100.0].map(|turns: f64| (SIZE[1] - height(turns), turns.to_string())).to_vec();
+    let ends = ["pair 0".to_owned(), format!("pair {}", pairs.len().saturating_sub(1))];
     let bars = (0..).map(f64::from).zip(pairs).map(move |(number, pair)| {
         let (bar, dot) = (height(pair.trained), height(pair.read));
         let class = if pair.is_new() { "new" } else { "known" };
@@ -142,14 +140,15 @@ fn PairChart(pairs: Vec<Pair>, sentence: String) -> impl IntoView {
     let turn = SIZE[1] - height(1.0);
     view! {
         <figure>
-            <svg viewBox=format!("0 -6 {} {}", SIZE[0], SIZE[1] + 10.0) role="img" aria-label=sentence.clone()>
+            <svg viewBox=view_box(SIZE) role="img" aria-label=sentence.clone()>
                 <line class="turn" x1="0" x2=SIZE[0] y1=turn y2=turn />
                 {bars}
+                <Axes size=SIZE heights ends />
             </svg>
             <figcaption>
                 {sentence}
-                <span class="hint">" Bars: turns in training; dots: turns over this text, hollow where training never showed the angle; dashed: one whole turn; fast pairs left, on a \
-                                    logarithmic scale."</span>
+                <span class="hint">" Turns, on a logarithmic scale. Bars: in training; dots: over this text, hollow where training never showed the angle; dashed: \
+                                    one whole turn; fast pairs left."</span>
             </figcaption>
         </figure>
     }

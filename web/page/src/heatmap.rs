@@ -1,11 +1,14 @@
 //! Exact answers by depth and length, the usual table for retrieval: a heatmap for each column, from the committed
 //! results and from what is counted in this tab.
 
+use std::collections::VecDeque;
+
 use drope_core::results::RetrievalCell;
 use drope_protocol::{QuestionKind, Reading};
 use leptos::prelude::*;
 
 use super::column::Column;
+use super::estimate::{duration, seconds_of_all};
 use super::export;
 use super::heatmap_text::{DepthCounts, HeatmapCell, title};
 use super::results::{committed_at_depths, find, interval, percent};
@@ -29,6 +32,7 @@ pub fn Heatmap(state: State) -> impl IntoView {
                 "Where in the text the needle stands, from its start (0 %) to its end (100 %), against how long the text is. Press the \
                  button to ask "{TRIALS_AT_DEPTH}" fresh questions a cell here; a cell alone is asked when you press it. What was asked here is underlined."
             </p>
+            <p class="hint" id="fill-time" role="status">{move || time(state)}</p>
             <div class="buttons">
                 <button id="fill" type="button" on:click=press>
                     {move || if is_running() { "Stop" } else { "Fill every cell here" }}
@@ -44,6 +48,22 @@ pub fn Heatmap(state: State) -> impl IntoView {
             </div>
         </section>
     }
+}
+
+/// How long filling takes, or how much of it is left.
+fn time(state: State) -> String {
+    if state.running.with(|running| is_at_depth(running.as_ref())) {
+        let cells = 1 + state.queue.with(VecDeque::len);
+        return format!("{cells} cells are left.");
+    }
+    let questions = (DEPTHS.len() * TRIALS_AT_DEPTH) as f64;
+    let context = state.story.context();
+    let all: f64 = EXTENSIONS.map(|extension| questions * seconds_of_all(state, extension * context)).iter().sum();
+    let cells = DEPTHS.len() * EXTENSIONS.len() * state.columns.with(Vec::len);
+    format!(
+        "All {cells} cells may take about {} here, the shortest texts first; Stop keeps what is done.",
+        duration(all)
+    )
 }
 
 fn is_at_depth(running: Option<&Running>) -> bool {

@@ -5,64 +5,116 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::column::ProbedHeads;
+use super::entropy::Entropy;
 use super::heatmap_text::title;
 use super::runs::{probe, stop};
-use super::state::{Running, State};
+use super::state::{Asked, Running, State};
 
-/// Size of a chart, in its own units.
-const SIZE: [f64; 2] = [300.0, 120.0];
+/// Whose attention is shown.
+#[derive(Clone, Copy, PartialEq)]
+enum Query {
+    /// The token of the question that looks at the needle most.
+    Most,
+    /// The last token, whose state the answer begins from.
+    Last,
+}
+
+impl Query {
+    /// Share of its attention that a head gives the needle.
+    fn on_needle(self, head: &HeadProbe) -> f64 {
+        match self {
+            Self::Most => head.needle_of_question,
+            Self::Last => head.needle,
+        }
+    }
+
+    /// Its attention on each sentence.
+    fn sentences(self, head: &HeadProbe) -> &[f64] {
+        match self {
+            Self::Most => &head.sentences,
+            Self::Last => &head.sentences_of_last,
+        }
+    }
+}
 
 /// The heads of all columns' models, side by side.
 #[component]
 pub fn Inside(state: State) -> impl IntoView {
     // Layer and head whose attention is shown in every column; none: each column's own that gives the needle most.
     let chosen = RwSignal::new(None::<[usize; 2]>);
+    let query = RwSignal::new(Query::Most);
     let is_running = move || state.running.get() == Some(Running::Probe);
     let press = move |_| if is_running() { stop(state) } else { probe(state) };
     view! {
         <section class="inside" aria-label="Inside">
             <h2>"Inside the models"</h2>
             <p class="hint">
-                "A model that finds the needle has a head that looks at it while reading the question. In other heads attention \
+                "A model that finds the needle has a head that looks at it while reading the question, mostly from the word of the key. A model \
+                 that fails may look at it by chance, from a word that has nothing to do with the key: the word is named. In other heads attention \
                  spreads thinner the longer the text: their entropy grows towards the bound, where every token gets the same. Press a \
                  head to see where it looks, in every column."
             </p>
             <button id="probe" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Look at the heads" }}</button>
+            <fieldset class="segments">
+                <legend>"Attention of"</legend>
+                {[(Query::Most, "the word that looks at it most"), (Query::Last, "the last word, where the answer begins")].map(|(of, text)| view! {
+                    <label>
+                        <input type="radio" name="query" prop:checked=move || query.get() == of on:change=move |_| query.set(of) />
+                        <span>{text}</span>
+                    </label>
+                })}
+            </fieldset>
             <div class="answers">
                 <For each=move || state.columns.get() key=|column| column.key let:column>
-                    <div>{move || column.probe.get().map(|probed| view! { <Heads state probed chosen /> })}</div>
+                    <div>{move || column.probe.get().map(|probed| view! { <Heads state probed chosen query=query.get() /> })}</div>
                 </For>
             </div>
         </section>
     }
 }
 
+/// The token of a question that is so many tokens before its last one.
+fn word(asked: &Asked, from_end: usize) -> Option<String> {
+    let last = asked.ends.len().checked_sub(1 + from_end)?;
+    let behind = |place: usize| Some((*asked.ends.last()? - asked.ends.get(place)?) as usize);
+    let question = &asked.question;
+    let end = question.len().checked_sub(behind(last)?)?;
+    // The first token of the question begins with the space before it.
+    let start = question.len().saturating_sub(behind(last.checked_sub(1)?)?);
+    Some(question.get(start..end)?.trim().to_owned()).filter(|word| !word.is_empty())
+}
+
 /// A model's heads as a table, where one of them looks, and their entropy along the text.
 #[component]
-fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>) -> impl IntoView {
+fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>, query: Query) -> impl IntoView {
     let layers: Vec<Vec<HeadProbe>> =
         probed.heads.chunk_by(|a, b| a.layer == b.layer).map(<[HeadProbe]>::to_vec).collect();
     let heads = layers.iter().map(Vec::len).max().unwrap_or(0);
-    let best = probed.heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).cloned();
+    let best = probed.heads.iter().max_by(|a, b| query.on_needle(a).total_cmp(&query.on_needle(b))).cloned();
     let best = best.unwrap_or_default();
     let own = [best.layer, best.head];
     // The no-break space keeps the percent sign on the same line as the number.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
+    let word = || state.asked.with_untracked(|asked| word(asked.as_ref()?, best.token_from_end?));
+    let from = match query {
+        Query::Most => word().map(|word| format!(", from “{word}”")).unwrap_or_default(),
+        Query::Last => ", from the last token".to_owned(),
+    };
     let caption = format!(
-        "{} at {}×: layer {}, head {} gives the needle most, {} of its attention; at the end of the question its entropy is \
+        "{} at {}×: layer {}, head {} gives the needle most, {} of its attention{from}; at the end of the question its entropy is \
          {:.1} of at most {:.1} nats.",
         title(&probed.reading),
         probed.extension,
         best.layer,
         best.head,
-        percent(best.needle_of_question),
+        percent(query.on_needle(&best)),
         best.entropy,
         best.entropy_bound
     );
     let shown = move || chosen.get().unwrap_or(own);
     let head_cell = move |probe: &HeadProbe| {
         let place = [probe.layer, probe.head];
-        let share = probe.needle_of_question;
+        let share = query.on_needle(probe);
         view! {
             <td style=format!("--share:{share:.3}")>
                 <button type="button" aria-pressed=move || (shown() == place).to_string() on:click=move |_| chosen.set(Some(place))>
@@ -75,13 +127,16 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let all = StoredValue::new(probed.heads.clone());
     let looks_at = move || {
         let probe = all.with_value(|heads| heads.iter().find(|probe| [probe.layer, probe.head] == shown()).cloned());
-        probe.map(|probe| view! { <Attention state reading=title(&probed.reading) probe /> })
+        probe.map(|probe| view! { <Attention state reading=title(&probed.reading) probe query /> })
     };
     view! {
         <p>{caption}</p>
         <div class="scroll">
             <table class="heads">
-                <caption class="hint">"Attention on the needle, of the token of the question that looks at it most"</caption>
+                <caption class="hint">{match query {
+                    Query::Most => "Attention on the needle, of the token of the question that looks at it most",
+                    Query::Last => "Attention on the needle, of the last token of the question",
+                }}</caption>
                 <thead><tr>
                     <td></td>
                     {(0..heads).map(|head| view! { <th scope="col">{format!("head {head}")}</th> }).collect_view()}
@@ -103,8 +158,8 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
 
 /// The text, in which a sentence is darker if it gets more of a head's attention.
 #[component]
-fn Attention(state: State, reading: String, probe: HeadProbe) -> impl IntoView {
-    let most = probe.sentences.iter().copied().fold(0.0, f64::max).max(1e-9);
+fn Attention(state: State, reading: String, probe: HeadProbe, query: Query) -> impl IntoView {
+    let most = query.sentences(&probe).iter().copied().fold(0.0, f64::max).max(1e-9);
     let caption = format!(
         "Where layer {}, head {} looks; the sentence that gets most has {:.0} % of its attention.",
         probe.layer,
@@ -114,7 +169,7 @@ fn Attention(state: State, reading: String, probe: HeadProbe) -> impl IntoView {
     let text = move || {
         state.asked.with(|asked| {
             let sentences = asked.iter().flat_map(|asked| &asked.haystack);
-            let spans = sentences.zip(&probe.sentences).map(|((sentence, _), weight)| {
+            let spans = sentences.zip(query.sentences(&probe)).map(|((sentence, _), weight)| {
                 let shade = format!("--share:{:.2}", weight / most);
                 let class = if *weight >= most { "seen most" } else { "seen" };
                 view! { <span class=class style=shade title=format!("{:.1} %", 100.0 * weight)>{sentence.clone()}" "</span> }
@@ -137,29 +192,29 @@ fn Attention(state: State, reading: String, probe: HeadProbe) -> impl IntoView {
     }
 }
 
-/// Mean entropy of each head along the text, below its bound.
-#[component]
-fn Entropy(heads: Vec<HeadProbe>) -> impl IntoView {
-    let top = heads.iter().flat_map(|head| &head.entropy_bounds).fold(1.0f64, |top, &bound| top.max(bound));
-    let line = move |nats: &[f64]| -> String {
-        let step = SIZE[0] / nats.len().saturating_sub(1).max(1) as f64;
-        let points = (0..).map(f64::from).zip(nats);
-        points.map(|(part, nats)| format!("{:.1},{:.1} ", part * step, SIZE[1] * (1.0 - nats / top))).collect()
-    };
-    // Heads with a sliding window have a lower bound of their own.
-    let widest = heads.iter().max_by(|a, b| a.entropy_bound.total_cmp(&b.entropy_bound));
-    let bound = widest.map(|head| line(&head.entropy_bounds)).unwrap_or_default();
-    let lines = heads.iter().map(|head| line(&head.entropies)).collect::<Vec<_>>();
-    view! {
-        <figure>
-            <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img"
-                aria-label=format!("Entropy of each head from the start to the end of the text; the bound ends at {top:.1} nats")>
-                <polyline class="bound" points=bound />
-                {lines.into_iter().map(|points| view! { <polyline points=points /> }).collect_view()}
-            </svg>
-            <figcaption class="hint">
-                {format!("Entropy of every head from the start of the text to its end; dashed, the bound ln i, {top:.1} nats at the end.")}
-            </figcaption>
-        </figure>
+#[cfg(test)]
+mod tests {
+    use super::super::state::Asked;
+    use super::word;
+
+    #[test]
+    fn tokens_of_the_question_are_counted_from_its_end() {
+        let asked = Asked {
+            haystack: Vec::new(),
+            question: "the number for amber is:".to_owned(),
+            references: Vec::new(),
+            ordered: true,
+            is_own: false,
+            // Tokens of the text before the question, and of the question, whose last byte is the 124th of the prompt.
+            ends: vec![40, 99, 103, 110, 114, 120, 123, 124],
+            context: 256,
+        };
+        assert_eq!(
+            [0, 1, 2].map(|from_end| word(&asked, from_end)),
+            [":", "is", "amber"].map(|word| Some(word.into()))
+        );
+        assert_eq!(word(&asked, 5).as_deref(), Some("the"), "the space before the question is of its first token");
+        assert_eq!(word(&asked, 6), None, "that token is of the text");
+        assert_eq!(word(&asked, 99), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod answers;
+mod axes;
 mod blob;
 mod chart;
 mod choice;
@@ -11,6 +12,8 @@ mod controls;
 mod dial;
 mod difficulty;
 mod engine;
+mod entropy;
+mod estimate;
 mod export;
 mod frequencies;
 mod grid;
@@ -25,14 +28,18 @@ mod own_text;
 mod predicted;
 mod recalibrate;
 mod recalibration_curves;
+mod recalibration_heatmap;
 mod replies;
 mod results;
 mod rooms;
+mod row;
 mod runs;
 mod share;
+mod spectrum;
 mod state;
 mod status;
 mod story;
+mod taught;
 mod threads;
 mod tour;
 mod trainer_link;
@@ -101,6 +108,12 @@ fn App() -> impl IntoView {
         </main>
         <footer>
             <p class="buttons"><button id="tour" type="button" class="quiet" on:click=move |_| state.tour.set(1)>"Take the tour"</button></p>
+            <p class="links">
+                <a href="docs/study.html">"The study"</a>", "<a href="docs/protocol.html">"its protocol"</a>", "
+                <a href="docs/results/README.html">"all scores"</a>", "<a href="docs/study.json">"the figure's data"</a>", "
+                <a href="docs/real-models.html">"real models"</a>", "<a href="docs/teaching.html">"exercises for a class"</a>
+                {REPOSITORY.map(|name| view! { ", "<a href=format!("https://github.com/{name}")>"the code"</a> })}"."
+            </p>
             <p>
                 "After "
                 <a href="https://arxiv.org/abs/2512.12167">"Gelberg et al. 2025, Extending the Context of Pretrained LLMs by Dropping Their Positional Embeddings"</a>
@@ -111,6 +124,9 @@ fn App() -> impl IntoView {
     }
     .into_any()
 }
+
+/// Owner and name of the repository whose workflow built the page (.github/workflows/pages.yml), if one did.
+const REPOSITORY: Option<&str> = option_env!("GITHUB_REPOSITORY");
 
 /// Sections below the first.
 const SECTIONS: u32 = 10;

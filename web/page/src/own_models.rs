@@ -143,7 +143,7 @@ fn take(state: State, name: &str, files: &[File]) {
 }
 
 /// A name that is valid in every file system and in the address.
-fn clean(name: &str) -> String {
+pub fn clean(name: &str) -> String {
     let name = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")).unwrap_or(name);
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = name.trim_start_matches('.').chars().map(letter).take(LONGEST_NAME).collect();

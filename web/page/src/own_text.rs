@@ -5,6 +5,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
+use super::estimate::{duration, seconds_of_all};
 use super::state::State;
 use super::story::prose;
 
@@ -74,26 +75,12 @@ const TOKEN_BYTES: usize = 5;
 /// More tokens than this take minutes on most devices.
 const MANY_TOKENS: usize = 16_384;
 
-/// How long the text is, and how long reading it may take by the speed of the last answer.
+/// How long the text is, and how long reading it may take.
 fn estimate(state: State) -> String {
     let tokens = state.own_text.with(|own| own.haystack.len()) / TOKEN_BYTES;
-    let speed =
-        |column: super::column::Column| column.answer.with(|answer| Some((answer.read, answer.finished?.prefill)));
-    let speeds: Option<Vec<(usize, f64)>> = state.columns.get().into_iter().map(speed).collect();
-    // Attention takes four times as long for twice the tokens.
-    let seconds = |(read, speed): (usize, f64)| {
-        let growth = tokens as f64 / read.max(1) as f64;
-        read as f64 / speed.max(1.0) * growth * growth.max(1.0)
-    };
-    let known = speeds.map(|speeds| speeds.into_iter().map(seconds).sum::<f64>());
-    let time = match known {
-        Some(seconds) => {
-            format!(" Reading it may take {:.0} s here, by the speed of the last answers.", seconds.max(1.0))
-        }
-        None => String::new(),
-    };
-    let warning = if tokens > MANY_TOKENS { " That is long: reading may take minutes, and Stop ends it." } else { "" };
-    format!("About {tokens} tokens.{time}{warning}")
+    let time = duration(seconds_of_all(state, tokens));
+    let warning = if tokens > MANY_TOKENS { " That is long: Stop ends it." } else { "" };
+    format!("About {tokens} tokens. Reading it may take about {time} here.{warning}")
 }
 
 /// Puts the text of a file in the field.

@@ -3,6 +3,7 @@
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
+use super::axes::{Axes, view_box};
 use super::column::Predicted;
 use super::heatmap_text::title;
 use super::runs::{predict, stop};
@@ -29,7 +30,7 @@ pub fn PredictedText(state: State) -> impl IntoView {
         <section class="inside" aria-label="Perplexity along the text">
             <h2>"How well it predicts the text"</h2>
             <p class="hint">
-                "The mean of −ln p(token | all before it), from the start of the text to its end; lower is better, and exp of it is the \
+                "The mean of −ln p(token | all before it) in nats, from the start of the text to its end; lower is better, and exp of it is the \
                  perplexity. Dashed: the same model as it was trained, given no more than a training context of the text at a time (crop), \
                  which never breaks and never finds anything further back. A method that predicts worse than that has broken; one that \
                  only equals it may still retrieve."
@@ -51,13 +52,19 @@ fn Losses(predicted: Predicted, top: f64) -> impl IntoView {
     let said = sentence(&reading, &losses, &cropped);
     view! {
         <figure>
-            <svg viewBox=format!("0 -4 {} {}", SIZE[0], SIZE[1] + 8.0) role="img" aria-label=said.clone()>
+            <svg viewBox=view_box(SIZE) role="img" aria-label=said.clone()>
                 <polyline class="bound" points=line(&cropped, top) />
                 <polyline class="strong" points=line(&losses, top) />
+                <Axes size=SIZE heights=heights(top) ends=["start".to_owned(), "end of the text".to_owned()] />
             </svg>
             <figcaption class="hint">{said}</figcaption>
         </figure>
     }
+}
+
+/// Nats at the upper edge, in the middle and at the lower edge.
+fn heights(top: f64) -> Vec<(f64, String)> {
+    [1.0, 0.5, 0.0].map(|share| (SIZE[1] * (1.0 - share), format!("{:.1}", share * top))).to_vec()
 }
 
 fn line(losses: &[f32], top: f64) -> String {

@@ -5,11 +5,12 @@ use drope_protocol::{DroppedPositions, Reading, RecalibrationSettings, Recalibra
 use leptos::prelude::*;
 
 use super::column::COLUMNS;
+use super::estimate::duration;
 use super::recalibration_curves::Curves;
 use super::rooms::{Room, enter};
 use super::state::State;
 use super::trainer_link::{export_model, pause, recalibrate, try_drop};
-use super::training::{DropCost, Phase, duration, is_unfinished};
+use super::training::{DropCost, Phase, is_unfinished};
 
 /// Updates after which partial DroPE finds needles again in texts of 8 contexts.
 const QUICK: usize = 60;

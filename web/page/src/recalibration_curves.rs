@@ -3,7 +3,10 @@
 use drope_protocol::{RecalibrationScore, RecalibrationState};
 use leptos::prelude::*;
 
-use super::training::{DropCost, duration};
+use super::axes::{Axes, view_box};
+use super::estimate::duration;
+use super::recalibration_heatmap::{BeforeAndAfter, by_length};
+use super::training::DropCost;
 
 /// Size of a chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];
@@ -23,23 +26,28 @@ pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64
     } else {
         format!("Done: {step} updates{last}.")
     };
+    let cells = StoredValue::new(scores.clone());
+    let scores = by_length(&scores);
     let latest = latest_scores(&scores);
+    let ends = ["update 0".to_owned(), settings.steps.to_string()];
     let top = losses.iter().copied().chain(cost.map(|cost| cost.after)).fold(1.0f32, f32::max);
     view! {
         <p id="recalibration" role="status">{said}</p>
         <progress max=settings.steps value=step aria-label="Updates"></progress>
         <div class="answers">
             <figure>
-                <svg viewBox=format!("-4 -4 {} {}", SIZE[0] + 8.0, SIZE[1] + 8.0) role="img" aria-label="Loss against updates">
+                <svg viewBox=view_box(SIZE) role="img" aria-label="Loss against updates">
                     {cost.map(|cost| view! { <polyline class="bound" points=level(cost.before, top) /> })}
                     <polyline class="strong" points=loss_line(&losses, settings.steps, top) />
+                    <Axes size=SIZE heights=vec![(SIZE[1], "0".to_owned()), (0.0, format!("{top:.1}"))] ends=ends.clone() />
                 </svg>
                 <figcaption class="hint">
                     {loss_caption(window(losses.len()), top, cost.is_some())}
                 </figcaption>
             </figure>
             <figure hidden=latest.is_empty()>
-                <svg viewBox=format!("-4 -4 {} {}", SIZE[0] + 8.0, SIZE[1] + 8.0) role="img" aria-label="Exact answers against updates, a line a length">
+                <svg viewBox=view_box(SIZE) role="img" aria-label="Exact answers against updates, a line a length">
+                    <Axes size=SIZE heights=vec![(SIZE[1], "0 %".to_owned()), (0.0, "100 %".to_owned())] ends />
                     {(0..).zip([1, 2, 4, 8]).map(|(style, extension): (usize, usize)| view! {
                         <polyline class=format!("line style-{style}") points=score_line(&scores, extension, settings.steps) />
                         {score_points(&scores, extension, settings.steps).into_iter().map(|[x, y]| view! {
@@ -53,6 +61,7 @@ pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64
                 </figcaption>
             </figure>
         </div>
+        <BeforeAndAfter cells />
     }
 }
 
@@ -118,7 +127,7 @@ mod tests {
     fn curves_end_where_the_run_is() {
         assert_eq!(loss_line(&[2.0, 1.0], 4, 2.0), "75.0,0.0 150.0,60.0 ");
         let scores = [(250, 1, 10), (250, 2, 5), (500, 1, 20), (500, 2, 15)]
-            .map(|(step, extension, correct)| RecalibrationScore { step, extension, correct, trials: 20 });
+            .map(|(step, extension, correct)| RecalibrationScore { step, extension, depth: 0, correct, trials: 20 });
         assert_eq!(score_line(&scores, 2, 1000), "75.0,90.0 150.0,30.0 ");
         assert_eq!(latest_scores(&scores), "1× 100 %, 2× 75 %");
     }

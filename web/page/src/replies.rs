@@ -14,7 +14,7 @@ use super::trainer_link::render_templates;
 pub fn take(state: State, reply: Reply) {
     let is_current = |run| run == state.run.get_untracked();
     match reply {
-        Reply::Loading { run, model, received, total } if run.is_none_or(is_current) => {
+        Reply::Loading { run, model, received, total } if is_current(run) => {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Download { model, received, total }));
         }
@@ -25,7 +25,10 @@ pub fn take(state: State, reply: Reply) {
         }
         Reply::Read { run, column, tokens } if is_current(run) => {
             state.loading.set(None);
-            update(state, column, |answer| answer.read = tokens);
+            update(state, column, |answer| {
+                answer.read = tokens;
+                answer.began = answer.began.or(Some((tokens, js_sys::Date::now())));
+            });
         }
         Reply::Generated { run, column, text } if is_current(run) => {
             update(state, column, |answer| answer.text = text);
@@ -73,7 +76,9 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
     for column in state.columns.get_untracked() {
         let is_gone =
             |name: &String| StudyModel::named(name).is_none() && untrack(|| state.stored_model(name)).is_none();
-        if column.model.with_untracked(|name| name.as_ref().is_some_and(is_gone)) {
+        if let Some(name) = column.model.get_untracked().filter(is_gone) {
+            let text = format!("This browser does not keep {name}; its column reads with the page's own model.");
+            state.error.set(Some(text));
             column.model.set(None);
             column.clear();
         }

@@ -69,7 +69,7 @@ pub fn probe(state: State) {
     let run = begin_alone(state, Running::Probe);
     for column in state.columns.get_untracked() {
         column.probe.set(None);
-        column.answer.update(|answer| answer.read = 0);
+        column.answer.update(|answer| (answer.read, answer.began) = (0, None));
     }
     send(state, Request::Probe(comparison(state, run)));
 }
@@ -79,7 +79,7 @@ pub fn predict(state: State) {
     let run = begin_alone(state, Running::Predict);
     for column in state.columns.get_untracked() {
         column.predicted.set(None);
-        column.answer.update(|answer| answer.read = 0);
+        column.answer.update(|answer| (answer.read, answer.began) = (0, None));
     }
     send(state, Request::Predict(comparison(state, run)));
 }
@@ -111,7 +111,7 @@ pub fn choose_chat(state: State, name: String, is_used: bool) {
 fn comparison(state: State, run: u32) -> Comparison {
     Comparison {
         run,
-        prompt: state.prompt(),
+        prompt: untrack(|| state.prompt()),
         depth: f64::from(state.depth.get_untracked()) / 100.0,
         readings: untrack(|| state.readings()),
     }

@@ -224,14 +224,14 @@ impl State {
 
     /// The question as chosen.
     pub fn prompt(self) -> Prompt {
-        if self.is_own.get_untracked() {
-            return Prompt::Own(self.own_text.get_untracked());
+        if self.is_own.get() {
+            return Prompt::Own(self.own_text.get());
         }
-        let contexts = Length::Contexts(self.extension.get_untracked());
+        let contexts = Length::Contexts(self.extension.get());
         Prompt::Drawn(Question {
-            kind: untrack(|| self.kind()),
-            length: self.tokens.get_untracked().map_or(contexts, Length::Tokens),
-            seed: self.seed.get_untracked(),
+            kind: self.kind(),
+            length: self.tokens.get().map_or(contexts, Length::Tokens),
+            seed: self.seed.get(),
         })
     }
 

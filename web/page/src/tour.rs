@@ -4,6 +4,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use super::rooms::{Room, enter};
+use super::runs::ask;
 use super::state::State;
 
 /// A part of the page, as a CSS selector, and what is to be seen there.
@@ -11,6 +12,8 @@ struct TourStep {
     room: Room,
     part: &'static str,
     text: &'static str,
+    /// Begins what is to be seen there, unless something is seen already.
+    begin: fn(State),
 }
 
 const STEPS: [TourStep; 5] = [
@@ -19,32 +22,49 @@ const STEPS: [TourStep; 5] = [
         part: ".story",
         text: "A language model is trained on texts up to some length, here 256 tokens. Make the text longer: the rows show how often \
                each model still finds the number. Plain rotary positions (RoPE) fail at once.",
+        begin: nothing,
     },
     TourStep {
         room: Room::Play,
         part: ".controls",
         text: "A question hides a number under a key somewhere in a text, among other keys, and asks for it at the end. You choose \
                the kind of question, how long the text is, and how deep the number is hidden. Press Run.",
+        begin: nothing,
     },
     TourStep {
         room: Room::Play,
         part: ".columns",
-        text: "Each column is a method; all read the same text and answer token by token. Choose others, add up to four, and \
+        text: "Each column is a method; all read the same text and answer token by token, now. Choose others, add up to four, and \
                change their settings. Green is right, red is wrong.",
+        begin: answer,
     },
     TourStep {
         room: Room::Why,
         part: ".frequencies",
         text: "Why RoPE fails: it tells positions by angles, and a longer text brings angles that training never showed (red). \
                Scalings such as YaRN slow the rotation down; DroPE removes it. Drag the length and see.",
+        begin: nothing,
     },
     TourStep {
         room: Room::Results,
         part: ".heatmap",
         text: "All of it at once: where the number is hidden against how long the text is. Some cells were measured beforehand; \
                fill all of them here, and the address of this page keeps what you chose, so that you can share it.",
+        begin: nothing,
     },
 ];
+
+fn nothing(_: State) {}
+
+/// Lets the columns answer, once they have nothing to show and nothing runs.
+fn answer(state: State) {
+    let is_empty = state.columns.with_untracked(|columns| {
+        columns.iter().all(|column| column.answer.with_untracked(|answer| answer.finished.is_none()))
+    });
+    if is_empty && state.running.with_untracked(Option::is_none) {
+        ask(state);
+    }
+}
 
 /// The number of a step that there is; 0 is none.
 pub fn step(number: usize) -> usize {
@@ -59,6 +79,7 @@ pub fn Tour(state: State) -> impl IntoView {
         let step = STEPS.get(number.wrapping_sub(1));
         if let Some(step) = step {
             enter(state, step.room);
+            (step.begin)(state);
         }
         // The room is shown by then.
         request_animation_frame(move || show(step.map(|step| step.part)));

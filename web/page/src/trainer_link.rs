@@ -84,7 +84,7 @@ fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl F
     let fail = move |reason: &str| state.model_error.set(Some(format!("{failed} ({reason}).")));
     match start_worker(Program::Trains, on_reply, move |message| fail(&message)) {
         Ok(started) => {
-            post(&started, &start_request(false, 1));
+            post(&started, &start_request(false, 1, Vec::new()));
             post(&started, request);
             worker.replace(Some(started));
         }
@@ -114,7 +114,7 @@ fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibratio
         return;
     };
     training.phase.set(phase);
-    post(&worker, &start_request(false, 1));
+    post(&worker, &start_request(false, 1, Vec::new()));
     let settings = training.settings.get_untracked();
     post(&worker, &request(Recalibration { run: 1, name, settings }));
     WORKER.set(Some(worker));

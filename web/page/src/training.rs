@@ -86,21 +86,12 @@ pub fn is_unfinished(model: &StoredModel, settings: &RecalibrationSettings) -> b
     model.recalibration.as_ref().is_some_and(|state| state.settings == *settings && state.is_unfinished())
 }
 
-/// `40 s`, `12 min`, `3.5 h`
-pub fn duration(seconds: f64) -> String {
-    match seconds {
-        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
-        seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
-        seconds => format!("{:.1} h", seconds / 3600.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use drope_core::positions::Method;
     use drope_protocol::{ChatFormat, DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
 
-    use super::{duration, name_of};
+    use super::name_of;
 
     #[test]
     fn a_run_goes_on_under_its_name_and_replaces_nothing() {
@@ -129,10 +120,5 @@ mod tests {
         assert_eq!(name_of(&settings, &[stored("my-drope", 10), stored("my-drope-2", 5)]), "my-drope-2");
         let other = RecalibrationSettings { peak: 2e-3, ..settings.clone() };
         assert_eq!(name_of(&other, &[stored("my-drope", 5)]), "my-drope-2");
-    }
-
-    #[test]
-    fn durations_are_in_the_unit_that_people_use() {
-        assert_eq!([40.4, 700.0, 12_600.0].map(duration), ["40 s", "12 min", "3.5 h"]);
     }
 }

@@ -81,7 +81,7 @@ fn carry_out(state: State, effect: Effect, files: &Array) {
     match effect {
         Effect::Start { backend, is_shared, must_be_fast, threads } => match spawn(state, backend, is_shared) {
             Ok(worker) => {
-                post(&worker, &start_request(must_be_fast, threads));
+                post(&worker, &start_request(must_be_fast, threads, first_models(state)));
                 LINK.with_borrow_mut(|link| *link.worker(backend) = Some(worker));
             }
             Err(_) => tell(state, Event::NotStarted(backend)),
@@ -104,6 +104,14 @@ fn carry_out(state: State, effect: Effect, files: &Array) {
         Effect::Fail(sentence) => fail(state, sentence),
         Effect::Take(reply) => take(state, reply),
     }
+}
+
+/// The models of the first screen, where it is shown and the reader does not want to save data.
+fn first_models(state: State) -> Vec<String> {
+    let saves = js_sys::Reflect::get(&window().navigator(), &"connection".into())
+        .and_then(|connection| js_sys::Reflect::get(&connection, &"saveData".into()))
+        .is_ok_and(|saves| saves.is_truthy());
+    if state.is_embedded || saves { Vec::new() } else { untrack(|| state.story.models()) }
 }
 
 fn spawn(state: State, backend: Backend, is_shared: bool) -> Result<Worker, JsValue> {

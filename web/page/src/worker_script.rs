@@ -40,15 +40,24 @@ pub fn start_worker(
     });
     worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
-    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| on_error(event.message()));
+    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| on_error(reason(event.message())));
     worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
     on_error.forget();
     Ok(worker)
 }
 
-/// The first message.
-pub fn start_request(must_be_fast: bool, threads: usize) -> Request {
-    Request::Start { must_be_fast, threads, base: base() }
+/// Why a worker stopped, in words: without a connection browsers say no more than that something failed.
+fn reason(message: String) -> String {
+    if window().navigator().on_line() {
+        message
+    } else {
+        "there is no connection, and this part of the page was not used with one yet".to_owned()
+    }
+}
+
+/// The first message; `first` are models that are loaded at once.
+pub fn start_request(must_be_fast: bool, threads: usize, first: Vec<String>) -> Request {
+    Request::Start { must_be_fast, threads, base: base(), first }
 }
 
 /// Sends a request.

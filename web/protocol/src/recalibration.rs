@@ -57,13 +57,16 @@ impl RecalibrationState {
     }
 }
 
-/// Exact answers at one length after some updates.
+/// Exact answers at one length and depth after some updates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecalibrationScore {
     /// Updates so far.
     pub step: usize,
     /// Multiple of the training context.
     pub extension: usize,
+    /// Depth of the needle, in percent.
+    #[serde(default)]
+    pub depth: u32,
     /// Exact answers.
     pub correct: usize,
     /// Questions.

@@ -26,8 +26,8 @@ pub enum Reply {
     },
     /// Part of a model's weights has arrived.
     Loading {
-        /// None while the device is opened.
-        run: Option<u32>,
+        /// Number of the run.
+        run: u32,
         /// Name of the model.
         model: String,
         /// Bytes so far.

@@ -18,6 +18,8 @@ pub enum Request {
         threads: usize,
         /// Address of the page: the worker's own is a blob, below which there are no files.
         base: String,
+        /// Models of the page that are loaded before anything is asked, unless something already is.
+        first: Vec<String>,
     },
     /// Let every column answer one question.
     Answer(Comparison),

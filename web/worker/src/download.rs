@@ -32,8 +32,13 @@ pub fn address(path: &str) -> Result<String, JsValue> {
 
 /// The bytes of a file, from the cache or the server.
 pub async fn file(path: &str, progress: Progress<'_>) -> Result<Vec<u8>, Interruption> {
-    let failed =
-        |reason: String| format!("{path} could not be loaded: {reason}. Check the connection and reload the page.");
+    let failed = |reason: String| {
+        if scope().navigator().on_line() {
+            format!("{path} could not be loaded: {reason}. Check the connection and reload the page.")
+        } else {
+            format!("There is no connection, and this browser does not have {path} yet; it keeps what was used once.")
+        }
+    };
     match cached_or_fetched(path, progress).await {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => Err(Interruption::Stopped),

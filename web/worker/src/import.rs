@@ -111,6 +111,10 @@ async fn take_in(
             room / 1e6
         )));
     }
+    check_size(source.size(&weights), config.num_parameters() as f64)?;
+    for file in &weights {
+        source.check_head(file)?;
+    }
     let template = template(&mut source, run).await?;
     if let Some(template) = &template {
         folder.write(TOKENIZER_CONFIG_FILE, template.to_json().as_bytes()).await?;
@@ -141,6 +145,20 @@ async fn take_in(
         recalibration: None,
     };
     folder.write_note(&model).await
+}
+
+/// Refuses weights that are far larger than what the config calls for, before they are read.
+fn check_size(bytes: Option<f64>, parameters: f64) -> Result<(), Interruption> {
+    // Of 64 bits each, and once more for what is stored twice.
+    let most = 16.0 * parameters + 1e6;
+    match bytes {
+        Some(bytes) if bytes > most => Err(Interruption::Failed(format!(
+            "The weights have {:.0} MB, and config.json calls for {:.0} million numbers; choose the files of one model.",
+            bytes / 1e6,
+            parameters / 1e6
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// The chat template, if one of the two files that may contain it does.

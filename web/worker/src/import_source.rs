@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::io::Read;
 
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::ReadAt;
+use drope_core::model::{ReadAt, SafetensorsFiles};
 use drope_protocol::Reply;
 use web_sys::{File, Url};
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use super::blob_file::BlobFile;
 use super::run::{Interruption, Run};
@@ -17,7 +18,7 @@ use super::{download, reply};
 /// Bytes that are copied at once.
 const PIECE: usize = 4 << 20;
 /// Largest size of a config or tokenizer in bytes; a larger file is refused.
-const LONGEST_TEXT: u64 = 1 << 28;
+const LONGEST_TEXT: u64 = 1 << 26;
 
 /// Where the files are.
 pub enum Source {
@@ -36,7 +37,7 @@ impl Source {
         match &files[..] {
             [file] if file.name().ends_with(".zip") => {
                 let archive = ZipArchive::new(file.clone());
-                let archive = archive.map_err(|error| format!("{} cannot be read as a zip ({error}).", file.name()))?;
+                let archive = archive.map_err(|error| format!("{} {}.", file.name(), zip_problem(&error)))?;
                 Ok(Self::Zip(Box::new(archive)))
             }
             _ => Ok(Self::Files(files)),
@@ -65,6 +66,19 @@ impl Source {
         sizes.sum()
     }
 
+    /// Refuses a safetensors file whose head does not fit its size, before it is unpacked: a zip of a few kilobytes can hold gigabytes
+    /// of nothing.
+    pub fn check_head(&mut self, name: &str) -> Result<(), Interruption> {
+        let Self::Zip(archive) = self else { return Ok(()) };
+        let place = place_in(archive, name).ok_or_else(|| missing(name))?;
+        let damaged = |error: &dyn Display| format!("{name} in the zip is damaged ({error}).");
+        let mut file = archive.by_index(place).map_err(|error| damaged(&error))?;
+        let size = file.size();
+        let bytes = read_head(&mut file).map_err(|error| damaged(&error))?;
+        SafetensorsFiles::new([(name.to_owned(), Head { bytes, size })])?;
+        Ok(())
+    }
+
     /// A short file, in memory.
     pub async fn text(&mut self, name: &str, run: &Run) -> Result<Vec<u8>, Interruption> {
         match self {
@@ -79,6 +93,9 @@ impl Source {
                 let place = place_in(archive, name).ok_or_else(|| missing(name))?;
                 let damaged = |error: &dyn Display| format!("{name} in the zip is damaged ({error}).");
                 let file = archive.by_index(place).map_err(|error| damaged(&error))?;
+                if file.size() > LONGEST_TEXT {
+                    return Err(Interruption::Failed(format!("{name} is too large; choose the right file.")));
+                }
                 let mut bytes = Vec::new();
                 file.take(LONGEST_TEXT).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
                 Ok(bytes)
@@ -115,7 +132,8 @@ impl Source {
                 let file = archive.by_index(place).map_err(|error| damaged(&error))?;
                 let copy = Copy { called: name, folder, model, run };
                 let size = file.size();
-                copy.write_from(file, size, |error| damaged(&error)).await
+                // A zip may hold more than it says, without end.
+                copy.write_from(file.take(size), size, |error| damaged(&error)).await
             }
             Self::Address(address) => {
                 let copy = Copy { called: name, folder, model, run };
@@ -129,6 +147,22 @@ impl Source {
                 writer.finish()
             }
         }
+    }
+}
+
+/// The beginning of a file, which is as long as it would be.
+struct Head {
+    bytes: Vec<u8>,
+    size: u64,
+}
+
+impl ReadAt for Head {
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, length: usize) -> std::io::Result<Vec<u8>> {
+        self.bytes.as_slice().read_at(offset, length)
     }
 }
 
@@ -166,7 +200,29 @@ impl Copy<'_> {
 
     fn tell(&self, received: f64, total: f64) {
         let model = format!("{}, {}", self.model, self.called);
-        reply(&Reply::Loading { run: Some(self.run.number), model, received, total });
+        reply(&Reply::Loading { run: self.run.number, model, received, total });
+    }
+}
+
+/// The length of a safetensors header, and the header.
+fn read_head(file: &mut impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; 8];
+    file.read_exact(&mut bytes)?;
+    let length = u64::from_le_bytes(std::array::from_fn(|place| bytes[place]));
+    file.take(length.min(LONGEST_TEXT)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Why a file is no zip, as the end of a sentence.
+fn zip_problem(error: &ZipError) -> String {
+    match error {
+        ZipError::InvalidArchive(_) => {
+            "is not a whole zip: it was cut off, or is another kind of file; save it again".to_owned()
+        }
+        ZipError::UnsupportedArchive(_) => {
+            "is a zip of a kind that cannot be read here; make it without a password".to_owned()
+        }
+        error => format!("cannot be read as a zip ({error})"),
     }
 }
 

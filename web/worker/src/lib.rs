@@ -119,14 +119,21 @@ async fn carry_out(
     request: Request,
     files: Vec<File>,
 ) -> Result<(), Interruption> {
-    if let Request::Start { must_be_fast, threads, base } = request {
+    if let Request::Start { must_be_fast, threads, base, first } = request {
         download::set_base(base);
         let threads = share_kernels(threads).await;
         match open_device(must_be_fast).await {
             Ok((device, note)) => {
-                *models = Some(ModelCache::new(device, capacity().await));
+                let mut cache = ModelCache::new(device, capacity().await);
                 reply(&Reply::Ready { note, threads });
                 store::tell().await;
+                for name in first {
+                    if queue.waiting.borrow().is_empty() {
+                        // What fails here is asked for again by the run that needs it, which says why it fails.
+                        let _ = cache.prepare(&name).await;
+                    }
+                }
+                *models = Some(cache);
             }
             Err(note) => reply(&Reply::Unfit { note }),
         }

@@ -43,10 +43,22 @@ impl ModelCache {
                 None => return self.kept(name, run).await,
             },
         };
+        self.own(name, Some(run)).await
+    }
+
+    /// Loads a model of the study before it is asked, so that its first answer comes soon, and without a connection too.
+    pub async fn prepare(&mut self, name: &str) -> Result<(), Interruption> {
+        if let Some(model) = StudyModel::named(name) {
+            self.own(model.name, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn own(&mut self, name: &'static str, run: Option<&Run>) -> Result<Rc<LoadedModel>, Interruption> {
         if let Some(model) = self.own.get(name) {
             return Ok(model.clone());
         }
-        let files = ModelFiles::load(name, Some(run)).await?;
+        let files = ModelFiles::load(name, run).await?;
         let model = Rc::new(files.on(&self.device)?);
         self.own.insert(name, model.clone());
         Ok(model)
@@ -64,7 +76,7 @@ impl ModelCache {
         }
         let (config, tokenizer) = folder.config_and_tokenizer().await?;
         self.capacity.check(&config)?;
-        reply(&Reply::Loading { run: Some(run.number), model: name.to_owned(), received: 0.0, total: note.bytes });
+        reply(&Reply::Loading { run: run.number, model: name.to_owned(), received: 0.0, total: note.bytes });
         run.yield_to_messages().await;
         run.check()?;
         let tokenizer = Tokenizer::from_json(&tokenizer)?;
@@ -79,12 +91,7 @@ impl ModelCache {
             }
             LoadedModel::new(config, tokenizer, &SafetensorsFiles::new(files)?, String::new(), types, &self.device)?
         };
-        reply(&Reply::Loading {
-            run: Some(run.number),
-            model: name.to_owned(),
-            received: note.bytes,
-            total: note.bytes,
-        });
+        reply(&Reply::Loading { run: run.number, model: name.to_owned(), received: note.bytes, total: note.bytes });
         let model = Rc::new(model);
         self.kept.insert(name.to_owned(), (note, model.clone()));
         Ok(model)
@@ -111,14 +118,16 @@ pub struct ModelFiles {
 }
 
 impl ModelFiles {
-    /// Loads a model folder and reports progress to the page; without a run it cannot be stopped.
+    /// Loads a model folder and reports progress to the page; without a run nothing is reported, and it cannot be stopped.
     pub async fn load(name: &str, run: Option<&Run>) -> Result<Self, Interruption> {
         let flow = || run.map_or(Flow::Continue, Run::flow);
         let silent = |_, _| flow();
         let config = download::file(&format!("models/{name}/config.json"), &silent).await?;
         let tokenizer = download::file(&format!("models/{name}/tokenizer.json"), &silent).await?;
         let progress = |received, total| {
-            reply(&Reply::Loading { run: run.map(|run| run.number), model: name.to_owned(), received, total });
+            if let Some(run) = run {
+                reply(&Reply::Loading { run: run.number, model: name.to_owned(), received, total });
+            }
             flow()
         };
         let weights = download::file(&format!("models/{name}/model.safetensors"), &progress).await?;

@@ -32,8 +32,10 @@ const SAVE_EVERY: usize = 50;
 const SCORE_EVERY: usize = 250;
 /// Lengths that are asked, in training contexts.
 const LENGTHS: [usize; 4] = [1, 2, 4, 8];
-/// Questions a length. Their seeds are those of the reader's own measurements, of which the committed results use none.
-const TRIALS: usize = 20;
+/// Depths of the needle, in percent.
+const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
+/// Questions a length and depth. Their seeds are those of the reader's own measurements, of which the committed results use none.
+const TRIALS: usize = 4;
 const SEED: u64 = 900_000;
 
 /// What a run needs beside the weights.
@@ -133,6 +135,9 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
     let job = Job::new(&request.settings, run).await?;
     let (mut checkpoint, mut trainer) = Checkpoint::begin(request, &job).await?;
     let documents = job.documents();
+    if checkpoint.state.step == 0 {
+        checkpoint.state.scores = scores(&job, trainer.model(), 0, run).await?;
+    }
     while checkpoint.state.is_unfinished() {
         let start = now();
         let batch = documents.batch(job.recipe.seed, checkpoint.state.step)?;
@@ -147,9 +152,7 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
         let is_last = !state.is_unfinished();
         let is_stopped = run.yield_to_messages().await == drope_core::generate::Flow::Stop;
         if !is_stopped && (is_last || step.is_multiple_of(SCORE_EVERY)) {
-            for score in scores(&job, trainer.model(), step, run).await? {
-                checkpoint.state.scores.push(score);
-            }
+            checkpoint.state.scores.extend(scores(&job, trainer.model(), step, run).await?);
         }
         if is_stopped || is_last || step.is_multiple_of(SAVE_EVERY) {
             checkpoint.save(&job, &trainer).await?;
@@ -175,14 +178,16 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     )?;
     let reading = Reading { model: None, method: Method::of(&job.config), parameters: Parameters::default() };
     let mut scores = Vec::new();
-    for extension in LENGTHS {
+    let kind = QuestionKind::standard(Task::MultiKey, Values::Numbers);
+    for (extension, depth) in LENGTHS.into_iter().flat_map(|extension| DEPTHS.map(|depth| (extension, depth))) {
         let mut correct = 0;
-        for trial in 0..TRIALS {
-            let kind = QuestionKind::standard(Task::MultiKey, Values::Numbers);
-            let question = Question { kind, length: Length::Contexts(extension), seed: SEED + trial as u64 };
-            correct += usize::from(questions::is_exact(&model, &reading, None, question, None, run).await?);
+        for trial in 0..TRIALS as u64 {
+            let question =
+                Question { kind, length: Length::Contexts(extension), seed: SEED + 101 * u64::from(depth) + trial };
+            let depth = Some(f64::from(depth) / 100.0);
+            correct += usize::from(questions::is_exact(&model, &reading, None, question, depth, run).await?);
         }
-        let score = RecalibrationScore { step, extension, correct, trials: TRIALS };
+        let score = RecalibrationScore { step, extension, depth, correct, trials: TRIALS };
         reply(&Reply::Scored { run: run.number, score });
         scores.push(score);
     }

@@ -75,7 +75,7 @@ impl Story {
         let first = first();
         for (row, answer) in self.all_rows().iter().zip(&first.answers) {
             let finished = Some(Finished { is_right: Some(answer.is_right), prefill: 0.0, decode: 0.0 });
-            row.answer.set(Answer { read: first.ends.len(), text: answer.text.clone(), finished });
+            row.answer.set(Answer { read: first.ends.len(), text: answer.text.clone(), finished, began: None });
         }
         self.asked.set(Some(Asked {
             haystack: first.haystack.clone(),
@@ -128,6 +128,13 @@ impl Story {
         self.rows.get_value()
     }
 
+    /// The models of the rows that are shown, each once.
+    pub fn models(self) -> Vec<String> {
+        let mut models: Vec<String> = self.rows().into_iter().filter_map(|row| row.model.get()).collect();
+        models.dedup();
+        models
+    }
+
     /// What the study found of each row, in the same order.
     pub fn lines() -> &'static [MethodLine] {
         &study().played
@@ -147,17 +154,6 @@ impl Story {
             length: Length::Contexts(self.extension.get_untracked()),
             seed: self.seed.get_untracked(),
         })
-    }
-
-    /// How long all rows may take at the chosen length, by how long they took last: attention takes four times as long for twice the
-    /// tokens. None where nothing was answered here yet.
-    pub fn estimate(self) -> Option<String> {
-        let asked = self.asked.with(|asked| asked.as_ref().map(|asked| asked.ends.len()))?;
-        let speed = |row: &Column| row.answer.with(|answer| answer.finished.map(|finished| finished.prefill));
-        let seconds = |row: &Column| speed(row).filter(|&speed| speed > 0.0).map(|speed| asked as f64 / speed);
-        let last: f64 = self.rows().iter().map(seconds).sum::<Option<f64>>()?;
-        let growth = (self.extension.get() * self.context()) as f64 / asked as f64;
-        Some(format!(", at most {:.0} s", (last * growth * growth).max(1.0)))
     }
 }
 

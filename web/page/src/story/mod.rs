@@ -10,6 +10,7 @@ use leptos::prelude::*;
 
 use self::chosen::{LENGTHS, LIVE};
 pub use self::chosen::{Story, prose, study};
+use super::estimate::{duration, seconds};
 use super::haystack::HaystackText;
 use super::runs::tell_story;
 use super::state::{Running, State};
@@ -57,7 +58,11 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                 <button id="another" type="button" class="primary" hidden=move || !is_live()
                     on:click=move |_| { story.seed.update(|seed| *seed = seed.wrapping_add(1)); tell_story(state); }>"Another question"</button>
                 <button id="ask-far" type="button" class="primary" hidden=move || is_live() || is_asking() on:click=move |_| tell_story(state)>
-                    {move || format!("Ask them at {}×{}", story.extension.get(), story.estimate().unwrap_or_default())}
+                    {move || {
+                        let tokens = story.extension.get() * story.context();
+                        let all: f64 = story.rows().into_iter().map(|row| seconds(state, row, tokens)).sum();
+                        format!("Ask them at {}× (about {})", story.extension.get(), duration(all))
+                    }}
                 </button>
                 <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| super::runs::stop(state)>"Stop"</button>
                 <button id="fourth" type="button" aria-pressed=move || story.has_fourth.get().to_string()

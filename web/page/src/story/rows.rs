@@ -1,12 +1,12 @@
 //! Who answers: a row a model, its answer, and how often it is right at this length.
 
-use drope_core::results::LinePoint;
 use leptos::prelude::*;
 
 use super::chosen::Story;
 use super::{seeds, whole};
-use crate::answers::{explained, marked};
-use crate::column::{Answer, Column};
+use crate::answers::explained;
+use crate::column::Column;
+use crate::row::{AnswerRow, Share};
 
 /// What was done to the model of each row.
 const NOTES: [&str; 4] = [
@@ -34,22 +34,14 @@ pub fn Rows(story: Story) -> impl IntoView {
 fn Row(story: Story, row: Column) -> impl IntoView {
     let line = &Story::lines()[row.key];
     let point = move || line.points.iter().find(|point| point.extension == story.extension.get()).copied();
-    let verdict = move || row.answer.with(Answer::verdict);
-    let answer = move || story.asked.with(|asked| row.answer.with(|answer| marked(answer, asked.as_ref())));
+    let share = Signal::derive(move || match point() {
+        Some(point) => Share { of_one: Some(point.mean), text: whole(point.mean), below: seeds(point.trunks) },
+        None => Share { of_one: None, text: "–".to_owned(), below: "not measured".to_owned() },
+    });
     view! {
-        <li id=format!("row-{}", row.key + 1) class=verdict title=move || explained(&row)>
-            <span class="who"><b>{line.name.clone()}</b><small>{NOTES[row.key]}</small></span>
-            <span class="found">{answer}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
-            <span class="share" style=move || format!("--share:{:.3}", point().map_or(0.0, |point| point.mean))>
-                <b>{move || point().map_or_else(|| "–".to_owned(), |point| whole(point.mean))}</b>
-                <small>{move || point().map_or_else(|| "not measured".to_owned(), of_seeds)}</small>
-            </span>
-        </li>
+        <AnswerRow column=row asked=story.asked id=format!("row-{}", row.key + 1) name=line.name.clone() note=NOTES[row.key]
+            title=Signal::derive(move || explained(&row)) share />
     }
-}
-
-fn of_seeds(point: LinePoint) -> String {
-    seeds(point.trunks)
 }
 
 /// What is asked, and where the answers are from.

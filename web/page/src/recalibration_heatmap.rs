@@ -1,0 +1,88 @@
+//! Where needles are found before a recalibration and after it, by depth and length.
+
+use drope_protocol::RecalibrationScore;
+use leptos::prelude::*;
+
+/// The scores of a length over all depths, each time that was asked, in the same order.
+pub fn by_length(cells: &[RecalibrationScore]) -> Vec<RecalibrationScore> {
+    let mut sums: Vec<RecalibrationScore> = Vec::new();
+    for cell in cells {
+        match sums.last_mut().filter(|sum| (sum.step, sum.extension) == (cell.step, cell.extension)) {
+            Some(sum) => {
+                sum.correct += cell.correct;
+                sum.trials += cell.trials;
+            }
+            None => sums.push(*cell),
+        }
+    }
+    sums
+}
+
+/// Two tables, which fill while the model is asked.
+#[component]
+pub fn BeforeAndAfter(cells: StoredValue<Vec<RecalibrationScore>>) -> impl IntoView {
+    let cells = cells.get_value();
+    let first = cells.first().map(|cell| cell.step);
+    let last = cells.last().map(|cell| cell.step).filter(|&last| Some(last) != first);
+    let is_empty = cells.is_empty();
+    let trials = cells.first().map_or(0, |cell| cell.trials);
+    let after = last.map_or_else(|| "After: not asked yet".to_owned(), |step| format!("After update {step}"));
+    let of = |step: Option<usize>| cells.iter().filter(|cell| Some(cell.step) == step).copied().collect();
+    let tables = [(first.map(|_| "Before, positions just dropped".to_owned()), of(first)), (Some(after), of(last))];
+    view! {
+        <div class="answers" id="before-after" hidden=is_empty>
+            {tables.map(|(title, cells)| view! { <Depths title=title.unwrap_or_default() cells /> })}
+        </div>
+        <p class="hint" hidden=is_empty>
+            {format!("Percent of {trials} questions a cell, one of four keys: where in the text the number stands, against how long the text is.")}
+        </p>
+    }
+}
+
+const LENGTHS: [usize; 4] = [1, 2, 4, 8];
+const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
+
+#[component]
+fn Depths(title: String, cells: Vec<RecalibrationScore>) -> impl IntoView {
+    let share = |extension, depth| {
+        let cell = cells.iter().find(|cell| (cell.extension, cell.depth) == (extension, depth))?;
+        Some(cell.correct as f64 / cell.trials.max(1) as f64)
+    };
+    let cell = |extension, depth| {
+        let share = share(extension, depth);
+        let text = share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}", 100.0 * share));
+        view! { <td style=format!("--share:{:.2}", share.unwrap_or(0.0))>{text}</td> }
+    };
+    view! {
+        <table class="depths plain">
+            <caption>{title}</caption>
+            <thead><tr>
+                <th scope="col">"Depth"</th>
+                {LENGTHS.map(|extension| view! { <th scope="col">{format!("{extension}×")}</th> }).collect_view()}
+            </tr></thead>
+            <tbody>
+                {DEPTHS.map(|depth| view! {
+                    <tr>
+                        <th scope="row">{format!("{depth} %")}</th>
+                        {LENGTHS.map(|extension| cell(extension, depth)).collect_view()}
+                    </tr>
+                }).collect_view()}
+            </tbody>
+        </table>
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_protocol::RecalibrationScore;
+
+    use super::by_length;
+
+    #[test]
+    fn depths_of_a_length_are_added_each_time_anew() {
+        let cell = |step, extension, depth, correct| RecalibrationScore { step, extension, depth, correct, trials: 4 };
+        let sums = by_length(&[cell(0, 1, 0, 4), cell(0, 1, 25, 3), cell(0, 2, 0, 1), cell(60, 1, 0, 2)]);
+        let sums: Vec<_> = sums.iter().map(|sum| (sum.step, sum.extension, sum.correct, sum.trials)).collect();
+        assert_eq!(sums, [(0, 1, 7, 8), (0, 2, 1, 4), (60, 1, 2, 4)]);
+    }
+}
