@@ -13,6 +13,8 @@ mod native;
 mod own_models;
 mod processes;
 mod recalibrate;
+mod refused;
+mod rooms;
 mod server;
 mod stop;
 mod store;

@@ -24,7 +24,7 @@ use super::server::Server;
 fn native_updates(recipe: &str, updates: usize) -> Result<(Vec<f32>, Vec<u8>)> {
     let recipe: Recipe = toml::from_str(&std::fs::read_to_string(root().join("recipes").join(recipe))?)?;
     let recipe = Recipe { steps: updates, ..recipe };
-    let folder = root().join("models/nano-rope");
+    let folder = root().join("dist/models/nano-rope");
     let config = recipe.recalibrated(&Config::from_json(&std::fs::read_to_string(folder.join("config.json"))?)?)?;
     let tokenizer = Tokenizer::from_json(&std::fs::read(folder.join("tokenizer.json"))?)?;
     let bytes = std::fs::read(folder.join("model.safetensors"))?;
@@ -80,6 +80,13 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 240, |text| text.starts_with("Done: 10 updates")).await?;
     browser.wait(".recalibrate figure:nth-child(2) figcaption", 60, |text| text.contains("8× ")).await?;
+    // Before and after, by depth and length; the model is asked once more after the last update.
+    browser.wait("#recalibrate", 120, |text| text == "Recalibrate").await?;
+    let cells = "return [...document.querySelectorAll('#before-after td')].map((cell) => cell.textContent)";
+    let cells = browser.client.execute(cells, vec![]).await?;
+    let cells: Vec<&str> = cells.as_array().context("cells")?.iter().filter_map(|cell| cell.as_str()).collect();
+    assert_eq!(cells.len(), 40);
+    assert!(cells.iter().all(|cell| cell.parse::<u8>().is_ok()), "{cells:?}");
     browser.screenshot("recalibrate.png", ".recalibrate").await?;
     browser.enter("model").await?;
     browser.wait(".stored", 60, |text| text.contains("my-partial-drope")).await?;

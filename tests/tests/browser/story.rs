@@ -76,7 +76,8 @@ async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is
             browser.wait(&format!("#row-{row} .share"), 5, |text| text.replace('\u{a0}', " ").contains(&share)).await?;
         }
     }
-    assert_eq!(server.requests("models/study-rope/model.safetensors"), 0);
+    let outcomes = "return [...document.querySelectorAll('.story .rows li')].map((row) => row.className)";
+    assert_eq!(browser.client.execute(outcomes, vec![]).await?, json!(["wrong", "right", "right"]));
     let answered = "const done = arguments[0], start = performance.now();
         let cleared = false;
         const look = () => {
