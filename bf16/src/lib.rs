@@ -11,9 +11,9 @@ mod product;
 mod tiles;
 mod vectors;
 
-pub use self::pack::{Left, Matrix, Right};
+pub use self::pack::{Left, Matrix, PANEL, Right};
 pub use self::processor::is_available;
-pub use self::product::{PANEL, multiply};
+pub use self::product::multiply;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use crate::processor::is_available;
-use crate::product::PANEL;
 
 /// Words along each side of a tile.
 pub(crate) const SIDE: usize = 16;
@@ -16,7 +15,13 @@ pub(crate) const DEPTH: usize = 2 * SIDE;
 /// Words of the two tiles of a panel.
 pub(crate) const PAIR: usize = 2 * SIDE * SIDE;
 
+/// Rows or columns of a panel: two tiles, so that four tiles of sums share four tiles of factors.
+pub const PANEL: usize = 2 * SIDE;
+
 type Tile = [[u32; SIDE]; SIDE];
+
+/// Sums of a panel of the left factor with one of the right.
+pub(crate) type Sums = [[f32; PANEL]; PANEL];
 
 /// A matrix of f32, row after row.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,13 @@
 //! The product of packed factors.
 
-use crate::pack::{Left, Right};
+use crate::pack::{Left, PANEL, Right, Sums};
 use crate::processor::Instructions;
 use crate::tiles::Tiles;
 use crate::vectors;
 
-/// Rows or columns of a panel: two tiles, so that four tiles of sums share four tiles of factors.
-pub const PANEL: usize = 32;
 /// Panels of the left factor that meet a panel of the right one before the next is read, so that it is read less often from beyond
 /// the second cache.
 const GROUP: usize = 4;
-
-/// Sums of a panel of the left factor with one of the right.
-pub(crate) type Sums = [[f32; PANEL]; PANEL];
 
 /// Rows of left · right from panel `first` on, as many as `output` has room for: `[rows, n]`.
 ///
