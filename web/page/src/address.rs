@@ -54,6 +54,7 @@ impl State {
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
             seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
             columns: RwSignal::new(Vec::new()),
+            owner: StoredValue::new(Owner::current().unwrap_or_default()),
             backend_choice: RwSignal::new(backend),
             engine: RwSignal::new(Engine::Loading),
             loading: RwSignal::new(None),

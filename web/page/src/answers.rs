@@ -10,9 +10,6 @@ use super::estimate::left;
 use super::runs::stop;
 use super::state::{Asked, Running, State};
 
-/// Tokens that models with longer contexts are asked about first.
-const FIRST_TOKENS: usize = 2048;
-
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
 
@@ -126,11 +123,7 @@ fn ModelChoice(state: State, column: Column, id: Signal<String>) -> impl IntoVie
             column.parameters.set(Parameters::default());
             column.method.set(method);
         }
-        let context = untrack(|| state.stored_model(&name)).map_or(0, |model| model.context);
-        // A multiple of such a context would take minutes; the reader can still choose it.
-        if context > FIRST_TOKENS && state.tokens.with_untracked(Option::is_none) {
-            state.tokens.set(Some(FIRST_TOKENS));
-        }
+        state.ask_shortly(untrack(|| state.stored_model(&name)).map_or(0, |model| model.context));
         column.model.set((!name.is_empty()).then_some(name));
     };
     let option = move |name: String, title: String| {

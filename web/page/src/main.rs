@@ -21,6 +21,7 @@ mod haystack;
 mod heatmap;
 mod heatmap_text;
 mod inside;
+mod kept_models;
 mod offline;
 mod overview;
 mod own_models;

@@ -1,6 +1,6 @@
 //! Models of the reader's: taking them in from a folder, a zip or an address, and what the browser keeps.
 
-use drope_protocol::{ChatFormat, Origin, StoredModel, StudyModel};
+use drope_protocol::{Origin, StudyModel};
 use js_sys::{Array, Promise, Reflect};
 use leptos::prelude::*;
 use wasm_bindgen::{JsCast, JsValue};
@@ -10,10 +10,10 @@ use web_sys::{
     HtmlInputElement,
 };
 
-use super::runs::{choose_chat, import, remove_model, stop};
+use super::kept_models::StoredModels;
+use super::runs::{import, stop};
 use super::state::{Running, State};
 use super::status::LoadingFiles;
-use super::trainer_link::export_model;
 
 /// Longest name of a model.
 const LONGEST_NAME: usize = 60;
@@ -55,8 +55,8 @@ pub fn OwnModels(state: State) -> impl IntoView {
             <h2>"Your own model"</h2>
             <p class="hint">
                 "A Llama, Qwen 2 or SmolLM3, or one of them without positions (llama_drope): a Hugging Face folder with config.json, tokenizer.json and \
-                 safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then choose it in any \
-                 column above, with any method. For models with long contexts, set the length in tokens. Models of more than \
+                 safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then it is in \
+                 the list of models under Play and Your text, with any method. For models with long contexts, set the length in tokens. Models of more than \
                  64 million parameters are computed with weights of 8 bits and, on the CPU, keys and values of 16 bits."
             </p>
             <div class="drop" class:over=move || is_over.get() on:drop=drop_files
@@ -90,51 +90,6 @@ pub fn OwnModels(state: State) -> impl IntoView {
                 Some(models) => view! { <StoredModels state models /> }.into_any(),
             }}
         </section>
-    }
-}
-
-/// The models that the browser keeps.
-#[component]
-fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
-    let bytes: f64 = models.iter().map(|model| model.bytes).sum();
-    let row = move |model: StoredModel| {
-        let StoredModel { name, bytes, context, parameters, method, chat, .. } = model;
-        let [to_save, to_remove, to_format] = [name.clone(), name.clone(), name.clone()];
-        let format = match chat {
-            ChatFormat::Around { is_used, .. } => view! {
-                <label class="inline">
-                    <input type="checkbox" class="chat" prop:checked=is_used
-                        on:change=move |event| choose_chat(state, to_format.clone(), event_target_checked(&event)) />
-                    "Write prompts as chat messages"
-                </label>
-            }
-            .into_any(),
-            ChatFormat::None | ChatFormat::Template => ().into_any(),
-        };
-        view! {
-            <li>
-                <strong>{name.clone()}</strong>
-                {format!(" {}, {} parameters, context {context}, {:.1} MB ", method.title(), count(parameters), bytes / 1e6)}
-                <button type="button" class="quiet" on:click=move |_| export_model(state, to_save.clone())>
-                    "Save zip"<span class="visually-hidden">{format!(" of {name}")}</span>
-                </button>
-                <button type="button" class="quiet" aria-label=format!("Remove {name}")
-                    on:click=move |_| remove_model(state, to_remove.clone())>"Remove"</button>
-                {format}
-            </li>
-        }
-    };
-    view! {
-        <ul class="stored">{models.into_iter().map(row).collect_view()}</ul>
-        <p class="hint">{format!("Kept in this browser: {:.1} MB in all.", bytes / 1e6)}</p>
-    }
-}
-
-fn count(parameters: f64) -> String {
-    if parameters < 1e6 {
-        format!("{:.0} thousand", parameters / 1e3)
-    } else {
-        format!("{:.1} million", parameters / 1e6)
     }
 }
 
@@ -241,13 +196,12 @@ async fn called_back(
 
 #[cfg(test)]
 mod tests {
-    use super::{clean, count};
+    use super::clean;
 
     #[test]
     fn names_are_names_of_folders() {
         assert_eq!(clean("SmolLM-135M.zip"), "SmolLM-135M");
         assert_eq!(clean("../etc/pass wd"), "-etc-pass-wd");
         assert_eq!(clean("..."), "model");
-        assert_eq!((count(849_536.0), count(134_515_008.0)), ("850 thousand".into(), "134.5 million".into()));
     }
 }

@@ -1,13 +1,12 @@
 //! Recalibration in the tab: what is dropped, the jump of the loss, and its way back.
 
 use drope_core::positions::partial_drop_cutoff;
-use drope_protocol::{DroppedPositions, Reading, RecalibrationSettings, RecalibrationState, StoredModel};
+use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
 use leptos::prelude::*;
 
-use super::column::COLUMNS;
 use super::estimate::duration;
+use super::kept_models::put_into_column;
 use super::recalibration_curves::Curves;
-use super::rooms::{Room, enter};
 use super::state::State;
 use super::trainer_link::{export_model, pause, recalibrate, try_drop};
 use super::training::{DropCost, Phase, is_unfinished};
@@ -81,7 +80,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                     {format!("Recalibrate {QUICK} updates (a minute or two)")}
                 </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
-                    on:click=move |_| { put_into_column(state); enter(state, Room::Play); }>"Put it into a column"</button>
+                    on:click=move |_| untrack(kept).into_iter().for_each(|model| put_into_column(state, model))>"Put it into a column"</button>
                 <button type="button" hidden=move || kept().is_none()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name))>"Save zip"</button>
             </div>
@@ -197,21 +196,6 @@ fn said(DropCost { before, after }: DropCost, seconds: f64, steps: usize) -> Str
          about {}.",
         duration(seconds * steps as f64)
     )
-}
-
-/// Shows the recalibrated model beside the others, in place of the last where there is no room.
-fn put_into_column(state: State) {
-    let Some(model) = untrack(|| latest(state)) else { return };
-    let reading = Reading { model: Some(model.name), method: model.method, parameters: Default::default() };
-    let is_there = |column: &super::column::Column| untrack(|| column.reading()) == reading;
-    if state.columns.with_untracked(|columns| columns.iter().any(is_there)) {
-        return;
-    }
-    let new = state.new_columns(std::iter::once(reading.clone()));
-    state.columns.update(|columns| {
-        columns.truncate(COLUMNS.end() - 1);
-        columns.extend(new);
-    });
 }
 
 #[cfg(test)]

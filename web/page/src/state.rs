@@ -22,6 +22,9 @@ pub const EXTENSIONS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Tokens that a text can have, for models with long contexts.
 pub const TOKENS: RangeInclusive<usize> = 64..=65_536;
 
+/// Tokens that models with longer contexts are asked about first.
+const FIRST_TOKENS: usize = 2048;
+
 /// Signals of the page.
 #[derive(Clone, Copy)]
 pub struct State {
@@ -53,6 +56,8 @@ pub struct State {
     pub seed: RwSignal<u64>,
     /// Two to four methods, side by side.
     pub columns: RwSignal<Vec<Column>>,
+    /// Owns the columns' signals: one that is made by a button of a list would end when the list is shown anew.
+    pub owner: StoredValue<Owner>,
     /// Which backend was asked for.
     pub backend_choice: RwSignal<BackendChoice>,
     /// Where the models compute.
@@ -174,7 +179,8 @@ impl State {
     /// Columns beside those that are there.
     pub fn new_columns(self, readings: impl Iterator<Item = Reading>) -> Vec<Column> {
         let next = self.columns.with_untracked(|columns| columns.iter().map(|column| column.key + 1).max());
-        (next.unwrap_or_default()..).zip(readings).map(|(key, reading)| Column::new(key, reading)).collect()
+        let columns = || (next.unwrap_or_default()..).zip(readings).map(|(key, reading)| Column::new(key, reading));
+        self.owner.get_value().with(|| columns().collect())
     }
 
     /// How the columns read, from left to right.
@@ -219,6 +225,13 @@ impl State {
             values: self.values.get(),
             filler: self.filler.get(),
             difficulty: self.difficulty.get(),
+        }
+    }
+
+    /// Chooses a short text first where a model has a long context, of which a multiple would take minutes.
+    pub fn ask_shortly(self, context: usize) {
+        if context > FIRST_TOKENS && self.tokens.with_untracked(Option::is_none) {
+            self.tokens.set(Some(FIRST_TOKENS));
         }
     }
 
