@@ -61,7 +61,8 @@ async fn the_story_is_told_on_one_screen_before_any_model_is_loaded() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is_let_go() -> Result<()> {
     let study: StudyFigure = serde_json::from_str(&std::fs::read_to_string(root().join("docs/study.json"))?)?;
-    let server = Server::start()?;
+    // With the headers of `cargo xtask play` and `dist`, with which the page computes in threads.
+    let server = Server::isolating()?;
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&format!("{}?backend=cpu", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
