@@ -9,8 +9,8 @@ use crate::number::Row;
 use crate::results::{Ask, EXTENSIONS, Results};
 use crate::sections::{self, tasks};
 
-/// docs/findings.md: the findings that there are results for.
-pub fn findings(results: &Results) -> Result<String> {
+/// docs/findings.md: the findings that there are results for; those of the study, whose comparison is even, come first.
+pub fn findings(results: &Results, study: Option<&str>) -> Result<String> {
     let retrieval = sections::task_scores(results);
     // Multi-key, the first of the tasks.
     let multi_key: &[Row] = retrieval.first().map_or(&[], |task| &task.rows);
@@ -35,8 +35,15 @@ pub fn findings(results: &Results) -> Result<String> {
         training::treatments_of_heads(&dope),
     ];
     let list: String = findings.iter().flatten().map(|finding| format!("- {finding}\n")).collect();
+    let even = study.map(|study| {
+        format!(
+            "## At one budget\n\nFrom [the study](study.md): models of 0.85 million parameters, five seeds, synthetic text, equal tokens \
+             for all.\n\n{study}\n\n## Models of different budgets\n\n"
+        )
+    });
     Ok(format!(
-        "# What was found\n\nWritten by `cargo xtask table` from the results files; do not edit. {}\n\n{list}",
+        "# What was found\n\nWritten by `cargo xtask table` from the results files; do not edit.\n\n{}{}\n\n{list}",
+        even.unwrap_or_default(),
         training::introduction(&setting)
     ))
 }

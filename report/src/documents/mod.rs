@@ -26,7 +26,12 @@ const END: &str = "<!-- end -->";
 pub fn write(results: &Results, study: Option<&str>, root: &Path) -> Result<()> {
     fill(&root.join("README.md"), study.unwrap_or("Nothing is measured yet."))?;
     fill(&root.join("docs/results/README.md"), &scores::tables(results))?;
-    files::write(&root.join("docs/findings.md"), &findings::findings(results)?)
+    files::write(&root.join("docs/findings.md"), &findings::findings(results, study.map(without_pictures))?)
+}
+
+/// The sentences before the first picture, whose place is relative to the README.
+fn without_pictures(text: &str) -> &str {
+    text.split("![").next().unwrap_or(text).trim()
 }
 
 /// Replaces the part of a document that stands between `<!-- results: cargo xtask table -->` and the next end mark.

@@ -2,6 +2,7 @@
 
 use drope_core::results::StudyFigure;
 
+use super::afterwards::afterwards;
 use super::against::{Check, checks};
 use super::hypotheses::HypothesisTest;
 use super::missing::missing;
@@ -25,7 +26,7 @@ pub fn document(results: &StudyResults, tests: &[HypothesisTest], figure: &Study
         hypotheses(results, tests),
         paired(results, tests),
         secondary(results),
-        section("What counts against DroPE", &joined(checks(results, tests).iter().map(Check::text), "\n")),
+        against(results, tests),
         section("What was not run", &joined(missing(results).iter().map(|line| format!("- {line}")), "\n")),
     ];
     parts.join("\n").trim_end().to_owned() + "\n"
@@ -43,7 +44,10 @@ pub fn headline(figure: &StudyFigure) -> Vec<String> {
 fn introduction(figure: &StudyFigure) -> String {
     format!(
         "# The study\n\nWritten by `cargo xtask table` from docs/results/study; do not edit. The [protocol](protocol.md) was \
-         committed before anything was measured, and says what is compared and what counts as what.\n\n{}\n\n{}",
+         committed before anything was measured, and says what is compared and what counts as what.\n\n**Scope**: models of 0.85 million \
+         parameters, trained on synthetic text of at most 256 tokens (1×) and asked for the number of one of four keys. Nothing \
+         here says anything of larger models or of natural text. Beyond 1×: the mean of 2×, 4× and 8×; retention: that mean, of the \
+         model's own at 1×. Tuned: with settings that were chosen on other questions.\n\n{}\n\n{}",
         headline(figure).join(" "),
         picture(
             "study.svg",
@@ -132,6 +136,17 @@ fn secondary(results: &StudyResults) -> String {
              marked with †, the mean over those that do not, which enters no comparison.\n\n{tasks}"
         ),
     )
+}
+
+fn against(results: &StudyResults, tests: &[HypothesisTest]) -> String {
+    let registered = joined(checks(results, tests).iter().map(Check::text), "\n");
+    let found = afterwards(results);
+    let found = if found.is_empty() {
+        String::new()
+    } else {
+        format!("\n\nNot registered, found in the results afterwards:\n\n{}", found.join("\n"))
+    };
+    section("What counts against DroPE", &format!("{registered}{found}"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! [`against`]), then what is written of them ([`sentences`], [`tables`], [`document`], [`figure`]), and what may explain them
 //! ([`why`]).
 
+mod afterwards;
 mod against;
 mod document;
 mod figure;

@@ -72,6 +72,12 @@ impl StudyReading {
         format!("{}{parameters}", self.method.title())
     }
 
+    /// In sentences, whose readers know no names of settings: `YaRN, tuned`.
+    pub fn in_words(&self) -> String {
+        let settings = if self.parameters.is_empty() { "" } else { ", tuned" };
+        format!("{}{settings}", self.method.title())
+    }
+
     /// The order of tables: that of the methods, each without parameters first.
     pub fn place(&self) -> (usize, String) {
         let place = Method::ALL.iter().position(|&method| method == self.method);
@@ -93,10 +99,19 @@ impl ReadRun {
 
     /// `RoPE with copies (read with YaRN, beta_fast=16)`
     pub fn text(&self) -> String {
+        self.read_with(&self.reading.text())
+    }
+
+    /// The same in sentences: `RoPE with copies (read with YaRN, tuned)`
+    pub fn in_words(&self) -> String {
+        self.read_with(&self.reading.in_words())
+    }
+
+    fn read_with(&self, reading: &str) -> String {
         if self.reading == StudyReading::plain(&self.run) {
             return title(&self.run);
         }
-        format!("{} (read with {})", title(&self.run), self.reading.text())
+        format!("{} (read with {reading})", title(&self.run))
     }
 }
 

@@ -39,7 +39,7 @@ fn rounded(share: f64) -> f64 {
 
 /// What was found, in full.
 pub fn sentence(test: &HypothesisTest) -> String {
-    let [first, second] = test.sides.each_ref().map(|side| format!("*{}*", side.text()));
+    let [first, second] = test.sides.each_ref().map(|side| format!("*{}*", side.in_words()));
     let numbers = numbers(test);
     match test.verdict {
         HypothesisVerdict::AsGood => format!("{first} is as good as {second}: retention differs by {numbers}."),
@@ -128,9 +128,11 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     let first = letters.next().map(char::to_uppercase).into_iter().flatten();
     let claim: String = first.chain(letters).collect();
     let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
-    let (numbers, reading) = (numbers(test), test.sides[1].reading.text());
+    let plain = test.plain.as_ref().map_or_else(|| DASH.to_owned(), interval_text);
+    let (numbers, reading) = (numbers(test), test.sides[1].reading.in_words());
     let numbers = format!(
-        "difference in retention {numbers}; accuracy at 1×, 2×, 4× and 8×: {drope} {own} %, {rope} {other} %, read with {reading}"
+        "accuracy at 1×, 2×, 4× and 8×: {drope} {own} %, {rope} {other} %, read with {reading}; difference beyond 1× {plain}, in retention \
+         {numbers}"
     );
     Finding { claim, numbers }
 }
