@@ -23,7 +23,9 @@ async function keep(addresses) {
 self.addEventListener("fetch", (event) => {
   const { request } = event;
   if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) return;
-  event.respondWith(request.mode === "navigate" ? freshPage(request) : keptOrFetched(request));
+  // Documents beside the page are pages of their own, which are not kept.
+  const isDocument = request.url.startsWith(new URL("docs/", self.registration.scope).href);
+  event.respondWith(request.mode === "navigate" && !isDocument ? freshPage(request) : keptOrFetched(request));
 });
 
 async function freshPage(request) {

@@ -25,7 +25,7 @@ pub fn plain_words(results: &StudyResults) -> String {
     section(
         "In plain words",
         &format!(
-            "Six of the models, all from the same pretraining, with as much further training each, on texts of no more than 256 \
+            "Five of the models, one of them read in two ways, all from the same pretraining, with as much further training each, on texts of no more than 256 \
              tokens. Percent of questions answered exactly, means over training seeds.\n\n**How often is a number found in a \
              longer text?** One of four numbers is asked for, whose keys share a word. At 8× a text is eight times as long as any \
              in training.\n\n{}**What does it cost at the length of training?** The same question; the same where the prose has \

@@ -132,8 +132,7 @@ impl Source {
                 let file = archive.by_index(place).map_err(|error| damaged(&error))?;
                 let copy = Copy { called: name, folder, model, run };
                 let size = file.size();
-                // A zip may hold more than it says, without end.
-                copy.write_from(file.take(size), size, |error| damaged(&error)).await
+                copy.write_from(file, size, |error| damaged(&error)).await
             }
             Self::Address(address) => {
                 let copy = Copy { called: name, folder, model, run };
