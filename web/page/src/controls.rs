@@ -22,17 +22,14 @@ const OWN: &str = "own";
 
 /// Whether a column reads with a model of the reader's, whose context may be long.
 fn has_own_model(state: State) -> bool {
-    let is_stored = |name: String| state.stored_model(&name).is_some();
-    state.columns.get().into_iter().any(|column| column.model.get().is_some_and(is_stored))
+    state.columns.get().into_iter().any(|column| state.kept_of(column).is_some())
 }
 
 /// How long the columns' texts are, and how long reading them may take.
 fn estimate(state: State) -> String {
     let Prompt::Drawn(question) = state.prompt() else { return String::new() };
-    let tokens = |column: Column| {
-        let stored = column.model.get().and_then(|name| state.stored_model(&name));
-        question.length.tokens(stored.map_or(state.story.context(), |model| model.context))
-    };
+    let context = |column| state.kept_of(column).map_or(state.story.context(), |model| model.context);
+    let tokens = |column: Column| question.length.tokens(context(column));
     let columns = state.columns.get();
     let longest = columns.iter().map(|&column| tokens(column)).max().unwrap_or(0);
     let time: f64 = columns.into_iter().map(|column| seconds(state, column, tokens(column))).sum();

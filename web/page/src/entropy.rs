@@ -3,7 +3,7 @@
 use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 
-use super::axes::{Axes, view_box};
+use super::axes::{Axes, line, view_box};
 
 /// Size of the chart, in its own units.
 const SIZE: [f64; 2] = [300.0, 120.0];
@@ -12,11 +12,7 @@ const SIZE: [f64; 2] = [300.0, 120.0];
 #[component]
 pub fn Entropy(heads: Vec<HeadProbe>) -> impl IntoView {
     let top = heads.iter().flat_map(|head| &head.entropy_bounds).fold(1.0f64, |top, &bound| top.max(bound));
-    let line = move |nats: &[f64]| -> String {
-        let step = SIZE[0] / nats.len().saturating_sub(1).max(1) as f64;
-        let points = (0..).map(f64::from).zip(nats);
-        points.map(|(part, nats)| format!("{:.1},{:.1} ", part * step, SIZE[1] * (1.0 - nats / top))).collect()
-    };
+    let line = move |nats: &[f64]| line(nats.iter().copied(), SIZE, top);
     // Heads with a sliding window have a lower bound of their own.
     let widest = heads.iter().max_by(|a, b| a.entropy_bound.total_cmp(&b.entropy_bound));
     let bound = widest.map(|head| line(&head.entropy_bounds)).unwrap_or_default();

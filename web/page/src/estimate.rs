@@ -28,8 +28,7 @@ pub fn seconds(state: State, column: Column, tokens: usize) -> f64 {
     if let Some((read, speed)) = last.filter(|&(read, speed)| read > 0 && speed > 0.0) {
         return read as f64 / speed * work(tokens) / work(read);
     }
-    let stored = column.model.get().and_then(|name| state.stored_model(&name));
-    let parameters = stored.map_or(OWN_PARAMETERS, |model| model.parameters);
+    let parameters = state.kept_of(column).map_or(OWN_PARAMETERS, |model| model.parameters);
     let threads = state.engine.with(|engine| match engine {
         Engine::Open { threads, .. } => *threads,
         _ => 1,
@@ -37,9 +36,9 @@ pub fn seconds(state: State, column: Column, tokens: usize) -> f64 {
     work(tokens) * 2.0 * parameters / (OPERATIONS * threads.max(1) as f64)
 }
 
-/// The same of all columns, one after another.
-pub fn seconds_of_all(state: State, tokens: usize) -> f64 {
-    state.columns.get().into_iter().map(|column| seconds(state, column, tokens)).sum()
+/// The same of several columns, one after another.
+pub fn seconds_of_all(state: State, columns: Vec<Column>, tokens: usize) -> f64 {
+    columns.into_iter().map(|column| seconds(state, column, tokens)).sum()
 }
 
 /// `3,072 of 16,384 tokens read, about 4 min left`, once that can be said.

@@ -58,7 +58,10 @@ fn time(state: State) -> String {
     }
     let questions = (DEPTHS.len() * TRIALS_AT_DEPTH) as f64;
     let context = state.story.context();
-    let all: f64 = EXTENSIONS.map(|extension| questions * seconds_of_all(state, extension * context)).iter().sum();
+    let all: f64 = EXTENSIONS
+        .map(|extension| questions * seconds_of_all(state, state.columns.get(), extension * context))
+        .iter()
+        .sum();
     let cells = DEPTHS.len() * EXTENSIONS.len() * state.columns.with(Vec::len);
     format!(
         "All {cells} cells may take about {} here, the shortest texts first; Stop keeps what is done.",

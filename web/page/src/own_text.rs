@@ -78,7 +78,7 @@ const MANY_TOKENS: usize = 16_384;
 /// How long the text is, and how long reading it may take.
 fn estimate(state: State) -> String {
     let tokens = state.own_text.with(|own| own.haystack.len()) / TOKEN_BYTES;
-    let time = duration(seconds_of_all(state, tokens));
+    let time = duration(seconds_of_all(state, state.columns.get(), tokens));
     let warning = if tokens > MANY_TOKENS { " That is long: Stop ends it." } else { "" };
     format!("About {tokens} tokens. Reading it may take about {time} here.{warning}")
 }

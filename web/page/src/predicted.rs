@@ -3,7 +3,7 @@
 use drope_protocol::Reading;
 use leptos::prelude::*;
 
-use super::axes::{Axes, view_box};
+use super::axes::{self, Axes, view_box};
 use super::column::Predicted;
 use super::heatmap_text::title;
 use super::runs::{predict, stop};
@@ -68,9 +68,7 @@ fn heights(top: f64) -> Vec<(f64, String)> {
 }
 
 fn line(losses: &[f32], top: f64) -> String {
-    let step = SIZE[0] / losses.len().saturating_sub(1).max(1) as f64;
-    let points = (0..).map(f64::from).zip(losses);
-    points.map(|(part, &loss)| format!("{:.1},{:.1} ", part * step, SIZE[1] * (1.0 - f64::from(loss) / top))).collect()
+    axes::line(losses.iter().copied().map(f64::from), SIZE, top)
 }
 
 /// What the chart shows, in words.

@@ -1,6 +1,6 @@
 //! The curves of a recalibration: the loss, and exact answers by length.
 
-use drope_protocol::{RecalibrationScore, RecalibrationState};
+use drope_protocol::{LENGTHS, RecalibrationScore, RecalibrationState};
 use leptos::prelude::*;
 
 use super::axes::{Axes, view_box};
@@ -26,8 +26,7 @@ pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64
     } else {
         format!("Done: {step} updates{last}.")
     };
-    let cells = StoredValue::new(scores.clone());
-    let scores = by_length(&scores);
+    let (cells, scores) = (scores.clone(), by_length(&scores));
     let latest = latest_scores(&scores);
     let ends = ["update 0".to_owned(), settings.steps.to_string()];
     let top = losses.iter().copied().chain(cost.map(|cost| cost.after)).fold(1.0f32, f32::max);
@@ -48,7 +47,7 @@ pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64
             <figure hidden=latest.is_empty()>
                 <svg viewBox=view_box(SIZE) role="img" aria-label="Exact answers against updates, a line a length">
                     <Axes size=SIZE heights=vec![(SIZE[1], "0 %".to_owned()), (0.0, "100 %".to_owned())] ends />
-                    {(0..).zip([1, 2, 4, 8]).map(|(style, extension): (usize, usize)| view! {
+                    {(0..).zip(LENGTHS).map(|(style, extension): (usize, usize)| view! {
                         <polyline class=format!("line style-{style}") points=score_line(&scores, extension, settings.steps) />
                         {score_points(&scores, extension, settings.steps).into_iter().map(|[x, y]| view! {
                             <circle class=format!("point style-{style}") cx=x cy=y r="3"><title>{format!("{extension}×")}</title></circle>

@@ -1,6 +1,6 @@
 //! Where needles are found before a recalibration and after it, by depth and length.
 
-use drope_protocol::RecalibrationScore;
+use drope_protocol::{DEPTHS, LENGTHS, RecalibrationScore};
 use leptos::prelude::*;
 
 /// The scores of a length over all depths, each time that was asked, in the same order.
@@ -20,27 +20,26 @@ pub fn by_length(cells: &[RecalibrationScore]) -> Vec<RecalibrationScore> {
 
 /// Two tables, which fill while the model is asked.
 #[component]
-pub fn BeforeAndAfter(cells: StoredValue<Vec<RecalibrationScore>>) -> impl IntoView {
-    let cells = cells.get_value();
-    let first = cells.first().map(|cell| cell.step);
-    let last = cells.last().map(|cell| cell.step).filter(|&last| Some(last) != first);
+pub fn BeforeAndAfter(cells: Vec<RecalibrationScore>) -> impl IntoView {
+    let [first, last] = [cells.first(), cells.last()].map(|cell| cell.map(|cell| cell.step));
     let is_empty = cells.is_empty();
     let trials = cells.first().map_or(0, |cell| cell.trials);
-    let after = last.map_or_else(|| "After: not asked yet".to_owned(), |step| format!("After update {step}"));
-    let of = |step: Option<usize>| cells.iter().filter(|cell| Some(cell.step) == step).copied().collect();
-    let tables = [(first.map(|_| "Before, positions just dropped".to_owned()), of(first)), (Some(after), of(last))];
+    let of_after = match last.filter(|_| last != first) {
+        Some(step) => format!("After update {step}"),
+        None => "After: not asked yet".to_owned(),
+    };
+    let (before, later): (Vec<_>, Vec<_>) = cells.into_iter().partition(|cell| Some(cell.step) == first);
+    let after = later.into_iter().filter(|cell| Some(cell.step) == last).collect();
     view! {
         <div class="answers" id="before-after" hidden=is_empty>
-            {tables.map(|(title, cells)| view! { <Depths title=title.unwrap_or_default() cells /> })}
+            <Depths title="Before, positions just dropped".to_owned() cells=before />
+            <Depths title=of_after cells=after />
         </div>
         <p class="hint" hidden=is_empty>
             {format!("Percent of {trials} questions a cell, one of four keys: where in the text the number stands, against how long the text is.")}
         </p>
     }
 }
-
-const LENGTHS: [usize; 4] = [1, 2, 4, 8];
-const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
 
 #[component]
 fn Depths(title: String, cells: Vec<RecalibrationScore>) -> impl IntoView {

@@ -248,6 +248,11 @@ impl State {
         })
     }
 
+    /// The model of the reader's that a column reads with, if it does.
+    pub fn kept_of(self, column: Column) -> Option<StoredModel> {
+        self.stored_model(&column.model.get()?)
+    }
+
     /// What is known of a model that the browser keeps.
     pub fn stored_model(self, name: &str) -> Option<StoredModel> {
         self.stored.with(|models| models.as_ref()?.iter().find(|model| model.name == name).cloned())

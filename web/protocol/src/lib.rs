@@ -9,7 +9,7 @@ mod study_model;
 
 pub use first_answers::{FirstAnswer, FirstAnswers};
 pub use recalibration::{
-    DroppedPositions, Recalibration, RecalibrationScore, RecalibrationSettings, RecalibrationState,
+    DEPTHS, DroppedPositions, LENGTHS, Recalibration, RecalibrationScore, RecalibrationSettings, RecalibrationState,
 };
 pub use reply::Reply;
 pub use request::{Comparison, Length, Origin, Prompt, Question, QuestionKind, Reading, Request};

@@ -57,6 +57,10 @@ impl RecalibrationState {
     }
 }
 
+/// Lengths that a recalibrated model is asked at, in training contexts, and depths of the needle, in percent.
+pub const LENGTHS: [usize; 4] = [1, 2, 4, 8];
+pub const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
+
 /// Exact answers at one length and depth after some updates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecalibrationScore {

@@ -11,8 +11,8 @@ use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{DropSettings, Dropped, Recipe};
 use drope_core::train::{DocumentSource, GuardState, Memory, SyntheticDocuments, Trainer, batch_gradients};
 use drope_protocol::{
-    ChatFormat, DroppedPositions, Length, Question, QuestionKind, Reading, Recalibration, RecalibrationScore,
-    RecalibrationSettings, RecalibrationState, Reply, StoredModel,
+    ChatFormat, DEPTHS, DroppedPositions, LENGTHS, Length, Question, QuestionKind, Reading, Recalibration,
+    RecalibrationScore, RecalibrationSettings, RecalibrationState, Reply, StoredModel,
 };
 
 use super::models::ModelFiles;
@@ -30,10 +30,6 @@ const PARTIAL_DROPE: &str = include_str!(concat!(env!("OUT_DIR"), "/nano-p-drope
 const SAVE_EVERY: usize = 50;
 /// Updates between questions.
 const SCORE_EVERY: usize = 250;
-/// Lengths that are asked, in training contexts.
-const LENGTHS: [usize; 4] = [1, 2, 4, 8];
-/// Depths of the needle, in percent.
-const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
 /// Questions a length and depth. Their seeds are those of the reader's own measurements, of which the committed results use none.
 const TRIALS: usize = 4;
 const SEED: u64 = 900_000;

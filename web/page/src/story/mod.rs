@@ -10,7 +10,7 @@ use leptos::prelude::*;
 
 use self::chosen::{LENGTHS, LIVE};
 pub use self::chosen::{Story, prose, study};
-use super::estimate::{duration, seconds};
+use super::estimate::{duration, seconds_of_all};
 use super::haystack::HaystackText;
 use super::runs::tell_story;
 use super::state::{Running, State};
@@ -60,8 +60,8 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                 <button id="ask-far" type="button" class="primary" hidden=move || is_live() || is_asking() on:click=move |_| tell_story(state)>
                     {move || {
                         let tokens = story.extension.get() * story.context();
-                        let all: f64 = story.rows().into_iter().map(|row| seconds(state, row, tokens)).sum();
-                        format!("Ask them at {}× (about {})", story.extension.get(), duration(all))
+                        let time = duration(seconds_of_all(state, story.rows(), tokens));
+                        format!("Ask them at {}× (about {time})", story.extension.get())
                     }}
                 </button>
                 <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| super::runs::stop(state)>"Stop"</button>
