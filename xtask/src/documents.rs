@@ -31,8 +31,8 @@ pub fn write(root: &Path, page: &Path) -> Result<()> {
         std::fs::create_dir_all(target.parent().context("a file is in a folder")?)?;
         if path.extension().is_some_and(|kind| kind == "md") {
             let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            let up = "../".repeat(target.strip_prefix(page)?.components().count() - 1);
-            std::fs::write(target.with_extension("html"), document(&text, &format!("{up}{style}"), &up))?;
+            let folder = path.strip_prefix(&from)?.parent().unwrap_or(Path::new(""));
+            std::fs::write(target.with_extension("html"), document(&text, folder, &style))?;
         } else {
             std::fs::copy(&path, &target).with_context(|| format!("cannot copy {}", path.display()))?;
         }
@@ -55,23 +55,24 @@ fn style_of(page: &Path) -> Result<String> {
 }
 
 /// A page of its own: headings that can be linked to, links between documents, and none to what is not there.
-fn document(markdown: &str, style: &str, up: &str) -> String {
+fn document(markdown: &str, folder: &Path, style: &str) -> String {
+    let up = "../".repeat(1 + folder.components().count());
     let mut events: Vec<Event> = Parser::new_ext(markdown, Options::ENABLE_TABLES).collect();
     let mut title = String::new();
     for at in 0..events.len() {
-        let heading = events[at..].iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
+        let (before, behind) = events.split_at_mut(at + 1);
+        let Event::Start(Tag::Heading { level, id, .. }) = &mut before[at] else { continue };
+        let heading = behind.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
         let text: String = heading.map(text_of).collect();
-        if let Event::Start(Tag::Heading { level, id, .. }) = &mut events[at] {
-            *id = Some(slug(&text).into());
-            if *level == HeadingLevel::H1 && title.is_empty() {
-                title = text;
-            }
+        *id = Some(slug(&text).into());
+        if *level == HeadingLevel::H1 && title.is_empty() {
+            title = text.replace('&', "&amp;").replace('<', "&lt;");
         }
     }
     let mut is_linked = Vec::new();
     let events = events.into_iter().filter_map(|event| match event {
         Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
-            let target = target_of(&dest_url);
+            let target = target_of(&dest_url, folder);
             is_linked.push(target.is_some());
             Some(Event::Start(Tag::Link { link_type, dest_url: target?, title, id }))
         }
@@ -83,7 +84,7 @@ fn document(markdown: &str, style: &str, up: &str) -> String {
     let body = body.replace("<table>", "<div class=\"scroll\"><table>").replace("</table>", "</table></div>");
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\" />\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\" />\n\
-         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"{style}\" />\n<body class=\"document\">\n<p><a href=\"{up}./\">To the models</a></p>\n\
+         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"{up}{style}\" />\n<body class=\"document\">\n<p><a href=\"{up}./\">To the models</a></p>\n\
          <main>\n{body}</main>\n</body>\n</html>\n"
     )
 }
@@ -102,28 +103,36 @@ fn slug(heading: &str) -> String {
     letters.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
 }
 
-/// Where a link leads beside the page, if it leads anywhere.
-fn target_of(address: &str) -> Option<CowStr<'static>> {
+/// Where a link of a document in `folder` (of `docs/`) leads beside the page, if it leads anywhere.
+fn target_of(address: &str, folder: &Path) -> Option<CowStr<'static>> {
     if address.starts_with("https:") || address.starts_with('#') {
         return Some(address.to_owned().into());
     }
-    let (path, place) =
-        address.split_once('#').map_or((address, String::new()), |(path, place)| (path, format!("#{place}")));
-    let path = path.trim_start_matches("./");
-    let is_there = FILES.contains(&path) || path.ends_with(".svg");
-    is_there.then(|| {
-        format!("{}{place}", path.strip_suffix(".md").map_or(path.to_owned(), |name| format!("{name}.html"))).into()
-    })
+    let (path, place) = address.find('#').map_or((address, ""), |at| address.split_at(at));
+    let mut file = folder.to_path_buf();
+    for part in path.split('/').filter(|part| *part != ".") {
+        if part != ".." {
+            file.push(part);
+        } else if !file.pop() {
+            return None;
+        }
+    }
+    let is_drawing = file.extension().is_some_and(|kind| kind == "svg") && file.components().count() == 1;
+    let is_there = is_drawing || FILES.iter().any(|known| file == Path::new(known));
+    let shown = path.strip_suffix(".md").map_or(path.to_owned(), |name| format!("{name}.html"));
+    is_there.then(|| format!("{shown}{place}").into())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::document;
 
     #[test]
     fn links_lead_to_documents_that_are_there() {
         let text = "# The *study*\n\nSee [why](study-why.md#the-heads), [the code](../core/src/lib.rs) and [a paper](https://arxiv.org/abs/1).\n\n## Two keys, `at` once\n";
-        let page = document(text, "../style-1.css", "../");
+        let page = document(text, Path::new(""), "style-1.css");
         for part in [
             "<title>The study</title>",
             "<a href=\"study-why.html#the-heads\">why</a>, the code and <a href=\"https://arxiv.org/abs/1\">a paper</a>.",
@@ -131,6 +140,11 @@ mod tests {
             "href=\"../style-1.css\"",
         ] {
             assert!(page.contains(part), "{part} in {page}");
+        }
+        let below =
+            document("[rules](../protocol.md), [models](../../models/README.md)", Path::new("results"), "style-1.css");
+        for part in ["<a href=\"../protocol.html\">rules</a>, models", "href=\"../../style-1.css\""] {
+            assert!(below.contains(part), "{part} in {below}");
         }
     }
 }
