@@ -28,8 +28,8 @@ pub fn afterwards(results: &StudyResults) -> Vec<String> {
         compared("Decoys at 4×, RoPE read with dynamic NTK", &three(&DECOYS, 4)),
         compared("Order (the latest of four values) at 4×, RoPE read with dynamic NTK", &three(&LATEST_VALUE, 4)),
         compared("What copies cost full DroPE at 1×, on the primary task", &copies_at_1x(&PRIMARY)),
-        compared("The same, with decoys", &copies_at_1x(&DECOYS)),
-        compared("The same, sixteen needles alone", &copies_at_1x(&NEEDLES_ALONE)),
+        compared("What copies cost full DroPE at 1×, with decoys", &copies_at_1x(&DECOYS)),
+        compared("What copies cost full DroPE at 1×, sixteen needles alone", &copies_at_1x(&NEEDLES_ALONE)),
     ];
     items.into_iter().flatten().collect()
 }
@@ -53,7 +53,7 @@ mod tests {
         let cells = [("all-1", 0.96), ("all-copies-1", 0.84)].map(|(model, share)| cell(model, &DECOYS, 1, share));
         assert_eq!(
             afterwards(&StudyResults::new(cells.into())),
-            ["- The same, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (1 trunks)."]
+            ["- What copies cost full DroPE at 1×, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (1 trunks)."]
         );
     }
 }
