@@ -7,8 +7,8 @@ use leptos::prelude::*;
 use super::choice::Choice;
 use super::column::{Answer, COLUMNS, Column, plain};
 use super::estimate::left;
-use super::runs::stop;
-use super::state::{Asked, Running, State};
+use super::runs::stop_answers;
+use super::state::{Asked, State};
 
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
@@ -37,13 +37,6 @@ pub fn Answers(state: State) -> impl IntoView {
                 "Add a method"
             </button>
         </section>
-    }
-}
-
-/// Stops a running answer, probe or prediction, because the columns have changed and no longer ask for it.
-fn stop_answers(state: State) {
-    if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe | Running::Predict)) {
-        stop(state);
     }
 }
 
@@ -91,7 +84,10 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
             </p>
             <p class="verdict" aria-live="polite">
-                {move || state.asked.with(|asked| answer.with(|answer| sentence(answer, asked.as_ref())))}
+                {move || {
+                    let is_reading = state.running.with(Option::is_some);
+                    state.asked.with(|asked| answer.with(|answer| sentence(answer, asked.as_ref(), is_reading)))
+                }}
             </p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
@@ -248,9 +244,9 @@ pub fn marked(answer: &Answer, asked: Option<&Asked>) -> Vec<AnyView> {
 }
 
 /// How long reading still takes, then the outcome and the speed in words, because not every user can distinguish the colours.
-fn sentence(answer: &Answer, asked: Option<&Asked>) -> Option<String> {
+fn sentence(answer: &Answer, asked: Option<&Asked>, is_reading: bool) -> Option<String> {
     let Some(finished) = answer.finished else {
-        return left(answer, asked?.ends.len(), js_sys::Date::now());
+        return asked.filter(|_| is_reading).and_then(|asked| left(answer, asked.ends.len(), js_sys::Date::now()));
     };
     let outcome = match asked {
         Some(asked) if finished.is_right == Some(false) => {

@@ -51,6 +51,8 @@ pub struct ProbedHeads {
     pub extension: f64,
     /// Layer after layer.
     pub heads: Vec<HeadProbe>,
+    /// Where each token of the prompt ends in its text, in bytes.
+    pub ends: Vec<u32>,
 }
 
 /// How well a column predicts the text.

@@ -28,8 +28,7 @@ fn has_own_model(state: State) -> bool {
 /// How long the columns' texts are, and how long reading them may take.
 fn estimate(state: State) -> String {
     let Prompt::Drawn(question) = state.prompt() else { return String::new() };
-    let context = |column| state.kept_of(column).map_or(state.story.context(), |model| model.context);
-    let tokens = |column: Column| question.length.tokens(context(column));
+    let tokens = |column: Column| question.length.tokens(state.context_of(column));
     let columns = state.columns.get();
     let longest = columns.iter().map(|&column| tokens(column)).max().unwrap_or(0);
     let time: f64 = columns.into_iter().map(|column| seconds(state, column, tokens(column))).sum();
@@ -92,7 +91,7 @@ pub fn Controls(state: State) -> impl IntoView {
                     <label>
                         <input type="radio" name="extension" value=factor
                             prop:checked=move || state.extension.get() == factor
-                            on:change=move |_| state.extension.set(factor) />
+                            on:change=move |_| { state.tokens.set(None); state.extension.set(factor); } />
                         <span>{format!("{factor}×")}</span>
                     </label>
                 }).collect_view()}
@@ -102,7 +101,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 <input id="depth" type="range" min="0" max="100" step="5" prop:value=move || state.depth.get()
                     on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) } />
             </label>
-            <label class="field seed" hidden=move || !has_own_model(state) || state.is_own.get()>
+            <label class="field seed" hidden=move || state.is_own.get() || (!has_own_model(state) && state.tokens.get().is_none())>
                 <span>"Tokens instead"</span>
                 <input id="tokens" type="number" min=*TOKENS.start() max=*TOKENS.end() step="1" placeholder="none"
                     prop:value=move || state.tokens.get().map(|tokens| tokens.to_string()).unwrap_or_default()
@@ -129,6 +128,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 <button type="button" on:click=move |_| {
                     enter(state, Room::Play);
                     state.ask_about(QuestionKind::standard(task, Values::Numbers));
+                    state.tokens.set(None);
                     state.extension.set(extension);
                     state.compare(&methods);
                     ask(state);

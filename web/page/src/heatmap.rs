@@ -8,7 +8,7 @@ use drope_protocol::{QuestionKind, Reading};
 use leptos::prelude::*;
 
 use super::column::Column;
-use super::estimate::{duration, seconds_of_all};
+use super::estimate::{duration, seconds};
 use super::export;
 use super::heatmap_text::{DepthCounts, HeatmapCell, title};
 use super::results::{committed_at_depths, find, interval, percent};
@@ -54,14 +54,13 @@ pub fn Heatmap(state: State) -> impl IntoView {
 fn time(state: State) -> String {
     if state.running.with(|running| is_at_depth(running.as_ref())) {
         let cells = 1 + state.queue.with(VecDeque::len);
-        return format!("{cells} cells are left.");
+        return if cells == 1 { "One cell is left.".to_owned() } else { format!("{cells} cells are left.") };
     }
     let questions = (DEPTHS.len() * TRIALS_AT_DEPTH) as f64;
-    let context = state.story.context();
-    let all: f64 = EXTENSIONS
-        .map(|extension| questions * seconds_of_all(state, state.columns.get(), extension * context))
-        .iter()
-        .sum();
+    let at = |extension: usize| {
+        state.columns.get().into_iter().map(move |column| seconds(state, column, extension * state.context_of(column)))
+    };
+    let all = questions * EXTENSIONS.into_iter().flat_map(at).sum::<f64>();
     let cells = DEPTHS.len() * EXTENSIONS.len() * state.columns.with(Vec::len);
     format!(
         "All {cells} cells may take about {} here, the shortest texts first; Stop keeps what is done.",

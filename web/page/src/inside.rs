@@ -8,7 +8,7 @@ use super::column::ProbedHeads;
 use super::entropy::Entropy;
 use super::heatmap_text::title;
 use super::runs::{probe, stop};
-use super::state::{Asked, Running, State};
+use super::state::{Running, State};
 
 /// Whose attention is shown.
 #[derive(Clone, Copy, PartialEq)]
@@ -73,11 +73,10 @@ pub fn Inside(state: State) -> impl IntoView {
     }
 }
 
-/// The token of a question that is so many tokens before its last one.
-fn word(asked: &Asked, from_end: usize) -> Option<String> {
-    let last = asked.ends.len().checked_sub(1 + from_end)?;
-    let behind = |place: usize| Some((*asked.ends.last()? - asked.ends.get(place)?) as usize);
-    let question = &asked.question;
+/// The token of a question that is so many tokens before its last one; tokens of the prompt end at `ends`.
+fn word(question: &str, ends: &[u32], from_end: usize) -> Option<String> {
+    let last = ends.len().checked_sub(1 + from_end)?;
+    let behind = |place: usize| Some((ends.last()? - ends.get(place)?) as usize);
     let end = question.len().checked_sub(behind(last)?)?;
     // The first token of the question begins with the space before it.
     let start = question.len().saturating_sub(behind(last.checked_sub(1)?)?);
@@ -95,7 +94,8 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let own = [best.layer, best.head];
     // The no-break space keeps the percent sign on the same line as the number.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
-    let word = || state.asked.with_untracked(|asked| word(asked.as_ref()?, best.token_from_end?));
+    let word =
+        || state.asked.with_untracked(|asked| word(&asked.as_ref()?.question, &probed.ends, best.token_from_end?));
     let from = match query {
         Query::Most => word().map(|word| format!(", from “{word}”")).unwrap_or_default(),
         Query::Last => ", from the last token".to_owned(),
@@ -194,27 +194,23 @@ fn Attention(state: State, reading: String, probe: HeadProbe, query: Query) -> i
 
 #[cfg(test)]
 mod tests {
-    use super::super::state::Asked;
     use super::word;
 
     #[test]
     fn tokens_of_the_question_are_counted_from_its_end() {
-        let asked = Asked {
-            haystack: Vec::new(),
-            question: "the number for amber is:".to_owned(),
-            references: Vec::new(),
-            ordered: true,
-            is_own: false,
-            // Tokens of the text before the question, and of the question, whose last byte is the 124th of the prompt.
-            ends: vec![40, 99, 103, 110, 114, 120, 123, 124],
-            context: 256,
-        };
+        let question = "the number for amber is:";
+        // Tokens of the text before the question, and of the question, whose last byte is the 124th of the prompt.
+        let ends = [40, 99, 103, 110, 114, 120, 123, 124];
         assert_eq!(
-            [0, 1, 2].map(|from_end| word(&asked, from_end)),
+            [0, 1, 2].map(|from_end| word(question, &ends, from_end)),
             [":", "is", "amber"].map(|word| Some(word.into()))
         );
-        assert_eq!(word(&asked, 5).as_deref(), Some("the"), "the space before the question is of its first token");
-        assert_eq!(word(&asked, 6), None, "that token is of the text");
-        assert_eq!(word(&asked, 99), None);
+        assert_eq!(
+            word(question, &ends, 5).as_deref(),
+            Some("the"),
+            "the space before the question is of its first token"
+        );
+        assert_eq!(word(question, &ends, 6), None, "that token is of the text");
+        assert_eq!(word(question, &ends, 99), None);
     }
 }

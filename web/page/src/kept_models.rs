@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use super::column::{COLUMNS, Column};
 use super::rooms::{Room, enter};
-use super::runs::{choose_chat, remove_model};
+use super::runs::{choose_chat, remove_model, stop_answers};
 use super::state::State;
 use super::trainer_link::export_model;
 
@@ -64,6 +64,7 @@ pub fn put_into_column(state: State, model: StoredModel) {
     let reading = Reading { model: Some(model.name), method: model.method, parameters: Default::default() };
     let is_there = |column: &Column| untrack(|| column.reading()) == reading;
     if !state.columns.with_untracked(|columns| columns.iter().any(is_there)) {
+        stop_answers(state);
         state.ask_shortly(model.context);
         let new = state.new_columns(std::iter::once(reading));
         state.columns.update(|columns| {

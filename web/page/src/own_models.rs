@@ -99,7 +99,10 @@ fn take(state: State, name: &str, files: &[File]) {
 
 /// A name that is valid in every file system and in the address.
 pub fn clean(name: &str) -> String {
-    let name = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")).unwrap_or(name);
+    let mut name = name;
+    while let Some(shorter) = name.strip_suffix(".zip").or(name.strip_suffix(".gguf")) {
+        name = shorter;
+    }
     let letter = |letter: char| if letter.is_ascii_alphanumeric() || "-_.".contains(letter) { letter } else { '-' };
     let name: String = name.trim_start_matches('.').chars().map(letter).take(LONGEST_NAME).collect();
     match name.as_str() {
@@ -201,6 +204,7 @@ mod tests {
     #[test]
     fn names_are_names_of_folders() {
         assert_eq!(clean("SmolLM-135M.zip"), "SmolLM-135M");
+        assert_eq!(clean("SmolLM-135M.gguf.zip"), "SmolLM-135M", "a name that is kept stays as it is");
         assert_eq!(clean("../etc/pass wd"), "-etc-pass-wd");
         assert_eq!(clean("..."), "model");
     }

@@ -36,10 +36,10 @@ pub fn take(state: State, reply: Reply) {
         Reply::Answered { run, column, is_right, prefill, decode } if is_current(run) => {
             update(state, column, |answer| answer.finished = Some(Finished { is_right, prefill, decode }));
         }
-        Reply::Probed { run, column, extension, heads } if is_current(run) => {
+        Reply::Probed { run, column, extension, heads, ends } if is_current(run) => {
             if let Some(column) = state.column(column) {
                 let reading = untrack(|| column.reading());
-                column.probe.set(Some(ProbedHeads { reading, extension, heads }));
+                column.probe.set(Some(ProbedHeads { reading, extension, heads, ends }));
             }
         }
         Reply::Predicted { run, column, losses, cropped } if is_current(run) => {

@@ -159,6 +159,13 @@ fn next_shown(state: State, queue: &mut VecDeque<CellKey>) -> Option<CellKey> {
     None
 }
 
+/// Stops a running answer, probe or prediction, because the columns have changed and no longer ask for it.
+pub fn stop_answers(state: State) {
+    if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe | Running::Predict)) {
+        stop(state);
+    }
+}
+
 /// Stops what runs; its late messages are ignored.
 pub fn stop(state: State) {
     let stopped = state.run.get_untracked();

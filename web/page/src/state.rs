@@ -230,7 +230,7 @@ impl State {
 
     /// Chooses a short text first where a model has a long context, of which a multiple would take minutes.
     pub fn ask_shortly(self, context: usize) {
-        if context > FIRST_TOKENS && self.tokens.with_untracked(Option::is_none) {
+        if context >= FIRST_TOKENS && self.tokens.with_untracked(Option::is_none) {
             self.tokens.set(Some(FIRST_TOKENS));
         }
     }
@@ -251,6 +251,11 @@ impl State {
     /// The model of the reader's that a column reads with, if it does.
     pub fn kept_of(self, column: Column) -> Option<StoredModel> {
         self.stored_model(&column.model.get()?)
+    }
+
+    /// Training context of a column's model.
+    pub fn context_of(self, column: Column) -> usize {
+        self.kept_of(column).map_or(self.story.context(), |model| model.context)
     }
 
     /// What is known of a model that the browser keeps.

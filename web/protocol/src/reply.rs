@@ -93,6 +93,8 @@ pub enum Reply {
         extension: f64,
         /// Layer after layer.
         heads: Vec<HeadProbe>,
+        /// Where each token of the prompt ends in its text, in bytes, by this column's tokenizer.
+        ends: Vec<u32>,
     },
     /// How well a column predicts the text.
     Predicted {

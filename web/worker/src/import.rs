@@ -102,6 +102,7 @@ async fn take_in(
         Some(index) => index.files().into_iter().map(str::to_owned).collect(),
         None => vec![WEIGHTS_FILE.to_owned()],
     };
+    check_size(source.size(&weights), config.num_parameters() as f64)?;
     if let (Some(needed), Some(room)) = (source.size(&weights), store::room().await)
         && needed > room
     {
@@ -111,7 +112,6 @@ async fn take_in(
             room / 1e6
         )));
     }
-    check_size(source.size(&weights), config.num_parameters() as f64)?;
     for file in &weights {
         source.check_head(file)?;
     }

@@ -77,7 +77,8 @@ pub async fn probe(models: &mut ModelCache, comparison: Comparison, run: &Run) -
         };
         let heads = probe_heads(&model.model, &model.config, positions, &tokenized, observe).await?;
         let heads = heads.ok_or(Interruption::Stopped)?;
-        reply(&Reply::Probed { run: run.number, column, extension: *extension, heads });
+        let ends = ends(model, sample)?;
+        reply(&Reply::Probed { run: run.number, column, extension: *extension, heads, ends });
     }
     Ok(())
 }
@@ -242,16 +243,21 @@ fn is_right(prompt: &Prompt, sample: &Sample, answer: &str) -> Option<bool> {
 
 /// The question as the page shows it.
 fn asked(run: &Run, model: &LoadedModel, sample: &Sample) -> Result<Reply, Interruption> {
-    let (_, spans) = model.tokenizer.prompt_with_spans(&sample.prompt())?;
     Ok(Reply::Asked {
         run: run.number,
         haystack: sample.haystack.iter().map(|sentence| (sentence.text.clone(), sentence.kind)).collect(),
         question: sample.question.clone(),
         references: sample.references.clone(),
         ordered: sample.ordered,
-        ends: spans.iter().map(|span| span.end as u32).collect(),
+        ends: ends(model, sample)?,
         context: model.config.max_position_embeddings,
     })
+}
+
+/// Where each token of a prompt ends in its text, in bytes.
+fn ends(model: &LoadedModel, sample: &Sample) -> Result<Vec<u32>, Interruption> {
+    let (_, spans) = model.tokenizer.prompt_with_spans(&sample.prompt())?;
+    Ok(spans.iter().map(|span| span.end as u32).collect())
 }
 
 fn per_second(tokens: usize, milliseconds: f64) -> f64 {
