@@ -42,7 +42,7 @@ fn spec(seed: u64) -> Spec<'static> {
 /// The rows' answers to a question.
 fn answers(parameters: &[Parameters], seed: u64) -> Result<Vec<FirstAnswer>> {
     let answer = |(&(model, method, _), parameters): (&(&str, Method, bool), &Parameters)| {
-        let answer = native::answer(method, parameters, model, EXTENSION, &spec(seed))?;
+        let answer = native::answer_of("models", method, parameters, model, EXTENSION, &spec(seed))?;
         let (model, method) = (model.to_owned(), method.name().to_owned());
         Ok(FirstAnswer { model, method, text: answer.text, is_right: answer.exact })
     };

@@ -6,6 +6,7 @@
 mod driver;
 mod failures;
 mod firefox;
+mod half_weights;
 mod kernels;
 mod manners;
 mod memory;
