@@ -126,7 +126,7 @@ mod tests {
     fn curves_end_where_the_run_is() {
         assert_eq!(loss_line(&[2.0, 1.0], 4, 2.0), "75.0,0.0 150.0,60.0 ");
         let scores = [(250, 1, 10), (250, 2, 5), (500, 1, 20), (500, 2, 15)]
-            .map(|(step, extension, correct)| RecalibrationScore { step, extension, depth: 0, correct, trials: 20 });
+            .map(|(step, extension, correct)| RecalibrationScore { step, extension, depth: None, correct, trials: 20 });
         assert_eq!(score_line(&scores, 2, 1000), "75.0,90.0 150.0,30.0 ");
         assert_eq!(latest_scores(&scores), "1× 100 %, 2× 75 %");
     }

@@ -20,7 +20,8 @@ pub fn by_length(cells: &[RecalibrationScore]) -> Vec<RecalibrationScore> {
 
 /// Two tables, which fill while the model is asked.
 #[component]
-pub fn BeforeAndAfter(cells: Vec<RecalibrationScore>) -> impl IntoView {
+pub fn BeforeAndAfter(mut cells: Vec<RecalibrationScore>) -> impl IntoView {
+    cells.retain(|cell| cell.depth.is_some());
     let [first, last] = [cells.first(), cells.last()].map(|cell| cell.map(|cell| cell.step));
     let is_empty = cells.is_empty();
     let trials = cells.first().map_or(0, |cell| cell.trials);
@@ -44,7 +45,7 @@ pub fn BeforeAndAfter(cells: Vec<RecalibrationScore>) -> impl IntoView {
 #[component]
 fn Depths(title: String, cells: Vec<RecalibrationScore>) -> impl IntoView {
     let share = |extension, depth| {
-        let cell = cells.iter().find(|cell| (cell.extension, cell.depth) == (extension, depth))?;
+        let cell = cells.iter().find(|cell| (cell.extension, cell.depth) == (extension, Some(depth)))?;
         Some(cell.correct as f64 / cell.trials.max(1) as f64)
     };
     let cell = |extension, depth| {
@@ -78,8 +79,22 @@ mod tests {
     use super::by_length;
 
     #[test]
+    fn scores_that_an_earlier_build_kept_have_no_depth() {
+        let kept = r#"{"step":60,"extension":2,"correct":9,"trials":20}"#;
+        let score: RecalibrationScore = serde_json::from_str(kept).unwrap();
+        assert_eq!(score.depth, None);
+        assert_eq!(by_length(&[score])[0].correct, 9);
+    }
+
+    #[test]
     fn depths_of_a_length_are_added_each_time_anew() {
-        let cell = |step, extension, depth, correct| RecalibrationScore { step, extension, depth, correct, trials: 4 };
+        let cell = |step, extension, depth, correct| RecalibrationScore {
+            step,
+            extension,
+            depth: Some(depth),
+            correct,
+            trials: 4,
+        };
         let sums = by_length(&[cell(0, 1, 0, 4), cell(0, 1, 25, 3), cell(0, 2, 0, 1), cell(60, 1, 0, 2)]);
         let sums: Vec<_> = sums.iter().map(|sum| (sum.step, sum.extension, sum.correct, sum.trials)).collect();
         assert_eq!(sums, [(0, 1, 7, 8), (0, 2, 1, 4), (60, 1, 2, 4)]);

@@ -68,9 +68,9 @@ pub struct RecalibrationScore {
     pub step: usize,
     /// Multiple of the training context.
     pub extension: usize,
-    /// Depth of the needle, in percent.
+    /// Depth of the needle, in percent; a model that an earlier build kept has scores over random depths.
     #[serde(default)]
-    pub depth: u32,
+    pub depth: Option<u32>,
     /// Exact answers.
     pub correct: usize,
     /// Questions.

@@ -45,7 +45,7 @@ struct Job {
 impl Job {
     async fn new(settings: &RecalibrationSettings, run: &Run) -> Result<Self, Interruption> {
         let recipe = recipe(settings)?;
-        let base = ModelFiles::load(BASE, Some(run)).await?;
+        let base = ModelFiles::load(BASE, &|received, total| run.loading(BASE, received, total)).await?;
         let config = recipe.recalibrated(&base.config()?)?;
         let tokenizer = Tokenizer::from_json(&base.tokenizer)?;
         recipe.check_words(&tokenizer)?;
@@ -175,15 +175,15 @@ async fn scores(job: &Job, model: &Model, step: usize, run: &Run) -> Result<Vec<
     let reading = Reading { model: None, method: Method::of(&job.config), parameters: Parameters::default() };
     let mut scores = Vec::new();
     let kind = QuestionKind::standard(Task::MultiKey, Values::Numbers);
-    for (extension, depth) in LENGTHS.into_iter().flat_map(|extension| DEPTHS.map(|depth| (extension, depth))) {
+    for (extension, percent) in LENGTHS.into_iter().flat_map(|extension| DEPTHS.map(|percent| (extension, percent))) {
         let mut correct = 0;
         for trial in 0..TRIALS as u64 {
             let question =
-                Question { kind, length: Length::Contexts(extension), seed: SEED + 101 * u64::from(depth) + trial };
-            let depth = Some(f64::from(depth) / 100.0);
+                Question { kind, length: Length::Contexts(extension), seed: SEED + 101 * u64::from(percent) + trial };
+            let depth = Some(f64::from(percent) / 100.0);
             correct += usize::from(questions::is_exact(&model, &reading, None, question, depth, run).await?);
         }
-        let score = RecalibrationScore { step, extension, depth, correct, trials: TRIALS };
+        let score = RecalibrationScore { step, extension, depth: Some(percent), correct, trials: TRIALS };
         reply(&Reply::Scored { run: run.number, score });
         scores.push(score);
     }
