@@ -22,8 +22,14 @@ fn work(tokens: usize) -> f64 {
     tokens * (1.0 + tokens / EVEN)
 }
 
+/// Of a text of so many tokens, those that a column reads: a method that crops gives its model the last ones alone.
+pub fn tokens_read(state: State, column: Column, tokens: usize) -> usize {
+    if column.method.get().info().crops { tokens.min(state.context_of(column)) } else { tokens }
+}
+
 /// Seconds that a column may take for a text of so many tokens: by the speed of its last answer, or by the size of its model.
 pub fn seconds(state: State, column: Column, tokens: usize) -> f64 {
+    let tokens = tokens_read(state, column, tokens);
     let last = column.answer.with(|answer| Some((answer.read, answer.finished?.prefill)));
     if let Some((read, speed)) = last.filter(|&(read, speed)| read > 0 && speed > 0.0) {
         return read as f64 / speed * work(tokens) / work(read);

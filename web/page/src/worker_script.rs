@@ -1,5 +1,8 @@
 //! Starting a worker, speaking to it and ending it; and whether the browser has what WebGPU's needs.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use drope_protocol::{BUILD, Reply, Request};
 use js_sys::Array;
 use leptos::prelude::*;
@@ -29,7 +32,10 @@ pub fn start_worker(
     on_error: impl Fn(String) + 'static,
 ) -> Result<Worker, JsValue> {
     let worker = Worker::new(&script_address(program)?)?;
+    let is_awake = Rc::new(Cell::new(false));
+    let has_woken = is_awake.clone();
     let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+        has_woken.set(true);
         // Text, or a list of a text and a blob.
         let list = event.data().dyn_into::<Array>().ok();
         let text = list.as_ref().map_or_else(|| event.data(), |list| list.get(0)).as_string();
@@ -40,15 +46,18 @@ pub fn start_worker(
     });
     worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
-    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| on_error(reason(event.message())));
+    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
+        on_error(reason(event.message(), is_awake.get()));
+    });
     worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
     on_error.forget();
     Ok(worker)
 }
 
-/// Why a worker stopped, in words: without a connection browsers say no more than that something failed.
-fn reason(message: String) -> String {
-    if window().navigator().on_line() {
+/// Why a worker stopped, in words: of a program that did not come because there is no connection, browsers say no more than that
+/// something failed.
+fn reason(message: String, is_awake: bool) -> String {
+    if is_awake || window().navigator().on_line() {
         message
     } else {
         "there is no connection, and this part of the page was not used with one yet".to_owned()
