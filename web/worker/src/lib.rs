@@ -29,7 +29,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use burn::tensor::Device;
-use drope_protocol::{Reply, Request};
+use drope_core::generate::Flow;
+use drope_protocol::{Reply, Request, StudyModel};
 use js_sys::Array;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
@@ -127,12 +128,7 @@ async fn carry_out(
                 let mut cache = ModelCache::new(device, capacity().await);
                 reply(&Reply::Ready { note, threads });
                 store::tell().await;
-                for name in first {
-                    if queue.waiting.borrow().is_empty() {
-                        // What fails here is asked for again by the run that needs it, which says why it fails.
-                        let _ = cache.prepare(&name).await;
-                    }
-                }
+                prepare(&mut cache, &first, queue).await;
                 *models = Some(cache);
             }
             Err(note) => reply(&Reply::Unfit { note }),
@@ -169,6 +165,30 @@ async fn carry_out(
             Err(Interruption::Failed("This worker only reads.".into()))
         }
         Request::Start { .. } | Request::Stop => Ok(()),
+    }
+}
+
+/// Loads the models of the first screen, and lets them read a text, until something is asked.
+async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
+    let mut loaded = Vec::new();
+    for model in first.iter().filter_map(|name| StudyModel::named(name)) {
+        // A run that waits for the models shows how much of them is there.
+        let progress = |received, total| {
+            if let Some(run) = queue.current.get() {
+                reply(&Reply::Loading { run, model: model.name.to_owned(), received, total });
+            }
+            Flow::Continue
+        };
+        if !queue.waiting.borrow().is_empty() {
+            return;
+        }
+        // What fails here is asked for again by the run that needs it, which says why it fails.
+        loaded.extend(models.prepare(model, &progress).await.ok());
+    }
+    let flow = || if queue.waiting.borrow().is_empty() { Flow::Continue } else { Flow::Stop };
+    for model in loaded {
+        // Browsers compile their faster code of what is used much; without this the first answer would wait for it.
+        let _ = questions::read_anything(&model, flow).await;
     }
 }
 

@@ -43,22 +43,27 @@ impl ModelCache {
                 None => return self.kept(name, run).await,
             },
         };
-        self.own(name, Some(run)).await
+        self.own(name, &|received, total| run.loading(name, received, total)).await
     }
 
     /// Loads a model of the study before it is asked, so that its first answer comes soon, and without a connection too.
-    pub async fn prepare(&mut self, name: &str) -> Result<(), Interruption> {
-        if let Some(model) = StudyModel::named(name) {
-            self.own(model.name, None).await?;
-        }
-        Ok(())
+    pub async fn prepare(
+        &mut self,
+        model: StudyModel,
+        progress: download::Progress<'_>,
+    ) -> Result<Rc<LoadedModel>, Interruption> {
+        self.own(model.name, progress).await
     }
 
-    async fn own(&mut self, name: &'static str, run: Option<&Run>) -> Result<Rc<LoadedModel>, Interruption> {
+    async fn own(
+        &mut self,
+        name: &'static str,
+        progress: download::Progress<'_>,
+    ) -> Result<Rc<LoadedModel>, Interruption> {
         if let Some(model) = self.own.get(name) {
             return Ok(model.clone());
         }
-        let files = ModelFiles::load(name, run).await?;
+        let files = ModelFiles::load(name, progress).await?;
         let model = Rc::new(files.on(&self.device)?);
         self.own.insert(name, model.clone());
         Ok(model)
@@ -118,19 +123,12 @@ pub struct ModelFiles {
 }
 
 impl ModelFiles {
-    /// Loads a model folder and reports progress to the page; without a run nothing is reported, and it cannot be stopped.
-    pub async fn load(name: &str, run: Option<&Run>) -> Result<Self, Interruption> {
-        let flow = || run.map_or(Flow::Continue, Run::flow);
-        let silent = |_, _| flow();
-        let config = download::file(&format!("models/{name}/config.json"), &silent).await?;
-        let tokenizer = download::file(&format!("models/{name}/tokenizer.json"), &silent).await?;
-        let progress = |received, total| {
-            if let Some(run) = run {
-                reply(&Reply::Loading { run: run.number, model: name.to_owned(), received, total });
-            }
-            flow()
-        };
-        let weights = download::file(&format!("models/{name}/model.safetensors"), &progress).await?;
+    /// Loads a model folder, with progress of the weights.
+    pub async fn load(name: &str, progress: download::Progress<'_>) -> Result<Self, Interruption> {
+        let small = |_, _| Flow::Continue;
+        let config = download::file(&format!("models/{name}/config.json"), &small).await?;
+        let tokenizer = download::file(&format!("models/{name}/tokenizer.json"), &small).await?;
+        let weights = download::file(&format!("models/{name}/model.safetensors"), progress).await?;
         Ok(Self { config, tokenizer, weights })
     }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use drope_core::generate::{Event, Options, generate};
+use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::perplexity::{token_losses, windows};
@@ -11,7 +11,7 @@ use drope_core::probe::{TokenizedSample, probe_heads};
 use drope_protocol::{Comparison, Length, Prompt, Question, Reading, Reply};
 
 use super::models::ModelCache;
-use super::run::{Interruption, Run};
+use super::run::{Interruption, Run, next_task};
 use super::{now, reply};
 
 /// Parts of a text whose losses are shown.
@@ -56,6 +56,28 @@ pub async fn answer(models: &mut ModelCache, comparison: Comparison, run: &Run) 
             decode: per_second(answer.len().saturating_sub(1), now() - read_at),
         });
     }
+    Ok(())
+}
+
+/// Lets a model read a text that nobody asked for, as long as the first screen's; messages may arrive meanwhile.
+pub async fn read_anything(model: &LoadedModel, flow: impl Fn() -> Flow) -> Result<(), Interruption> {
+    let LoadedModel { config, model, .. } = model;
+    let tokens = 8 * config.max_position_embeddings;
+    let positions = Method::of(config).positions(config, 8.0)?;
+    let ids: Vec<u32> = (0..tokens).map(|at| (at % config.vocab_size) as u32).collect();
+    let options = Options {
+        max_new_tokens: 16,
+        stop: Vec::new(),
+        context: tokens + 16,
+        crop_length: None,
+        temperature: 0.0,
+        seed: 0,
+    };
+    generate(model, config, &positions, &ids, &options, async |_| {
+        next_task().await;
+        flow()
+    })
+    .await?;
     Ok(())
 }
 

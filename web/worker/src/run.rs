@@ -4,12 +4,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use drope_core::generate::Flow;
+use drope_protocol::Reply;
 use js_sys::Promise;
 use wasm_bindgen::JsValue;
 use wasm_bindgen_futures::JsFuture;
 use web_sys::MessageChannel;
 
-use super::now;
+use super::{now, reply};
 
 /// Milliseconds that a message may have to wait: too short for users to notice, and long compared with the time that it
 /// takes to let messages arrive.
@@ -60,6 +61,12 @@ impl Run {
         if self.current.get() == Some(self.number) { Flow::Continue } else { Flow::Stop }
     }
 
+    /// Tells the page how much of a model was loaded; whether to go on.
+    pub fn loading(&self, model: &str, received: f64, total: f64) -> Flow {
+        reply(&Reply::Loading { run: self.number, model: model.to_owned(), received, total });
+        self.flow()
+    }
+
     /// Lets messages from the page arrive, if they could not for [`PATIENCE`]; whether to go on.
     pub async fn yield_to_messages(&self) -> Flow {
         if now() - self.yielded_at.get() >= PATIENCE {
@@ -79,7 +86,7 @@ impl Run {
 }
 
 /// Waits for the browser's next task. It uses a channel, because timers take 4 ms, more than a token.
-async fn next_task() {
+pub async fn next_task() {
     thread_local! {
         static CHANNEL: Option<MessageChannel> = MessageChannel::new().ok();
     }

@@ -1,6 +1,7 @@
 //! WebGPU, after it was compared with the CPU on a real prompt.
 
 use burn::tensor::Device;
+use drope_core::generate::Flow;
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::token_ids;
@@ -25,11 +26,13 @@ pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
     let gpu = Device::wgpu_options().init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
     let files =
-        ModelFiles::load(Method::Rope.info().nano_model, None).await.map_err(|interruption| match interruption {
-            Interruption::Failed(message) => {
-                format!("WebGPU was not compared, because {}", message.trim_end_matches('.'))
+        ModelFiles::load(Method::Rope.info().nano_model, &|_, _| Flow::Continue).await.map_err(|interruption| {
+            match interruption {
+                Interruption::Failed(message) => {
+                    format!("WebGPU was not compared, because {}", message.trim_end_matches('.'))
+                }
+                Interruption::Stopped | Interruption::DeviceLost => "WebGPU was not compared".to_owned(),
             }
-            Interruption::Stopped | Interruption::DeviceLost => "WebGPU was not compared".to_owned(),
         })?;
     let (expected, cpu_time) = read_prompt(&files, &Device::flex()).await?;
     let (found, gpu_time) = read_prompt(&files, &gpu).await?;
