@@ -145,8 +145,13 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
         let (model, none) = (Model::random(&config, 5, &device), Positions::none());
         let text = |ids: Vec<u32>, copies: &[f32]| {
             last(
-                Blocks::new(&model, [1, ids.len()], Packing { multiplicity: copies, ..Packing::default() }, &none)
-                    .residual(read(ids)),
+                Blocks::new(
+                    &model,
+                    [1, ids.len()],
+                    Packing { multiplicity: copies, copies, ..Packing::default() },
+                    &none,
+                )
+                .residual(read(ids)),
             )
         };
         let expected = text(vec![1, 2, 2, 2, 3, 4, 4, 5], &[]);
@@ -166,8 +171,12 @@ fn multiplicity_adds_its_logarithm_and_skips_positions() {
     let (model, ids) = (case.model(&device), ids_tensor(&case.ids(), &device));
     let (multiplicity, expected) = case.multiplicity();
     let positions = case.positions();
-    let blocks =
-        Blocks::new(&model, ids.dims(), Packing { multiplicity: &multiplicity, ..Packing::default() }, &positions);
+    let blocks = Blocks::new(
+        &model,
+        ids.dims(),
+        Packing { multiplicity: &multiplicity, copies: &multiplicity, ..Packing::default() },
+        &positions,
+    );
     let found: Vec<f32> = blocks.logits(blocks.residual(ids)).into_data().iter::<f32>().collect();
     let difference = largest_difference(&found, &expected);
     assert!(difference < 1e-4, "{difference}");

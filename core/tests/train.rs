@@ -9,6 +9,7 @@ use burn::tensor::{Device, Tensor};
 use drope_core::burn;
 use drope_core::config::Config;
 use drope_core::error::Error;
+use drope_core::language::CopiesChange;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::{Method, Positions};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer, batch_gradients};
@@ -312,4 +313,30 @@ fn training_in_bf16_follows_training_in_f32() {
     assert!(full < 0.8 * first, "the model learns: {first} to {full}");
     assert!((half / full - 1.0).abs() < 0.02, "{half} in bf16, {full} in f32");
     assert_ne!(of_half, of_full, "bf16 is not f32");
+}
+
+/// Losses of a batch whose tokens count up to four times.
+fn losses_with_copies(positions: &Positions, copies_change: CopiesChange) -> Vec<f32> {
+    let plain = batches().swap_remove(0);
+    let multiplicity = (0..plain.ids.len()).map(|token| if token / 4 % 2 == 0 { 1.0 } else { 4.0 }).collect();
+    let batch = Batch { multiplicity, copies_change, ..plain };
+    let device = Device::flex().autodiff();
+    let found = batch_gradients(&model(), &[device], &batch, positions, Memory::default());
+    found.token_losses.into_iter().flat_map(|losses| losses.into_data().iter::<f32>().collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn copies_change_what_a_recipe_says() {
+    let losses = |positions: &Positions| CopiesChange::ALL.map(|change| losses_with_copies(positions, change));
+    let [both, counts, skips] = losses(&positions());
+    for (a, b) in [(&both, &counts), (&both, &skips), (&counts, &skips)] {
+        assert!(relative_error(a, b) > 1e-3);
+    }
+    // Without positions only the counts are left.
+    let [both, counts, skips] = losses(&Positions::none());
+    assert_eq!(both, counts);
+    let plain =
+        batch_gradients(&model(), &[Device::flex().autodiff()], &batches()[0], &Positions::none(), Memory::default());
+    let plain = plain.token_losses.into_iter().flat_map(|losses| losses.into_data().iter::<f32>().collect::<Vec<_>>());
+    assert_eq!(skips, plain.collect::<Vec<f32>>());
 }

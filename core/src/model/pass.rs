@@ -16,9 +16,11 @@ pub struct Packing<'a> {
     ///
     /// ln m is added to the logit of a key that counts m times. This simulates a longer text without a longer sequence. In a first
     /// layer without positions the last token gets exactly what it would from the copies; in later layers real copies would differ
-    /// among themselves, and simulated ones do not. With positions, a stretch of equal multiplicity is followed by a gap as long as
-    /// its other copies would be.
+    /// among themselves, and simulated ones do not.
     pub multiplicity: &'a [f32],
+    /// How many copies of each token positions leave room for, `[batch, seq]`, each at least 1; empty where there are no gaps: a
+    /// stretch of equal numbers is followed by a gap as long as its other copies would be.
+    pub copies: &'a [f32],
     /// Index in its row of the first token of each token's document, `[batch, seq]`; empty where a row is one document. Tokens
     /// do not see other documents (Zhao et al. 2024, arXiv 2402.13991); positions go on from one to the next.
     pub document_starts: &'a [usize],
@@ -74,13 +76,15 @@ impl Pass {
     pub(super) fn packed(
         positions: &Positions,
         [batch, seq]: [usize; 2],
-        Packing { multiplicity, document_starts }: Packing,
+        Packing { multiplicity, copies, document_starts }: Packing,
         device: &Device,
     ) -> Self {
         let mut pass = Self::new(positions, 0..seq, seq, device);
-        if !multiplicity.is_empty() {
-            pass.position_ids = multiplicity.chunks(seq).map(position_ids_with_gaps).collect();
+        if !copies.is_empty() {
+            pass.position_ids = copies.chunks(seq).map(position_ids_with_gaps).collect();
             pass.text_len = pass.position_ids.iter().flatten().max().map_or(0, |last| last + 1);
+        }
+        if !multiplicity.is_empty() {
             let logs = multiplicity.iter().map(|m| m.ln()).collect();
             pass.log_multiplicity = Some(Tensor::from_data(TensorData::new(logs, [batch, 1, 1, seq]), device));
             pass.keys_seen = multiplicity.chunks(seq).flat_map(running_sums).collect();
@@ -136,12 +140,12 @@ fn running_sums(row: &[f32]) -> impl Iterator<Item = f32> {
     })
 }
 
-/// Positions of a row whose tokens count `multiplicity` times: after a stretch of n tokens that count m times, (m − 1)·n
-/// positions are skipped.
-fn position_ids_with_gaps(multiplicity: &[f32]) -> Vec<usize> {
-    let mut at = Vec::with_capacity(multiplicity.len());
+/// Positions of a row whose tokens leave room for `copies`: after a stretch of n tokens with m copies, (m − 1)·n positions are
+/// skipped.
+fn position_ids_with_gaps(copies: &[f32]) -> Vec<usize> {
+    let mut at = Vec::with_capacity(copies.len());
     let mut skipped = 0.0;
-    for stretch in multiplicity.chunk_by(|a, b| a == b) {
+    for stretch in copies.chunk_by(|a, b| a == b) {
         let first = at.len() + skipped as usize;
         at.extend(first..first + stretch.len());
         skipped += (stretch[0] - 1.0) * stretch.len() as f32;
@@ -165,10 +169,25 @@ mod tests {
     }
 
     #[test]
+    fn copies_may_change_how_often_keys_count_or_positions_alone() {
+        let numbers = &[1.0, 4.0, 4.0, 1.0][..];
+        let pass = |packing| Pass::packed(&Positions::none(), [1, 4], packing, &Device::flex());
+        let counts = pass(Packing { multiplicity: numbers, ..Packing::default() });
+        assert_eq!(
+            (&counts.position_ids[0][..], &counts.keys_seen[..]),
+            (&[0, 1, 2, 3][..], &[1.0, 5.0, 9.0, 10.0][..])
+        );
+        assert_eq!(counts.text_len, 4);
+        let gaps = pass(Packing { copies: numbers, ..Packing::default() });
+        assert_eq!((&gaps.position_ids[0][..], &gaps.keys_seen[..]), (&[0, 1, 2, 9][..], &[1.0, 2.0, 3.0, 4.0][..]));
+        assert!(gaps.log_multiplicity.is_none() && gaps.text_len == 10);
+    }
+
+    #[test]
     fn queries_count_the_keys_of_their_own_document() {
         let document_starts = &[0, 0, 2, 2, 0, 1, 1, 1];
         let seen = |multiplicity: &[f32]| {
-            let packing = Packing { multiplicity, document_starts };
+            let packing = Packing { multiplicity, document_starts, ..Packing::default() };
             Pass::packed(&Positions::none(), [2, 4], packing, &Device::flex()).keys_seen
         };
         assert_eq!(seen(&[]), [1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 3.0]);

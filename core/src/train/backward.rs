@@ -215,9 +215,14 @@ fn of_leaf<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Tenso
 
 /// The blocks for the inputs of a batch.
 pub(super) fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions) -> Blocks<'a> {
-    let multiplicity: Vec<f32> = inputs(&batch.multiplicity, batch.length).collect();
+    let copies: Vec<f32> = inputs(&batch.multiplicity, batch.length).collect();
+    let if_used = |is_used| if is_used { &copies[..] } else { &[] };
     let document_starts: Vec<usize> = inputs(&batch.document_starts, batch.length).collect();
-    let packing = Packing { multiplicity: &multiplicity, document_starts: &document_starts };
+    let packing = Packing {
+        multiplicity: if_used(batch.copies_change.counts()),
+        copies: if_used(batch.copies_change.positions()),
+        document_starts: &document_starts,
+    };
     Blocks::new(model, [batch.rows, batch.length - 1], packing, positions)
 }
 

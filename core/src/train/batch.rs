@@ -1,6 +1,6 @@
 //! Batches of documents of one length.
 
-use crate::language::{Document, TokenRole};
+use crate::language::{CopiesChange, Document, TokenRole};
 
 /// Documents of one length, row after row. All vectors have `rows · length` entries unless they say otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +13,8 @@ pub struct Batch {
     pub loss_weights: Vec<f32>,
     /// Key multiplicity of each token; empty where every token counts once.
     pub multiplicity: Vec<f32>,
+    /// What the multiplicity changes.
+    pub copies_change: CopiesChange,
     /// Index in its row of the first token of each token's document; empty where a row is one document.
     pub document_starts: Vec<usize>,
     /// Documents.
@@ -35,6 +37,7 @@ impl Batch {
             roles: vec![TokenRole::Prose; tokens],
             loss_weights: vec![1.0; tokens],
             multiplicity: Vec::new(),
+            copies_change: CopiesChange::default(),
             document_starts: Vec::new(),
             rows: tokens / length,
             length,
@@ -82,6 +85,7 @@ impl Batch {
             roles: self.roles[range.clone()].to_vec(),
             loss_weights: self.loss_weights[range.clone()].to_vec(),
             multiplicity: self.multiplicity.get(range.clone()).unwrap_or_default().to_vec(),
+            copies_change: self.copies_change,
             document_starts: self.document_starts.get(range).unwrap_or_default().to_vec(),
             rows,
             length: self.length,

@@ -4,7 +4,34 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use crate::language::{Key, Split, Values};
+use crate::names::named;
 use crate::results::is_default;
+
+named! {
+    /// What copies change. Real ones would change both; each alone shows which of the two a model learns from.
+    #[derive(Default)]
+    CopiesChange: "change by copies" {
+        /// How often a key counts, and the positions behind it.
+        #[default]
+        Both = "both",
+        /// How often a key counts: ln m in its logits.
+        Counts = "counts",
+        /// Positions, which skip as far as the copies would reach: as PoSE.
+        Positions = "positions",
+    }
+}
+
+impl CopiesChange {
+    /// Whether keys count several times.
+    pub fn counts(self) -> bool {
+        self != Self::Positions
+    }
+
+    /// Whether positions skip.
+    pub fn positions(self) -> bool {
+        self != Self::Counts
+    }
+}
 
 /// Shares of the kinds of documents. Retrieval is learned only where questions are dense: with one question a document, a
 /// model copies *some* value and never learns which value belongs to which key.
@@ -39,6 +66,9 @@ pub struct DocumentMix {
     /// of PoSE (Zhu et al. 2023, arXiv 2309.10400), which skips position ids, for a model that has none. A model that
     /// has positions skips those that the copies would take, as in PoSE; ln m is added beside that.
     pub max_copies: f64,
+    /// What copies change in a model that has positions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub copies_change: CopiesChange,
     /// Whether a separate random generator draws the multiplicities: recipes that differ only in `max_copies` then draw
     /// the same text. Recipes without this field keep the text that they have always drawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -91,6 +121,7 @@ impl Default for DocumentMix {
             facts: 0.2,
             terse: 0.15,
             max_copies: 1.0,
+            copies_change: CopiesChange::default(),
             separate_copies: false,
             passkey: 0.0,
             hold_out_selection: false,

@@ -17,7 +17,7 @@ use rand::{Rng, RngExt};
 
 use self::facts::fact_pieces;
 use self::lists::list_pieces;
-pub use self::mix::DocumentMix;
+pub use self::mix::{CopiesChange, DocumentMix};
 use self::multiplicity::multiplicities;
 use self::pass_key::pass_key_pieces;
 use self::repeated::repeated_pieces;
