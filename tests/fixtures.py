@@ -157,7 +157,7 @@ def with_multiplicity(model, ids, multiplicity):
 
 def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, layers=2, hidden_size=32, tied=False,
          drop_below=None, chosen=(), extra=None, context=CONTEXT, factor=FACTOR, seq=SEQ, multiplicity=None,
-         model_type="llama"):
+         model_type="llama", clipped=0):
     if len(sys.argv) > 1 and case not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, case)))
@@ -187,6 +187,8 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
         rotary.inv_freq = ntk_frequencies(theta, config.head_dim).float()
     if drop_below is not None:
         rotary.inv_freq = torch.where(rotary.inv_freq < drop_below, 0.0, rotary.inv_freq)
+    for index in range(clipped):
+        rotary.inv_freq[len(rotary.inv_freq) - clipped + index] *= 0.5 * (1 + math.cos(math.pi * index / (clipped - 1)))
     if method == "drope":
         identity_rotation(model)
     distance = torch.arange(SEQ)[:, None] - torch.arange(SEQ)[None, :]
@@ -242,6 +244,8 @@ if __name__ == "__main__":
     make("p-drope", "p-drope", drop_below=2 * math.pi / CONTEXT)
     # 10000^(-2m/16): 6 of 8 pairs are kept, down to 10000^(-10/16) = 0.00316.
     make("p-rope", "p-rope", drop_below=0.002)
+    # The slowest three of 8 pairs: times 1, 1/2 and 0.
+    make("cope", "cope", clipped=3, extra={"rope_clipped_pairs": 3})
     make("rope-qk-norm", "rope", norms=("q", "k"), extra={"attention_type": "qk_norm_rope"})
     make("drope-qk-norm", "drope", norms=("q", "k"), extra={"attention_type": "qk_norm_nope"})
     make("drope-q-norm", "drope", norms=("q",), extra={"attention_type": "q_norm_nope"})

@@ -1,7 +1,7 @@
 //! Parameters that a reader chooses do what the same values in `config.json` do, and nothing else.
 #![cfg(not(target_arch = "wasm32"))]
 
-use drope_core::config::{Config, HeadScales};
+use drope_core::config::{Config, HeadScales, RopeParameters};
 use drope_core::positions::{Method, Parameters, Positions};
 use serde_json::{Value, json};
 
@@ -38,6 +38,27 @@ fn a_chosen_cut_drops_the_frequencies_below_it() {
     let refused = read(Method::PDrope, &plain(), 4.0, &json!({ "cut": 0 })).unwrap_err();
     assert!(refused.contains("must be above 0 radians a token"), "{refused}");
     assert!(read(Method::Yarn, &plain(), 4.0, &cut).unwrap_err().contains("it has no cut"));
+}
+
+#[test]
+fn chosen_pairs_are_clipped_softly() {
+    let clipped = |pairs: u32| json!({ "clipped_pairs": pairs });
+    let chosen = read(Method::Cope, &plain(), 4.0, &clipped(4)).unwrap();
+    let asked = config(&json!({ "rope_clipped_pairs": 4 }));
+    assert_eq!(Method::of(&asked), Method::Cope);
+    assert_eq!(chosen, Method::Cope.positions(&asked, 4.0).unwrap());
+    assert_eq!(Config::from_json(&asked.to_json()).unwrap().rope, asked.rope);
+    // 20 of 64 pairs are 3 of 8.
+    assert_eq!(read(Method::Cope, &plain(), 4.0, &clipped(3)), read(Method::Cope, &plain(), 4.0, &json!({})));
+    // They take the place of a cut.
+    let cut = config(&json!({ "rope_min_frequency": 0.2 }));
+    assert_eq!(read(Method::Cope, &cut, 4.0, &clipped(4)).unwrap(), chosen);
+    for pairs in [json!(0), json!(9), json!(2.5)] {
+        let refused = read(Method::Cope, &plain(), 4.0, &json!({ "clipped_pairs": pairs })).unwrap_err();
+        assert!(refused.contains("a whole number from 1 to 8"), "{refused}");
+    }
+    let both = Config { rope: RopeParameters { rope_min_frequency: 0.2, ..asked.rope.clone() }, ..asked };
+    assert!(both.check().unwrap_err().to_string().contains("give one of them"));
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn source(mix: DocumentMix, curriculum: Curriculum) -> SyntheticDocuments {
         bos: TOKENIZER.bos(),
         mix,
         curriculum,
-        context: 256,
+        longest: 256,
         tokens_per_step: 2048,
         steps: 100,
     }
@@ -54,6 +54,17 @@ fn a_seed_gives_the_batches_that_it_always_gave() {
         let batches = [0, 10, 30, 60, 99].map(|step| bytes(source.batch(7, step).unwrap()));
         assert_eq!(short_hash(&[&batches.concat()]), hash, "{:?}", source.mix);
     }
+}
+
+#[test]
+fn documents_may_be_longer_than_the_context_where_a_recipe_says_so() {
+    let curriculum = Curriculum { min_length: 32, grow: 0.2, at_context: 0.5, easy: None };
+    let long = SyntheticDocuments { longest: 1024, ..source(DocumentMix::default(), curriculum) };
+    let batches: Vec<Batch> = (20..60).map(|step| long.batch(7, step).unwrap()).collect();
+    let longest = batches.iter().filter(|batch| batch.length == 1024).count();
+    assert!((12..28).contains(&longest), "about half of the updates: {longest}");
+    assert!(batches.iter().all(|batch| batch.length <= 1024 && batch.ids.len() <= long.tokens_per_step));
+    assert!(batches.iter().any(|batch| batch.length < 256));
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn own_models() -> Vec<(&'static str, &'static str, f64, Config)> {
         ("norm of queries", "drope-q-norm", 1.0, fixture("drope-q-norm")),
         ("norms with positions", "rope-qk-norm", 1.0, fixture("rope-qk-norm")),
         ("partial DroPE", "p-drope", 4.0, partial),
+        ("CoPE", "cope", 4.0, fixture("cope")),
         ("Qwen 2", "qwen2-drope", 1.0, fixture("qwen2-drope")),
         ("temperature", "drope", 4.0, Config { temperature_coefficient: 0.4, ..nope("drope") }),
         ("SSMax", "drope", 4.0, Config { scalable_softmax: true, ..nope("drope") }),

@@ -65,6 +65,8 @@ struct ConfigJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_min_frequency: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    rope_clipped_pairs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rope_scaling_trained: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature_coefficient: Option<f64>,
@@ -131,6 +133,7 @@ impl Config {
     fn is_plain(&self) -> bool {
         self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
+            && self.rope.rope_clipped_pairs == 0
             && !self.scalable_softmax
             && self.head_scales.is_none()
             && self.softmax_scale.is_none()
@@ -196,6 +199,7 @@ impl Config {
             attention_type: (!is_plain).then_some(self.attention),
             softmax_scale: self.softmax_scale,
             rope_min_frequency: number(self.rope.rope_min_frequency),
+            rope_clipped_pairs: Some(self.rope.rope_clipped_pairs).filter(|&pairs| pairs > 0),
             rope_scaling_trained: self.rope.rope_scaling_trained.then_some(true),
             temperature_coefficient: number(self.temperature_coefficient),
             head_scales: self.head_scales.clone(),
@@ -294,6 +298,7 @@ impl ConfigJson {
         let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
         parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta)));
         parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.unwrap_or(0.0)));
+        parameters.entry("rope_clipped_pairs").or_insert(json!(self.rope_clipped_pairs.unwrap_or(0)));
         parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
         if let Some(original) = self.original_max_position_embeddings {
             parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));

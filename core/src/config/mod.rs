@@ -144,7 +144,7 @@ impl Config {
 
     /// Whether all rotary frequencies are there.
     pub fn is_rope(&self) -> bool {
-        self.rotates() && self.rope.rope_min_frequency == 0.0
+        self.rotates() && self.rope.rope_min_frequency == 0.0 && self.rope.rope_clipped_pairs == 0
     }
 
     /// Checks that all ids are in the vocabulary.
@@ -241,6 +241,18 @@ impl Config {
         }
         if self.head_dim < 2 || !self.head_dim.is_multiple_of(2) {
             return fail(format!("head_dim is {} but must be even and at least 2", self.head_dim));
+        }
+        if rope.rope_clipped_pairs > self.head_dim / 2 {
+            return fail(format!(
+                "rope_clipped_pairs is {} but a head has {} pairs",
+                rope.rope_clipped_pairs,
+                self.head_dim / 2
+            ));
+        }
+        if rope.rope_clipped_pairs > 0 && rope.rope_min_frequency > 0.0 {
+            return fail(
+                "rope_clipped_pairs and rope_min_frequency both change the lowest frequencies; give one of them".into(),
+            );
         }
         rope.scaling.check()?;
         if rope.rope_scaling_trained && rope.scaling == RopeScaling::Default {

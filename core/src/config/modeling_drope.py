@@ -33,6 +33,7 @@ class DroPEFields:
     attention_type = "nope"  # a key of NORMS
     softmax_scale = None  # factor of the logits in place of 1 / sqrt(head_dim)
     rope_min_frequency = 0.0  # partial drop: rotary frequencies below this (radians a token) are the identity
+    rope_clipped_pairs = 0  # CoPE: so many of the lowest rotary frequencies are slowed down, the slowest to the identity
     temperature_coefficient = 0.0  # c of the logits' factor 1 + c ln(s)
     head_scales = None  # {"factor": s0, "scales": [layer][head]}: factors of the logits at s0, in place of c
     scalable_softmax = False  # SSMax: the logits of a query that sees n keys times ln(n + 1) / ln(training context)
@@ -49,6 +50,8 @@ class DroPEFields:
         # With Qwen 2, a window says nothing about positions.
         if self.model_type == "llama_drope" and self.sliding_window is not None:
             return "rnope-swa"
+        if self.rope_clipped_pairs > 0:
+            return "cope"
         return "p-drope" if self.rope_min_frequency > 0 else "rope"
 
 
@@ -73,7 +76,7 @@ class DroPERotaryEmbedding(Qwen2RotaryEmbedding):
 
     def forward(self, x, position_ids):
         config = self.config
-        if config.method not in ("p-drope", "rnope-swa"):
+        if config.method not in ("p-drope", "cope", "rnope-swa"):
             return super().forward(x, position_ids)
         # transformers 4 has rope_theta beside rope_scaling.
         rope = getattr(config, "rope_parameters", None) or {"rope_theta": config.rope_theta}
@@ -81,6 +84,11 @@ class DroPERotaryEmbedding(Qwen2RotaryEmbedding):
         inv_freq = [rope["rope_theta"] ** (-2 * pair / head_dim) for pair in range(head_dim // 2)]
         if config.method == "p-drope":
             inv_freq = [omega if omega >= config.rope_min_frequency else 0.0 for omega in inv_freq]
+        if config.method == "cope":
+            clipped = config.rope_clipped_pairs
+            for index, pair in enumerate(range(len(inv_freq) - clipped, len(inv_freq))):
+                theta = math.pi if clipped == 1 else math.pi * index / (clipped - 1)
+                inv_freq[pair] *= 0.5 * (1 + math.cos(theta))
         angles = position_ids[..., None] * torch.tensor(inv_freq, dtype=torch.float32, device=x.device)
         angles = torch.cat((angles, angles), dim=-1)
         return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
@@ -98,7 +106,7 @@ class DroPEAttention(Qwen2Attention):
         self.k_norm = Qwen2RMSNorm(self.k_proj.out_features, config.rms_norm_eps) if "k" in norms else nn.Identity()
         if config.softmax_scale is not None:
             self.scaling = config.softmax_scale
-        self.rotates = config.method in ("rope", "p-drope") or (config.method == "rnope-swa" and layer_idx % 4 != 3)
+        self.rotates = config.method in ("rope", "p-drope", "cope") or (config.method == "rnope-swa" and layer_idx % 4 != 3)
         if config.no_rope_layers is not None and not config.no_rope_layers[layer_idx]:
             self.rotates = False
 

@@ -20,6 +20,9 @@ pub struct RopeParameters {
     /// Frequencies below this (radians a token) are the identity: partial drop. 0 keeps all.
     #[serde(default)]
     pub rope_min_frequency: f64,
+    /// Pairs, of those with the lowest frequencies, that are clipped softly: CoPE. 0 clips none.
+    #[serde(default)]
+    pub rope_clipped_pairs: usize,
 }
 
 /// Scaling of the rotary frequencies by the extension factor.

@@ -121,6 +121,7 @@ fn architecture(config: &Config) -> Result<&'static str> {
         (config.has_windows(), "sliding windows"),
         (!config.layer_types.is_empty(), "layers that differ"),
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
+        (config.rope.rope_clipped_pairs > 0, "softly clipped frequencies (CoPE)"),
         (config.softmax_scale.is_some(), "its own factor of the logits"),
         (config.head_scales.is_some(), "a temperature for each head"),
         (matches!(scaling, RopeScaling::Dynamic { .. } | RopeScaling::Longrope(_)), "dynamic or LongRoPE scaling"),

@@ -1,7 +1,7 @@
 //! Positions of a method with parameters that the user chose.
 
 use super::method::Method;
-use super::{Amount, Parameter, Parameters, Positions, dynamic_ntk, llama3, p_drope, yarn};
+use super::{Amount, Parameter, Parameters, Positions, cope, dynamic_ntk, llama3, p_drope, yarn};
 use crate::config::{Config, Llama3Parameters, MAX_FACTOR, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
 
@@ -25,6 +25,17 @@ impl Method {
                 return Err(self.refusal(&format!("cut is {cut} but must be above 0 radians a token")));
             }
             adjusted.rope.rope_min_frequency = cut;
+            adjusted.rope.rope_clipped_pairs = 0;
+        }
+        if let Some(pairs) = value(Parameter::ClippedPairs) {
+            let most = config.head_dim / 2;
+            if pairs.fract() != 0.0 || !(1.0..=most as f64).contains(&pairs) {
+                return Err(
+                    self.refusal(&format!("clipped_pairs is {pairs} but must be a whole number from 1 to {most}"))
+                );
+            }
+            adjusted.rope.rope_clipped_pairs = pairs as usize;
+            adjusted.rope.rope_min_frequency = 0.0;
         }
         let temperature = value(Parameter::TemperatureCoefficient);
         adjusted.temperature_coefficient = temperature.unwrap_or(config.temperature_coefficient);
@@ -63,6 +74,7 @@ impl Method {
             Parameter::HighFreqFactor => Amount::Number(llama3::parameters(config, 1.0).high_freq_factor),
             Parameter::Alpha => Amount::TimesS(1.0),
             Parameter::Cut => Amount::Number(p_drope::cut(config)),
+            Parameter::ClippedPairs => Amount::Number(cope::clipped_pairs(config) as f64),
             Parameter::Factor => Amount::Number(dynamic_ntk::factor(config)),
             Parameter::TemperatureCoefficient => {
                 let positions = self.positions(config, 2.0).ok()?;

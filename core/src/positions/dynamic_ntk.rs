@@ -1,7 +1,7 @@
 //! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and grows with
 //! the text. A prompt has the frequencies of its whole length, each generated token those of the length that it ends.
 
-use super::method::{MethodInfo, Tunable};
+use super::method::{MethodInfo, Range, Tunable};
 use super::{Amount, Encoding, LengthDependent, Parameter, Positions, rope};
 use crate::config::{Config, RopeScaling};
 
@@ -11,7 +11,11 @@ pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
     explanation: "A rotary base that grows with the text, from the end of the training context on.",
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Dynamic { .. }),
     parameters: &[
-        Tunable { parameter: Parameter::Factor, grid: &[Amount::Number(1.0), Amount::TimesS(1.0)] },
+        Tunable {
+            parameter: Parameter::Factor,
+            grid: &[Amount::Number(1.0), Amount::TimesS(1.0)],
+            range: Some(Range::TimesS(0.5, 16.0)),
+        },
         Tunable::TEMPERATURE,
     ],
     positions: |config, _| Ok(positions(config)),

@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use super::method::{Frequencies, MethodInfo, Tunable, numbers};
+use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, Llama3Parameters, RopeScaling};
 
@@ -13,8 +13,16 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
     explanation: "Frequencies that rotate rarely within the training context are interpolated, those that rotate often stay.",
     frequencies: Frequencies::Rescaled,
     parameters: &[
-        Tunable { parameter: Parameter::LowFreqFactor, grid: &numbers([0.25, 0.5, 1.0, 1.5, 2.0]) },
-        Tunable { parameter: Parameter::HighFreqFactor, grid: &numbers([3.0, 4.0, 6.0, 8.0, 16.0, 32.0]) },
+        Tunable {
+            parameter: Parameter::LowFreqFactor,
+            grid: &numbers([0.25, 0.5, 1.0, 1.5, 2.0]),
+            range: Some(Range::Numbers(0.12, 8.0)),
+        },
+        Tunable {
+            parameter: Parameter::HighFreqFactor,
+            grid: &numbers([3.0, 4.0, 6.0, 8.0, 16.0, 32.0]),
+            range: Some(Range::Numbers(1.0, 64.0)),
+        },
         Tunable::TEMPERATURE,
     ],
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Llama3(_)),

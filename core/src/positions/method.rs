@@ -51,6 +51,19 @@ pub struct Tunable {
     pub parameter: Parameter,
     /// Values that `core tune` tries; if empty, it tries only values from the command line.
     pub grid: &'static [Amount],
+    /// Where `core tune --candidates` draws values from; `None`: nowhere.
+    pub range: Option<Range>,
+}
+
+/// Values from the first to the second number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// Above 0, evenly in the logarithm.
+    Numbers(f64, f64),
+    /// Multiples of the extension factor, evenly in the logarithm.
+    TimesS(f64, f64),
+    /// Evenly: for a parameter that may be negative.
+    Evenly(f64, f64),
 }
 
 impl Tunable {
@@ -59,6 +72,7 @@ impl Tunable {
     pub(super) const TEMPERATURE: Self = Self {
         parameter: Parameter::TemperatureCoefficient,
         grid: &numbers([-0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.4]),
+        range: Some(Range::Evenly(-0.2, 0.8)),
     };
 }
 
@@ -125,6 +139,7 @@ methods! {
     Drope => super::drope::DROPE,
     PDrope => super::p_drope::P_DROPE,
     PRope => super::p_rope::P_ROPE,
+    Cope => super::cope::COPE,
 }
 
 impl Method {

@@ -4,6 +4,7 @@
 
 mod adjust;
 mod alibi;
+mod cope;
 mod dope;
 mod drope;
 mod dynamic_ntk;
@@ -20,10 +21,11 @@ mod rope;
 mod yarn;
 
 pub use alibi::slopes as alibi_slopes;
+pub use cope::{frequencies as cope_frequencies, usual_clipped_pairs};
 pub use dynamic_ntk::DynamicNtk;
 pub use llama3::frequencies as llama3_frequencies;
 pub use longrope::LongRope;
-pub use method::{Frequencies, Method, MethodInfo, Tunable};
+pub use method::{Frequencies, Method, MethodInfo, Range, Tunable};
 pub use ntk::frequencies as ntk_frequencies;
 pub use p_drope::cutoff as partial_drop_cutoff;
 pub use parameters::{Amount, Parameter, Parameters};

@@ -18,7 +18,7 @@ pub(super) const P_DROPE: MethodInfo = MethodInfo {
     nano_model: "nano-p-drope",
     asked_by: |config| config.rotates() && config.rope.rope_min_frequency > 0.0,
     // A cut is measured by itself (`--cut`), not tuned.
-    parameters: &[Tunable { parameter: Parameter::Cut, grid: &[] }, Tunable::TEMPERATURE],
+    parameters: &[Tunable { parameter: Parameter::Cut, grid: &[], range: None }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };

@@ -31,6 +31,8 @@ named! {
         Factor = "factor",
         /// Partial DroPE: frequencies below this, in radians a token, are dropped.
         Cut = "cut",
+        /// CoPE: pairs, of those with the lowest frequencies, that are clipped softly.
+        ClippedPairs = "clipped_pairs",
         /// Every method: c of the temperature β = 1 + c·ln s.
         TemperatureCoefficient = "temperature_coefficient",
     }

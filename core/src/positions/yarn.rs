@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use super::method::{Frequencies, MethodInfo, Tunable, numbers};
+use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
 use super::{Encoding, Parameter, Positions, rope};
 use crate::config::{Config, RopeScaling, YarnParameters};
 
@@ -15,10 +15,22 @@ pub(super) const YARN: MethodInfo = MethodInfo {
     explanation: "High frequencies stay, low ones are interpolated, and attention is sharpened.",
     frequencies: Frequencies::Rescaled,
     parameters: &[
-        Tunable { parameter: Parameter::BetaFast, grid: &numbers([8.0, 16.0, 32.0, 64.0]) },
-        Tunable { parameter: Parameter::BetaSlow, grid: &numbers([0.25, 0.5, 1.0, 2.0, 4.0]) },
-        Tunable { parameter: Parameter::Mscale, grid: &numbers([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]) },
-        Tunable { parameter: Parameter::AttentionFactor, grid: &[] },
+        Tunable {
+            parameter: Parameter::BetaFast,
+            grid: &numbers([8.0, 16.0, 32.0, 64.0]),
+            range: Some(Range::Numbers(2.0, 256.0)),
+        },
+        Tunable {
+            parameter: Parameter::BetaSlow,
+            grid: &numbers([0.25, 0.5, 1.0, 2.0, 4.0]),
+            range: Some(Range::Numbers(0.06, 16.0)),
+        },
+        Tunable {
+            parameter: Parameter::Mscale,
+            grid: &numbers([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]),
+            range: Some(Range::Numbers(0.1, 10.0)),
+        },
+        Tunable { parameter: Parameter::AttentionFactor, grid: &[], range: None },
         Tunable::TEMPERATURE,
     ],
     asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Yarn(_)),

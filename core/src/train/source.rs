@@ -38,7 +38,7 @@ pub struct SyntheticDocuments {
     /// Lengths over the run.
     pub curriculum: Curriculum,
     /// Longest document, in tokens.
-    pub context: usize,
+    pub longest: usize,
     /// Tokens of a batch, roughly.
     pub tokens_per_step: usize,
     /// Updates of the whole run.
@@ -50,10 +50,10 @@ impl DocumentSource for SyntheticDocuments {
         let encode = |text: &str| self.tokenizer.encode(text).unwrap_or_default();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(step as u64 + 1);
-        let length = self.curriculum.length(&mut rng, step, self.steps, self.context);
+        let length = self.curriculum.length(&mut rng, step, self.steps, self.longest);
         let mix = self.curriculum.mix(step, self.steps, &self.mix);
         let rows = (self.tokens_per_step / length).max(1);
-        let mut batch = Batch::empty(length);
+        let mut batch = Batch { copies_change: mix.copies_change, ..Batch::empty(length) };
         let mut misses = 0;
         while batch.rows < rows {
             let document = training_document(&mut rng, length, &mix, self.bos, &encode);

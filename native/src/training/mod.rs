@@ -20,7 +20,7 @@ use burn::tensor::Device;
 use clap::ValueEnum;
 use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
 use drope_core::model::Model;
-use drope_core::positions::rnope_swa_window;
+use drope_core::positions::{partial_drop_cutoff, rnope_swa_window, usual_clipped_pairs};
 use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
@@ -126,6 +126,7 @@ fn warn_of_words(tokenizer: &Tokenizer) {
 }
 
 fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
+    let head_dim = shape.hidden_size / shape.num_attention_heads;
     Config {
         vocab_size: tokenizer.vocab_size(),
         hidden_size: shape.hidden_size,
@@ -133,7 +134,7 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         num_hidden_layers: shape.num_hidden_layers,
         num_attention_heads: shape.num_attention_heads,
         num_key_value_heads: shape.num_key_value_heads,
-        head_dim: shape.hidden_size / shape.num_attention_heads,
+        head_dim,
         rms_norm_eps: 1e-5,
         max_position_embeddings: recipe.context,
         tie_word_embeddings: true,
@@ -141,7 +142,16 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
             rope_theta: shape.rope_theta,
             scaling: RopeScaling::Default,
             rope_scaling_trained: false,
-            rope_min_frequency: 0.0,
+            rope_min_frequency: if shape.pe == PositionEmbedding::PRope {
+                partial_drop_cutoff(recipe.context)
+            } else {
+                0.0
+            },
+            rope_clipped_pairs: if shape.pe == PositionEmbedding::Cope {
+                shape.clipped_pairs.unwrap_or_else(|| usual_clipped_pairs(head_dim))
+            } else {
+                0
+            },
         },
         attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
         softmax_scale: None,

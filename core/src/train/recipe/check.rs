@@ -4,7 +4,9 @@ use std::ops::RangeInclusive;
 
 use crate::config::{AttentionType, MAX_FACTOR, MOST_LAYERS, WIDEST};
 use crate::language::DocumentMix;
-use crate::train::recipe::{DataSettings, DropSettings, Dropped, EvaluationSettings, ModelShape, Recipe};
+use crate::train::recipe::{
+    DataSettings, DropSettings, Dropped, EvaluationSettings, ModelShape, PositionEmbedding, Recipe,
+};
 use crate::train::{Curriculum, Memory};
 
 /// Far fewer than there are keys, so that different ones are drawn at once.
@@ -34,6 +36,12 @@ pub(super) fn recipe(recipe: &Recipe) -> Check {
     share("schedule.floor", recipe.schedule.floor)?;
     share("schedule.decay", recipe.schedule.decay)?;
     above_zero("schedule.decay", recipe.schedule.decay)?;
+    if let Some(longest) = recipe.longest {
+        whole("longest", longest, recipe.context..=LONGEST_CONTEXT)?;
+        if recipe.data.as_ref().is_some_and(|data| data.synthetic == 0.0) {
+            return Err("longest is for the synthetic language, which [data] leaves out; set data.synthetic or leave out longest".into());
+        }
+    }
     curriculum(&recipe.curriculum, recipe.context)?;
     documents(&recipe.documents)?;
     recipe.data.as_ref().map_or(Ok(()), data)?;
@@ -171,6 +179,14 @@ fn model(shape: &ModelShape) -> Check {
     }
     if !(shape.rope_theta.is_finite() && shape.rope_theta > 1.0) {
         return Err(format!("model.rope_theta is {} but must be a number above 1", shape.rope_theta));
+    }
+    let pairs = hidden_size / num_attention_heads / 2;
+    match shape.clipped_pairs {
+        Some(_) if shape.pe != PositionEmbedding::Cope => {
+            return Err("model.clipped_pairs is for pe = \"cope\" alone".into());
+        }
+        Some(clipped) => whole("model.clipped_pairs", clipped, 1..=pairs)?,
+        None => {}
     }
     let key_width = hidden_size / num_attention_heads * num_key_value_heads;
     let parameters = num_hidden_layers * hidden_size * (2 * hidden_size + 2 * key_width + 3 * intermediate_size);

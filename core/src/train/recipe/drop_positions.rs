@@ -24,6 +24,7 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
             dropped.alibi = false;
             dropped.sliding_window = None;
             dropped.rope.rope_min_frequency = 0.0;
+            dropped.rope.rope_clipped_pairs = 0;
         }
         Dropped::Low => {
             let method = Method::of(config);

@@ -11,7 +11,7 @@ pub use self::data::{CopiesSettings, DataSettings, EvaluationSettings, Filler, S
 use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config};
 use crate::error::{Error, Result};
-use crate::language::DocumentMix;
+use crate::language::{CopiesChange, DocumentMix};
 use crate::model::ComputeType;
 use crate::names::named;
 use crate::results::is_default;
@@ -23,8 +23,12 @@ use crate::tokenizer::Tokenizer;
 pub struct Recipe {
     /// Seed of the weights and of the documents.
     pub seed: u64,
-    /// C: no document is longer, in tokens.
+    /// C: no document is longer, in tokens, unless `longest` says so.
     pub context: usize,
+    /// Longest document of the synthetic language, in tokens, where a run trains on texts beyond C: what DroPE avoids, to compare
+    /// with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<usize>,
     /// Updates.
     pub steps: usize,
     /// Tokens of an update, roughly.
@@ -82,6 +86,9 @@ pub struct ModelShape {
     pub num_key_value_heads: usize,
     /// θ of the rotary frequencies.
     pub rope_theta: f64,
+    /// For `pe = "cope"`: pairs that are clipped softly; where it is not given, the share of CoPE's authors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clipped_pairs: Option<usize>,
     /// What the model is trained with.
     #[serde(default = "PositionEmbedding::standard")]
     pub pe: PositionEmbedding,
@@ -92,6 +99,10 @@ named! {
     PositionEmbedding: "position embedding" {
         /// Rotary positions in every layer.
         Rope = "rope",
+        /// Rotary, without the frequencies that do not turn once in the context.
+        PRope = "p-rope",
+        /// Rotary, with the lowest frequencies clipped softly.
+        Cope = "cope",
         /// None.
         Nope = "nope",
         /// Linear biases.
@@ -202,6 +213,11 @@ impl Recipe {
                 )));
             }
         }
+        if self.documents.copies_change == CopiesChange::Positions && config.attention.drops_positions() {
+            return Err(Error::Recipe(
+                "documents.copies_change is \"positions\", but the model has none; use \"counts\" or \"both\"".into(),
+            ));
+        }
         Ok(())
     }
 
@@ -241,7 +257,7 @@ impl Recipe {
             bos,
             mix: self.documents.clone(),
             curriculum: self.curriculum.clone(),
-            context: self.context,
+            longest: self.longest.unwrap_or(self.context),
             tokens_per_step: self.tokens_per_step,
             steps: self.steps,
         }

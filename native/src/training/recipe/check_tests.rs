@@ -8,6 +8,7 @@ use super::from_toml;
 const WHOLE: &str = r#"
 seed = 1
 context = 64
+longest = 512
 steps = 10
 tokens_per_step = 256
 weight_decay = 0.1
@@ -30,6 +31,7 @@ facts = 0.8
 max_needles = 3
 [documents]
 lists = 0.1
+copies_change = "both"
 separate_copies = true
 hold_out_selection = true
 seven_digits = 0.5
@@ -65,7 +67,8 @@ num_hidden_layers = 2
 num_attention_heads = 2
 num_key_value_heads = 1
 rope_theta = 1e4
-pe = "rope"
+pe = "cope"
+clipped_pairs = 1
 [drop]
 positions = "low"
 cut = 0.1
@@ -93,6 +96,7 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 const ROWS: &[Row] = &[
     ("seed", &["-1", "0.5"], &["0", "123456789"]),
     ("context", &["0", "-1", "15", "31", "2_000_000"], &["32", "1024"]),
+    ("longest", &["0", "63", "-1", "2_000_000"], &["64", "4096"]),
     ("steps", &["0", "-1"], &["1"]),
     ("tokens_per_step", &["0", "100_000_000"], &["1", "4096"]),
     ("weight_decay", &["-0.1", "nan", "inf"], &["0.0", "1.0"]),
@@ -132,6 +136,7 @@ const ROWS: &[Row] = &[
     ("documents.lists", &["-0.1", "1.1", "1.5", "nan"], &["0.0", "1.0"]),
     ("documents.max_needles", &["0", "1001"], &["1"]),
     ("documents.max_copies", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
+    ("documents.copies_change", &["\"neither\"", "1"], &["\"counts\"", "\"positions\""]),
     ("documents.separate_copies", &["1"], &["true"]),
     ("documents.prose_weight", &["-0.1", "nan", "inf"], &["0.0", "1.0"]),
     ("documents.answer_weight", &["0.0", "-1.0", "nan", "inf"], &["1.0", "4.0"]),
@@ -164,7 +169,9 @@ const ROWS: &[Row] = &[
     ("model.num_attention_heads", &["0", "3", "32", "16"], &["1", "8"]),
     ("model.num_key_value_heads", &["0", "3"], &["2"]),
     ("model.rope_theta", &["1.0", "0.0", "-1.0", "nan", "inf"], &["2.0", "5e5"]),
-    ("model.pe", &["\"sinusoidal\""], &["\"nope\"", "\"alibi\"", "\"rnope-swa\""]),
+    // Others clip no pairs.
+    ("model.pe", &["\"sinusoidal\"", "\"rope\""], &["\"cope\""]),
+    ("model.clipped_pairs", &["0", "-1", "5"], &["4"]),
     ("drop.positions", &["\"some\"", "\"all\"", "\"none\""], &["\"low\""]),
     ("drop.cut", &["0.0", "-1.0", "nan", "inf"], &["1e-3"]),
     ("drop.attention_type", &["\"rope\"", "\"qk_norm_rope\"", "\"qk_norm_nope\"", "\"x\""], &["\"nope\""]),
@@ -186,6 +193,7 @@ fn every_field_is_checked_and_its_sentence_names_it() {
             let names = match *field {
                 "context" => vec!["context"],
                 "drop.positions" => vec!["positions", "drop.cut"],
+                "model.pe" => vec!["position embedding", "pe ="],
                 _ => vec![name],
             };
             assert!(names.iter().any(|name| sentence.contains(name)), "{field} = {value}: {sentence}");

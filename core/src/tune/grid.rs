@@ -1,5 +1,4 @@
-//! The search for the parameters with which a method scores best, by coordinate descent on a grid. This module runs no
-//! model: the caller scores candidates.
+//! Coordinate descent on a grid.
 
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -142,7 +141,7 @@ mod tests {
     use crate::positions::{Amount, Method, Parameter, Parameters};
 
     fn config() -> Config {
-        Config::from_json(include_str!("../../tests/fixtures/rope/config.json")).unwrap()
+        Config::from_json(include_str!("../../../tests/fixtures/rope/config.json")).unwrap()
     }
 
     fn grid(chosen: &[(Parameter, &[f64])]) -> Result<Grid, Error> {
