@@ -136,3 +136,38 @@ fn sentences(places: Vec<Place>, problem: &Problem, sinks: Option<&str>) -> Vec<
     };
     introduction.into_iter().chain(places.into_iter().map(sentence)).flat_map(with_sink).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::super::problem::magic;
+    use super::{Spec, Task};
+    use crate::language::Values;
+    use crate::niah::{Difficulty, Distractors};
+
+    #[test]
+    fn the_floor_of_one_word_is_what_its_reader_scores() {
+        for keys in [4, 5, 8] {
+            let difficulty =
+                Difficulty { distractors: Distractors::Sharing, keys: Some(keys), ..Difficulty::default() };
+            let spec = Spec { difficulty, ..Spec::new(Task::MultiKey, Values::Numbers, 256, 0) };
+            let score = |word: usize| {
+                let of_question = |seed| {
+                    let problem = magic(&mut ChaCha8Rng::seed_from_u64(seed), &spec, keys).unwrap();
+                    let words = problem.keys.iter().map(|key| key.to_string().split('-').nth(word).unwrap().to_owned());
+                    let words: Vec<String> = words.collect();
+                    1.0 / words.iter().filter(|other| **other == words[0]).count() as f64
+                };
+                (0..2000).map(of_question).sum::<f64>() / 2000.0
+            };
+            let floor = spec.one_word_floor().unwrap();
+            for found in [0, 1].map(score) {
+                assert!((found - floor).abs() < 0.01, "{keys} keys: {found} and not {floor}");
+            }
+        }
+        let unrelated = Spec::new(Task::MultiKey, Values::Numbers, 256, 0);
+        assert_eq!(unrelated.one_word_floor(), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! How many needles a question has, and what a random guess is worth.
 
-use super::{Filler, Spec, Task};
+use super::{Distractors, Filler, Spec, Task};
 use crate::language::{Key, Needle, Split, Values, ask_all, ask_latest, ask_one, ask_two, chain, list};
 
 impl Spec<'_> {
@@ -75,6 +75,21 @@ impl Spec<'_> {
             Task::MultiQuery => 0.5 / choose(values, 2),
             Task::MultiValue => 1.0 / choose(values, asked),
         }
+    }
+}
+
+impl Spec<'_> {
+    /// What a reader of one word of the key scores where distractors share the other: it finds the keys that have the asked key's noun
+    /// (or its adjective) and guesses among their values. `None` where keys are unrelated, or not one of them is asked for.
+    ///
+    /// Of the n − 1 distractors half share the adjective and half the noun; of an odd number, one word or the other has one more.
+    pub fn one_word_floor(&self) -> Option<f64> {
+        if self.task != Task::MultiKey || self.difficulty.distractors != Distractors::Sharing {
+            return None;
+        }
+        let distractors = self.keys(&tokens_of_words) - 1;
+        let guess = |sharing: usize| 1.0 / (1 + sharing) as f64;
+        Some((guess(distractors / 2) + guess(distractors.div_ceil(2))) / 2.0)
     }
 }
 

@@ -94,9 +94,17 @@ impl RetrievalCell {
 
     /// The probability that values of needles drawn at random are the right answer ([`Spec::guess_floor`]).
     pub fn guess_floor(&self) -> f64 {
+        self.spec().guess_floor()
+    }
+
+    /// What a reader of one word of the key scores ([`Spec::one_word_floor`]).
+    pub fn one_word_floor(&self) -> Option<f64> {
+        self.spec().one_word_floor()
+    }
+
+    fn spec(&self) -> Spec<'static> {
         let filler = self.filler.unwrap_or(self.task.filler());
-        let spec = Spec { filler, difficulty: self.difficulty, ..Spec::new(self.task, self.values, self.context, 0) };
-        spec.guess_floor()
+        Spec { filler, difficulty: self.difficulty, ..Spec::new(self.task, self.values, self.context, 0) }
     }
 
     /// Whether the model, read in the same way, answers at least [`RetrievalCell::THRESHOLD`] of such questions at its training
