@@ -99,6 +99,52 @@ fn the_best_parameters_of_a_grid_are_found_on_the_selection_split_alone() {
 }
 
 #[test]
+fn candidates_are_drawn_equally_many_for_each_method() {
+    let folder = Folder::new("tune-drawn");
+    let model = nano_rope();
+    for method in ["yarn", "rope"] {
+        let out = folder.path(&format!("{method}.json"));
+        let tune = || {
+            let arguments =
+                ["tune", "--model", text(&model), "--method", method, "--candidates", "4", "--random-seed", "3"];
+            succeeds(
+                &[&arguments[..], &["--extension", "2", "--trials", "2", "--threads", "1", "--out", text(&out)]]
+                    .concat(),
+            )
+        };
+        let listed = tune();
+        let tuned = read_json(&out);
+        let candidates = tuned["candidates"].as_array().unwrap();
+        assert_eq!((candidates.len(), &candidates[0]["parameters"]), (4, &json!({})), "the method's own values first");
+        let accuracies = candidates.iter().map(|candidate| candidate["accuracy"].as_f64().unwrap());
+        assert_eq!(tuned["accuracy"], accuracies.fold(0.0, f64::max), "{listed}");
+        assert_eq!((&tuned["random"]["seed"], &tuned["grid"]), (&json!(3), &json!({})));
+        let before = std::fs::read(&out).unwrap();
+        tune();
+        assert!(std::fs::read(&out).unwrap() == before, "the seed decides");
+    }
+    // Several methods at once: the file has each, and a reading takes its own.
+    let (out, json) = (folder.path("both.json"), folder.path("results.json"));
+    let more = ["--candidates", "3", "--extension", "2", "--trials", "1", "--threads", "1"];
+    succeeds(&[&["tune", "--model", text(&model), "--method", "yarn,ntk", "--out", text(&out)][..], &more].concat());
+    let methods: Vec<Value> = read_json(&out).as_array().unwrap().iter().map(|tuned| tuned["method"].clone()).collect();
+    assert_eq!(methods, ["yarn", "ntk"]);
+    let read = |methods: &str| {
+        let arguments = ["eval", "niah", "--model", text(&model), "--method", methods, "--tuned", text(&out)];
+        run(&[&arguments[..], &["--extension", "2", "--trials", "1", "--json", text(&json)]].concat())
+    };
+    assert!(read("ntk,yarn").status.success());
+    for (cell, place) in cells(&json).iter().zip([1, 0]) {
+        let found = read_json(&out)[place]["parameters"].clone();
+        assert_eq!(cell.get("parameters").cloned().unwrap_or(json!({})), found);
+    }
+    let refused = read("llama3");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("of yarn,ntk, not of llama3"));
+    let both = run(&["tune", "--model", text(&model), "--candidates", "4", "--grid", "alpha=2", "--out", "x"]);
+    assert!(String::from_utf8_lossy(&both.stderr).contains("cannot be used with"));
+}
+
+#[test]
 fn what_cannot_be_tuned_or_set_is_refused_before_anything_is_measured() {
     let folder = Folder::new("tune-refused");
     let (model, json, out) = (nano_rope(), folder.path("results.json"), folder.path("tuned.json"));

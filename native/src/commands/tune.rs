@@ -1,14 +1,16 @@
 //! `core tune`: the parameters with which a method answers most questions of the selection split.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use drope_core::config::Config;
 use drope_core::language::Values;
 use drope_core::niah::{Filler, QuestionSplit, Task};
 use drope_core::positions::{Amount, Method, Parameter, Parameters};
 use drope_core::results::Shard;
-use drope_core::tune::Grid;
+use drope_core::tune::{Grid, RandomSearch, ScoredPoint};
 
 use super::niah::{self, NiahArgs};
 use crate::arguments::Sweep;
@@ -20,7 +22,9 @@ use crate::{files, threads};
 
 /// Find the parameters with which a method answers most questions of the selection split.
 ///
-/// Coordinate descent over the grid: from the method's own values on, each parameter in turn is tried with the best values
+/// With --candidates so many combinations are drawn from wide ranges of all the method's parameters, its own values first, so that
+/// methods are tuned alike; the best has the highest accuracy, on average over the extension factors, and of equal ones the first
+/// counts. Without it, coordinate descent over the grid: from the method's own values on, each parameter in turn is tried with the best values
 /// of the others, until a round changes nothing. The best has the highest accuracy, on average over the extension factors;
 /// of equal ones the one with the fewest steps of the grid from the method's own values counts, then the one that was
 /// measured first.
@@ -30,12 +34,22 @@ pub struct TuneArgs {
     /// Folder of the model.
     #[arg(long)]
     model: PathBuf,
-    #[arg(long, help = format!("Position method: {}; default: what the config says", method_names()))]
-    method: Option<Method>,
+    #[arg(
+        long = "method",
+        value_delimiter = ',',
+        help = format!("Position methods, each tuned by itself: {}; default: what the config says", method_names())
+    )]
+    methods: Vec<Method>,
     /// Values to try of a parameter, such as beta_fast=8,16,32, once for each parameter; the method's own value is always
     /// tried; default: a grid of all the method's parameters, temperature included.
     #[arg(long = "grid", value_name = "NAME=VALUES", value_parser = axis)]
     grid: Vec<(Parameter, Vec<Amount>)>,
+    /// Candidates to draw, the method's own values among them, in place of the grid.
+    #[arg(long, conflicts_with = "grid", value_parser = at_least_one)]
+    candidates: Option<usize>,
+    /// Seed of the draw.
+    #[arg(long, default_value_t = 1, requires = "candidates")]
+    random_seed: u64,
     /// Task: single, multi-key, multi-query, multi-value, variable-tracking, latest-value, passkey.
     #[arg(long, default_value = "multi-key")]
     task: Task,
@@ -62,7 +76,7 @@ pub struct TuneArgs {
     /// File for the results of all candidates; what it already holds is not measured again.
     #[arg(long)]
     json: Option<PathBuf>,
-    /// File for the best parameters, which `--tuned` reads, with the grid and all scores.
+    /// File for the best parameters, which `--tuned` reads, with what was tried and all scores; a list of several methods.
     #[arg(long)]
     out: PathBuf,
     /// Where to compute.
@@ -73,6 +87,13 @@ pub struct TuneArgs {
     threads: usize,
 }
 
+/// What is tried for a method.
+enum Search {
+    Grid(Grid),
+    /// The candidates with how they were drawn.
+    Drawn(RandomSearch, Vec<Parameters>),
+}
+
 /// Measures the candidates and writes the best.
 pub fn tune(args: &TuneArgs) -> Result<()> {
     ensure!(
@@ -80,23 +101,40 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
         "parameters are chosen by the questions of --split selection; those of the evaluation stay unseen until they are chosen"
     );
     files::check_writable(&args.out)?;
-    let model = reading::load(&args.questions(None, &Parameters::default()).sweep)?;
-    let method = args.method.unwrap_or_else(|| Method::of(&model.loaded.config));
-    let factors: Vec<f64> = args.extensions.iter().map(|&extension| extension as f64).collect();
-    let config = model.loaded.config.clone().with_cut(args.cut);
-    let grid = Grid::new(method, &config, &factors, &args.grid)?;
+    let model = reading::load(&args.questions(Vec::new(), &Parameters::default()).sweep)?;
+    let methods = if args.methods.is_empty() { vec![Method::of(&model.loaded.config)] } else { args.methods.clone() };
+    // All that is wrong with a method is found before anything is measured.
+    let searches: Vec<Search> =
+        methods.iter().map(|&method| args.search(method, &model.loaded.config)).collect::<Result<_>>()?;
     niah::print_header();
-    let candidates = grid.descend(|parameters| args.accuracy(&model, method, parameters))?;
-    let best = grid.best(&candidates).map(TunedCandidate::new);
-    let Some(best) = best else { anyhow::bail!("there is nothing to tune; give a grid") };
-    println!("\n{:>8}  parameters", "accuracy");
+    let found = methods.iter().zip(searches).map(|(&method, search)| best(args, &model, method, search));
+    let found = found.collect::<Result<Vec<Tuned>>>()?;
+    let json = match &found[..] {
+        [only] => serde_json::to_string_pretty(only)?,
+        several => serde_json::to_string_pretty(several)?,
+    };
+    files::write(&args.out, (json + "\n").as_bytes())
+}
+
+/// Measures the candidates of a method, and says which is the best.
+fn best(args: &TuneArgs, model: &MeasuredModel, method: Method, search: Search) -> Result<Tuned> {
+    let score = |parameters: &Parameters| args.accuracy(model, method, parameters);
+    let (grid, random, (candidates, best)) = match search {
+        Search::Grid(grid) => (tuned::axes(&grid), None, on_grid(&grid, score)?),
+        Search::Drawn(random, candidates) => (BTreeMap::new(), Some(random), drawn(&candidates, score)?),
+    };
+    println!("\n{:>8}  parameters of {}", "accuracy", method.name());
     for candidate in &candidates {
         let mark = if candidate.parameters == best.parameters { "  best" } else { "" };
-        println!("{:>7.1}%  {}{mark}", 100.0 * candidate.score, described(&candidate.parameters));
+        println!("{:>7.1}%  {}{mark}", 100.0 * candidate.accuracy, described(&candidate.parameters));
+    }
+    let at_ends = random.as_ref().map(|search| search.at_ends(&best.parameters)).unwrap_or_default();
+    for parameter in at_ends {
+        println!("{} of the best lies within a tenth of an end of its range", parameter.name());
     }
     let filler = args.filler.unwrap_or(args.task.filler());
-    let found = Tuned {
-        model: model.name,
+    Ok(Tuned {
+        model: model.name.clone(),
         fingerprint: model.loaded.fingerprint(method)?,
         method,
         parameters: best.parameters,
@@ -108,10 +146,35 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
         extensions: args.extensions.clone(),
         trials: args.trials,
         seed: args.seed,
-        grid: tuned::axes(&grid),
-        candidates: candidates.iter().map(TunedCandidate::new).collect(),
-    };
-    files::write(&args.out, (serde_json::to_string_pretty(&found)? + "\n").as_bytes())
+        grid,
+        random,
+        candidates,
+    })
+}
+
+/// The candidates of coordinate descent, and the best of them.
+fn on_grid(
+    grid: &Grid,
+    score: impl FnMut(&Parameters) -> Result<f64>,
+) -> Result<(Vec<TunedCandidate>, TunedCandidate)> {
+    let scored = grid.descend(score)?;
+    let of_point = |point: &ScoredPoint| TunedCandidate { parameters: point.parameters.clone(), accuracy: point.score };
+    let best = grid.best(&scored).map(of_point).context("there is nothing to tune; give a grid")?;
+    Ok((scored.iter().map(of_point).collect(), best))
+}
+
+/// Candidates with their accuracy, and the best of them; of equal ones the first.
+fn drawn(
+    candidates: &[Parameters],
+    mut score: impl FnMut(&Parameters) -> Result<f64>,
+) -> Result<(Vec<TunedCandidate>, TunedCandidate)> {
+    let scored = candidates
+        .iter()
+        .map(|parameters| Ok(TunedCandidate { parameters: parameters.clone(), accuracy: score(parameters)? }));
+    let scored = scored.collect::<Result<Vec<_>>>()?;
+    let better = |best: TunedCandidate, next: TunedCandidate| if next.accuracy > best.accuracy { next } else { best };
+    let best = scored.iter().cloned().reduce(better).context("there are no candidates")?;
+    Ok((scored, best))
 }
 
 fn described(parameters: &Parameters) -> String {
@@ -119,13 +182,25 @@ fn described(parameters: &Parameters) -> String {
 }
 
 impl TuneArgs {
+    /// What is tried for a method.
+    fn search(&self, method: Method, config: &Config) -> Result<Search> {
+        let factors: Vec<f64> = self.extensions.iter().map(|&extension| extension as f64).collect();
+        let config = config.clone().with_cut(self.cut);
+        let Some(candidates) = self.candidates else {
+            return Ok(Search::Grid(Grid::new(method, &config, &factors, &self.grid)?));
+        };
+        let random = RandomSearch::new(method, &config, candidates, self.random_seed)?;
+        let candidates = random.draw(method, &config, &factors)?;
+        Ok(Search::Drawn(random, candidates))
+    }
+
     /// The questions for a candidate, as arguments of `core eval niah`.
-    fn questions(&self, method: Option<Method>, parameters: &Parameters) -> NiahArgs {
+    fn questions(&self, methods: Vec<Method>, parameters: &Parameters) -> NiahArgs {
         let sweep = Sweep {
             lengths: Vec::new(),
             numbers: NumberArgs::default(),
             model: self.model.clone(),
-            methods: method.into_iter().collect(),
+            methods,
             extensions: self.extensions.clone(),
             seed: self.seed,
             beta: None,
@@ -151,7 +226,7 @@ impl TuneArgs {
 
     /// Mean accuracy over the extension factors, at each of which there are equally many questions.
     fn accuracy(&self, model: &MeasuredModel, method: Method, parameters: &Parameters) -> Result<f64> {
-        let cells = niah::cells(model, &self.questions(Some(method), parameters))?;
+        let cells = niah::cells(model, &self.questions(vec![method], parameters))?;
         let correct: usize = cells.iter().map(|cell| cell.correct).sum();
         Ok(correct as f64 / (self.trials * cells.len()) as f64)
     }
