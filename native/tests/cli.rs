@@ -163,6 +163,9 @@ fn models_without_rope_are_trained_from_scratch() {
         ("nope", "\"attention_type\": \"nope\""),
         ("alibi", "\"alibi\": true"),
         ("rnope-swa", "\"sliding_window\": 16"),
+        // 2π/64; 20/64 of the 4 pairs.
+        ("p-rope", "\"rope_min_frequency\": 0.098"),
+        ("cope", "\"rope_clipped_pairs\": "),
     ] {
         let out = folder.path(pe);
         let output = run(&["pretrain", "--pe", pe, "--recipe", text(&recipe), "--out", text(&out), "--device", "cpu"]);
@@ -170,10 +173,34 @@ fn models_without_rope_are_trained_from_scratch() {
         let config = std::fs::read_to_string(out.join("config.json")).unwrap();
         assert!(config.contains(kind), "{config}");
         // Read back as what it was trained as.
-        let method = if pe == "nope" { "drope" } else { pe };
+        let method = match pe {
+            "nope" => "drope",
+            "p-rope" => "p-drope",
+            other => other,
+        };
         let output = run(&["inspect", "--model", text(&out)]);
         assert!(String::from_utf8_lossy(&output.stdout).contains(&format!("method: {method} at 1 times")));
     }
+}
+
+#[test]
+fn a_budget_takes_the_place_of_the_steps() {
+    let folder = Folder::new("tokens");
+    let recipe = folder.write("recipe.toml", RECIPE);
+    let train = |tokens: &str| {
+        let out = folder.path(tokens);
+        let arguments =
+            ["pretrain", "--recipe", text(&recipe), "--tokens", tokens, "--out", text(&out), "--device", "cpu"];
+        let output = run(&arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let trained: toml::Table = toml::from_str(&std::fs::read_to_string(out.join("recipe.toml")).unwrap()).unwrap();
+        let number = |value: &toml::Value| value.as_integer().unwrap();
+        (number(&trained["steps"]), number(&trained["schedule"]["warmup"]))
+    };
+    let tokens_per_step = toml::from_str::<toml::Table>(RECIPE).unwrap()["tokens_per_step"].as_integer().unwrap();
+    assert_eq!(train("6k"), (6000 / tokens_per_step, 6000 / tokens_per_step / 10));
+    let none = run(&["pretrain", "--recipe", text(&recipe), "--tokens", "0", "--out", "x"]);
+    assert!(String::from_utf8_lossy(&none.stderr).contains("such as 250k or 1m"));
 }
 
 #[test]

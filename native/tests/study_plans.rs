@@ -20,8 +20,7 @@ fn two_shards_run_every_job_once_and_keep_what_belongs_together() {
 #[test]
 fn what_belongs_to_one_value_of_the_first_variable_comes_together() {
     let study = Study::new("study-order", 1);
-    study.plan(
-        r#"
+    let plan = r#"
 [variables]
 seed = [2, 1]
 run = ["b", "a"]
@@ -36,12 +35,16 @@ only = { run = ["a", "b"] }
 name = "last-{seed}"
 command = "inspect --model {out}/{seed}"
 only = { seed = [2] }
-"#,
-    );
-    let output = study.run(&["--dry-run"]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let names: Vec<&str> = said.lines().map(|line| line.split_whitespace().next().unwrap()).collect();
-    assert_eq!(names, ["b-2", "a-2", "last-2", "b-1", "a-1", "b", "a"]);
+"#;
+    let order = || -> Vec<String> {
+        let output = study.run(&["--dry-run"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    };
+    study.plan(plan);
+    assert_eq!(order(), ["b-2", "a-2", "last-2", "b-1", "a-1", "b", "a"]);
+    study.plan(&format!("file_order = true\n{plan}"));
+    assert_eq!(order(), ["b", "a", "b-2", "a-2", "b-1", "a-1", "last-2"]);
     assert!(!study.folder.path("out").exists(), "nothing is run or written");
 }
 
@@ -87,25 +90,49 @@ fn plans_that_cannot_be_run_are_refused_before_anything_is() {
     assert!(!study.folder.path("out").exists());
 }
 
-#[test]
-fn the_plan_of_the_project_can_be_run() {
+/// What a plan of the project would run.
+fn listed(plan: &str) -> String {
     let folder = Folder::new("study-plan");
     let out = folder.path("out");
-    let plan = ["study", "--plan", "recipes/study.toml", "--dry-run", "--out", text(&out)];
+    let plan = ["study", "--plan", plan, "--dry-run", "--out", text(&out)];
     let output = core(&plan).current_dir(fixtures().join("../..")).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
-    let listed = String::from_utf8(output.stdout).unwrap();
-    // Five trunks, eight runs from each, six with SSMax from the first, and four pilots for two keys at once.
-    let trainings =
-        listed.lines().filter(|line| line.contains(" core pretrain ") || line.contains(" core recalibrate "));
-    assert_eq!(trainings.count(), 5 + 5 * 8 + 6 + 4, "{listed}");
-    // The evaluation's questions are asked with its seed, and settings are chosen with another.
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Checks that the evaluation's questions have one seed, and those that settings are chosen by another. How many trainings there are.
+fn check_seeds(listed: &str, evaluation_seed: &str, selection_seed: &str) -> usize {
     let asks = |line: &&str| line.contains(" core eval niah ");
     let is_selection = |line: &&str| line.contains("--split selection");
     let has_seed = |line: &str, seed: &str| line.contains(&format!("--seed {seed} "));
     let (selection, evaluation): (Vec<&str>, Vec<&str>) = listed.lines().filter(asks).partition(is_selection);
-    assert!(selection.len() > 50 && selection.iter().all(|line| has_seed(line, "32000")), "{listed}");
-    assert!(evaluation.len() > 100 && evaluation.iter().all(|line| has_seed(line, "31000")), "{listed}");
-    assert!(listed.lines().filter(|line| line.contains(" core tune ")).all(|line| has_seed(line, "32000")), "{listed}");
+    assert!(selection.len() > 50 && selection.iter().all(|line| has_seed(line, selection_seed)), "{listed}");
+    assert!(evaluation.len() > 100 && evaluation.iter().all(|line| has_seed(line, evaluation_seed)), "{listed}");
+    let mut tunings = listed.lines().filter(|line| line.contains(" core tune "));
+    assert!(tunings.all(|line| has_seed(line, selection_seed)), "{listed}");
+    let is_training = |line: &&str| line.contains(" core pretrain ") || line.contains(" core recalibrate ");
+    listed.lines().filter(is_training).count()
+}
+
+#[test]
+fn the_plan_of_the_first_study_can_be_run() {
+    let listed = listed("recipes/study.toml");
+    // Five trunks, eight runs from each, six with SSMax from the first, and four pilots for two keys at once.
+    assert_eq!(check_seeds(&listed, "31000", "32000"), 5 + 5 * 8 + 6 + 4, "{listed}");
     assert!(listed.starts_with("rope-1 "), "{listed}");
+}
+
+#[test]
+fn the_plan_of_the_second_study_can_be_run() {
+    let listed = listed("recipes/study-2.toml");
+    // Of each trunk: itself, six runs with six budgets, seven rivals with two, and from scratch two models with two runs of two budgets.
+    // From one trunk six runs of 16 million tokens.
+    let of_trunk = 1 + 6 * 6 + 7 * 2 + 2 * (1 + 2 * 2);
+    assert_eq!(check_seeds(&listed, "33000", "34000"), 5 * of_trunk + 6, "{listed}");
+    assert!(listed.starts_with("rope-6 "), "{listed}");
+    // A run from a trunk does not see the trunk's documents again.
+    for line in listed.lines().filter(|line| line.contains(" core recalibrate ")) {
+        let trunk = line.split_whitespace().next().unwrap().rsplit('-').next().unwrap();
+        assert!(line.contains(&format!("--seed 10{trunk} ")), "{line}");
+    }
 }

@@ -15,4 +15,4 @@ pub use self::parameters::{ParameterArgs, axis, positions};
 pub use self::reading::ReadingArgs;
 pub use self::sweep::Sweep;
 pub use self::training::TrainArgs;
-pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens};
+pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens, training_tokens};

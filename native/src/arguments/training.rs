@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::at_least_one;
+use super::{at_least_one, training_tokens};
 use crate::device::DeviceChoice;
 use crate::threads;
 use crate::training::{TrainOptions, recipe};
@@ -19,6 +19,9 @@ pub struct TrainArgs {
     /// Fields of the recipe in place of its own, such as schedule.peak=2e-3,drop.positions=low; tables are separated by points.
     #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
     set: Vec<recipe::Setting>,
+    /// Tokens to train on, such as 250k or 1m, in place of the recipe's steps; the warm-up is then a tenth of the updates at most.
+    #[arg(long, value_parser = training_tokens)]
+    tokens: Option<usize>,
     /// Seed of the weights and of the documents, instead of the recipe's.
     #[arg(long)]
     seed: Option<u64>,
@@ -58,6 +61,10 @@ impl TrainArgs {
     pub fn with_recipe(&self, train: impl FnOnce(&TrainOptions) -> Result<()>) -> Result<()> {
         let mut recipe = recipe::read(&self.recipe, &self.set)?;
         recipe.seed = self.seed.unwrap_or(recipe.seed);
+        if let Some(tokens) = self.tokens {
+            recipe.steps = (tokens / recipe.tokens_per_step).max(1);
+            recipe.schedule.warmup = recipe.schedule.warmup.min(recipe.steps / 10);
+        }
         train(&TrainOptions {
             recipe: &recipe,
             out: &self.out,

@@ -26,6 +26,17 @@ pub fn tokens(text: &str) -> Result<usize, String> {
     tokens.filter(|&tokens| tokens > 0).ok_or_else(|| format!("{text} is no number of tokens, such as 512 or 16k"))
 }
 
+/// Tokens of training: a whole number, or one followed by k or m (thousands, millions).
+pub fn training_tokens(text: &str) -> Result<usize, String> {
+    let (number, unit) = match text.char_indices().last() {
+        Some((at, 'k' | 'K')) => (&text[..at], 1_000),
+        Some((at, 'm' | 'M')) => (&text[..at], 1_000_000),
+        _ => (text, 1),
+    };
+    let tokens = number.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
+    tokens.filter(|&tokens| tokens > 0).ok_or_else(|| format!("{text} is no number of tokens, such as 250k or 1m"))
+}
+
 /// A number from 0 to 1.
 pub fn depth(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));

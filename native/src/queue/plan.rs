@@ -18,7 +18,10 @@ struct PlanFile {
     /// Every job is there once for each combination of the variables that its name uses; the first varies slowest.
     #[serde(default)]
     variables: toml::Table,
-    /// Priority: by the value of the first variable, those without it last; then the order here.
+    /// Whether the order here is that of the jobs. Otherwise all jobs of the first variable's first value come first, and those without it
+    /// last, so that a study that is stopped has finished the first values.
+    #[serde(default)]
+    file_order: bool,
     job: Vec<JobTemplate>,
 }
 
@@ -57,7 +60,7 @@ pub struct PlannedJob {
     group: usize,
 }
 
-/// Reads a plan; all of its jobs in the order of their priority: by the value of the first variable, then as in the file.
+/// Reads a plan; all of its jobs in the order of their priority.
 ///
 /// # Errors
 /// If the file is not a plan, a name does not exist or exists twice, jobs wait for each other in a circle, or a command
@@ -86,7 +89,11 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
         }
     }
     ensure!(!jobs.is_empty(), "the plan has no jobs");
-    let (mut jobs, names_before) = by_first_variable(jobs.into_iter().zip(names_before).collect());
+    let mut ordered: Vec<_> = jobs.into_iter().zip(names_before).collect();
+    if !file.file_order {
+        ordered.sort_by_key(|(job, _)| job.group);
+    }
+    let (mut jobs, names_before): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
     check_unique(&jobs)?;
     for (index, names) in names_before.iter().enumerate() {
         jobs[index].after = names.iter().map(|name| find(&jobs, index, name)).collect::<Result<_>>()?;
@@ -129,12 +136,6 @@ fn expanded(
         jobs.push((job, after));
     }
     Ok(jobs)
-}
-
-/// Sorts the jobs by the value of the first variable, so that a stopped study has finished the first values.
-fn by_first_variable(mut jobs: Vec<(PlannedJob, Vec<String>)>) -> (Vec<PlannedJob>, Vec<Vec<String>>) {
-    jobs.sort_by_key(|(job, _)| job.group);
-    jobs.into_iter().unzip()
 }
 
 /// Checks the name of a job, which is also the name of its files.

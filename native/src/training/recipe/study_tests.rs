@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use drope_core::language::tokenizer_corpus;
+use drope_core::language::{CopiesChange, tokenizer_corpus};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::DocumentSource;
 
 use drope_core::train::recipe::{Dropped, Recipe};
 
-use super::read;
+use super::{read, setting};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/study")
@@ -65,4 +65,24 @@ fn recalibrations_with_one_seed_draw_the_same_documents() {
             assert_eq!((&ours.ids, &ours.loss_weights), (&theirs.ids, &theirs.loss_weights), "{name}");
         }
     }
+}
+
+/// The settings that the second study's plan gives recipes of the first fit them.
+#[test]
+fn the_rivals_of_the_second_study_are_recipes() {
+    let folder = folder().join("../..");
+    let plan: toml::Table =
+        toml::from_str(&std::fs::read_to_string(folder.join("recipes/study-2.toml")).unwrap()).unwrap();
+    let commands = plan["job"].as_array().unwrap().iter().map(|job| job["command"].as_str().unwrap());
+    let mut rivals = 0;
+    for words in commands.map(|command| command.split_whitespace().collect::<Vec<_>>()) {
+        let value = |name: &str| words.iter().position(|word| *word == name).map(|at| words[at + 1]);
+        let (Some(recipe), Some(set)) = (value("--recipe"), value("--set")) else { continue };
+        let settings: Vec<_> = set.split(',').map(|text| setting(text).unwrap()).collect();
+        let recipe = read(&folder.join(recipe), &settings).unwrap();
+        let changes = recipe.documents.copies_change != CopiesChange::Both || recipe.longest == Some(2048);
+        assert!(changes && recipe.drop.unwrap().positions == Dropped::None, "{set}");
+        rivals += 1;
+    }
+    assert_eq!(rivals, 7);
 }
