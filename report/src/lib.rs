@@ -9,6 +9,7 @@ pub mod plot;
 mod results;
 mod sections;
 mod study;
+mod study_2;
 mod verdict;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
 /// As [`write_reproduction`], and if a document has lost its marks.
 pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
     let study = study::write(&data.join("study"), root)?;
+    study_2::write(&data.join("study-2"), root)?;
     documents::write_real_models(&data.join("real-models"), root)?;
     documents::write_recalibration(&data.join("recalibration"), root)?;
     documents::write(&Results::read(data)?, study.as_deref(), root)

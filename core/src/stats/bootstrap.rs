@@ -3,13 +3,21 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The scores of two methods on the same questions, with models of one training seed: for each condition, such as a
-/// length, and each question the scores of both, from 0 to 1.
-pub type PairedOutcomes = Vec<Vec<[f64; 2]>>;
+/// The scores of several methods on the same questions, with models of one training seed: for each condition, such as a
+/// length, and each question the scores of all, from 0 to 1.
+pub type PairedOutcomes<const METHODS: usize = 2> = Vec<Vec<[f64; METHODS]>>;
 
-/// Mean scores of two methods: for each condition the mean over training seeds of the mean over questions.
+/// Mean scores of several methods: for each condition the mean over training seeds of the mean over questions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PairedMeans(pub Vec<[f64; 2]>);
+pub struct PairedMeans<const METHODS: usize = 2>(pub Vec<[f64; METHODS]>);
+
+impl<const METHODS: usize> PairedMeans<METHODS> {
+    /// Means over the questions of one training seed.
+    pub fn of(outcomes: &PairedOutcomes<METHODS>) -> Self {
+        let everything: Vec<Vec<usize>> = outcomes.iter().map(|questions| (0..questions.len()).collect()).collect();
+        means(&[outcomes], &everything)
+    }
+}
 
 impl PairedMeans {
     /// First less second, as the mean over the conditions: positive where the first is better.
@@ -44,7 +52,7 @@ pub struct BootstrapInterval {
 
 /// The interval of `statistic` by a paired bootstrap over training seeds and questions: each resample draws as many training seeds
 /// as there are and, for each condition, as many questions as it has, both with replacement. A drawn question counts for every
-/// drawn seed and for both methods: all of them answered the same one (the crossed bootstrap of Owen 2007, The pigeonhole
+/// drawn seed and for all methods: all of them answered the same one (the crossed bootstrap of Owen 2007, The pigeonhole
 /// bootstrap, Annals of Applied Statistics 1, 386). The interval is the percentile interval (Efron and Tibshirani 1993, An
 /// Introduction to the Bootstrap, chapter 13). `random_seed` decides on the resamples.
 ///
@@ -53,14 +61,14 @@ pub struct BootstrapInterval {
 ///
 /// Returns `None` if there are no training seeds, seeds differ in their conditions or numbers of questions, a condition has no
 /// questions, or the statistic is not a number in the data or in more than 1 of 1000 resamples, which are otherwise left out.
-pub fn paired_bootstrap(
-    seeds: &[PairedOutcomes],
-    statistic: impl Fn(&PairedMeans) -> f64,
+pub fn paired_bootstrap<const METHODS: usize>(
+    seeds: &[PairedOutcomes<METHODS>],
+    statistic: impl Fn(&PairedMeans<METHODS>) -> f64,
     resamples: usize,
     random_seed: u64,
 ) -> Option<BootstrapInterval> {
     let questions: Vec<usize> = seeds.first()?.iter().map(Vec::len).collect();
-    let is_alike = |seed: &PairedOutcomes| seed.iter().map(Vec::len).eq(questions.iter().copied());
+    let is_alike = |seed: &PairedOutcomes<METHODS>| seed.iter().map(Vec::len).eq(questions.iter().copied());
     if questions.is_empty() || questions.contains(&0) || !seeds.iter().all(is_alike) {
         return None;
     }
@@ -70,7 +78,8 @@ pub fn paired_bootstrap(
     let mut draw = |count: usize| -> Vec<usize> { (0..count).map(|_| rng.random_range(0..count)).collect() };
     let mut drawn: Vec<f64> = (0..resamples)
         .map(|_| {
-            let chosen: Vec<&PairedOutcomes> = draw(seeds.len()).into_iter().map(|seed| &seeds[seed]).collect();
+            let chosen: Vec<&PairedOutcomes<METHODS>> =
+                draw(seeds.len()).into_iter().map(|seed| &seeds[seed]).collect();
             let asked: Vec<Vec<usize>> = questions.iter().map(|&count| draw(count)).collect();
             statistic(&means(&chosen, &asked))
         })
@@ -102,10 +111,10 @@ pub fn bootstrap_of_trials(
 }
 
 /// For each condition, means of the questions `asked` over seeds.
-fn means(seeds: &[&PairedOutcomes], asked: &[Vec<usize>]) -> PairedMeans {
+fn means<const METHODS: usize>(seeds: &[&PairedOutcomes<METHODS>], asked: &[Vec<usize>]) -> PairedMeans<METHODS> {
     let of_condition = |(condition, asked): (usize, &Vec<usize>)| {
         let scores = seeds.iter().flat_map(|seed| asked.iter().map(|&question| seed[condition][question]));
-        let sum = scores.fold([0.0; 2], |[a, b], [x, y]| [a + x, b + y]);
+        let sum = scores.fold([0.0; METHODS], |sum, score| std::array::from_fn(|at| sum[at] + score[at]));
         sum.map(|sum| sum / (seeds.len() * asked.len()) as f64)
     };
     PairedMeans(asked.iter().enumerate().map(of_condition).collect())

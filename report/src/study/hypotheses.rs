@@ -87,7 +87,7 @@ fn test(results: &StudyResults, number: usize, runs: [&str; 2], at_best: bool) -
         match outcomes(results, &sides, trunk) {
             Err(part) => part,
             Ok(outcomes) => {
-                let difference = means(&outcomes).relative_difference();
+                let difference = PairedMeans::of(&outcomes).relative_difference();
                 paired.push(outcomes);
                 TrunkPart::Enters(difference)
             }
@@ -143,14 +143,6 @@ pub fn answers(first: &RetrievalCell, second: &RetrievalCell) -> Option<Vec<[boo
     let (a, b) = (first.outcomes.as_ref()?, second.outcomes.as_ref()?);
     let is_same = first.same_question(second) && a.iter().len() == b.iter().len();
     is_same.then(|| a.iter().zip(b.iter()).map(|(first, second)| [first, second]).collect())
-}
-
-/// Of one trunk.
-fn means(outcomes: &PairedOutcomes) -> PairedMeans {
-    let mean = |questions: &Vec<[f64; 2]>| {
-        [0, 1].map(|side| questions.iter().map(|pair| pair[side]).sum::<f64>() / questions.len() as f64)
-    };
-    PairedMeans(outcomes.iter().map(mean).collect())
 }
 
 #[cfg(test)]

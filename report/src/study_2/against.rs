@@ -1,0 +1,79 @@
+//! What counts against DroPE, and against this project, by the list of docs/protocol-2.md.
+
+use super::curve::best_budget;
+use super::difference::Verdict;
+use super::hypothesis::Hypothesis;
+use super::models::CURVE;
+use super::results::{Asked, NEAR, Results};
+use super::rivals::OURS;
+
+/// Loss at 1× and on the latest value, against RoPE of the same budget, above which it counts.
+const AT_1X: f64 = 0.02;
+const LATEST: f64 = 0.05;
+
+/// Sentences, those that apply.
+pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
+    let verdict = |name: &str| hypotheses.iter().find(|hypothesis| hypothesis.name == name).map(|found| found.verdict);
+    let is = |name: &str, verdicts: &[Verdict]| verdict(name).is_some_and(|verdict| verdicts.contains(&verdict));
+    let not_shown = [Verdict::NotShown, Verdict::Opposite, Verdict::AsGood];
+    let mut said = Vec::new();
+    if is("H1", &[Verdict::Refuted]) {
+        said.push("Full DroPE has no best budget between the smallest and the largest.".to_owned());
+    }
+    said.extend(below_rope(results));
+    if is("H2", &not_shown) {
+        said.push("Copies are not shown to keep full DroPE from losing accuracy by longer recalibration.".to_owned());
+    }
+    for (name, budget) in [("H4, 1 M", "1 M"), ("H4, 8 M", "8 M")] {
+        if is(name, &not_shown) {
+            said.push(format!("After {budget} tokens a rival that was trained fairly is not shown to answer less."));
+        }
+    }
+    let shown = [Verdict::Shown];
+    for (primary, decoys) in [("H5a", "H5c"), ("H5b", "H5d")] {
+        if is(primary, &shown) && is(decoys, &not_shown) {
+            said.push("What is shown at 16 to 64× on the primary task is not shown among decoys.".to_owned());
+        }
+    }
+    said.dedup();
+    said.extend(["1m", "8m"].into_iter().flat_map(|budget| costs(results, budget)));
+    said
+}
+
+/// Full DroPE after its best budget against RoPE of the same budget, at 4×.
+fn below_rope(results: &Results) -> Option<String> {
+    let budget = CURVE[best_budget(results, "all")?];
+    let accuracy = |run: &str| {
+        let (side, _) = results.best_reading(run, budget, &NEAR)?;
+        Some(results.accuracy(&side, Asked::Primary, 4)?.mean)
+    };
+    let (ours, rope) = (accuracy("all")?, accuracy("keep")?);
+    (ours < rope).then(|| {
+        format!(
+            "After its best budget ({budget}) full DroPE answers {:.1} % at 4×, RoPE of the same budget {:.1} %.",
+            100.0 * ours,
+            100.0 * rope
+        )
+    })
+}
+
+/// What partial DroPE with copies loses against RoPE of the same budget.
+fn costs(results: &Results, budget: &str) -> Vec<String> {
+    let places = [(Asked::Primary, 1, AT_1X), (Asked::Latest, 1, LATEST), (Asked::Latest, 4, LATEST)];
+    let cost = |(asked, extension, most): (Asked, usize, f64)| {
+        let accuracy = |run: &str| {
+            let (side, _) = results.best_reading(run, budget, &NEAR)?;
+            Some(results.accuracy(&side, asked, extension)?.mean)
+        };
+        let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
+        (rope - ours > most).then(|| {
+            format!(
+                "After {budget} tokens partial DroPE with copies answers {:.1} % of the {} at {extension}×, RoPE {:.1} %.",
+                100.0 * ours,
+                asked.title(),
+                100.0 * rope
+            )
+        })
+    };
+    places.into_iter().filter_map(cost).collect()
+}

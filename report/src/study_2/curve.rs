@@ -1,0 +1,114 @@
+//! H1 to H3: the curve of recalibration, accuracy at 4 times the context against tokens.
+
+use std::cell::RefCell;
+
+use drope_core::stats::{PairedMeans, PairedOutcomes, paired_bootstrap};
+
+use super::difference::{Difference, RANDOM_SEED, RESAMPLES, Verdict};
+use super::hypothesis::Hypothesis;
+use super::models::{CURVE, TRUNKS};
+use super::results::{Asked, NEAR, Results, Side};
+
+/// Where the curve is judged.
+const AT: usize = 4;
+
+/// Budgets among which H3 says that the maximum lies.
+const PAPER: [&str; 2] = ["500k", "1m"];
+
+/// Where the bootstrap's share of budgets shows H3.
+const CONFIDENT: f64 = 0.95;
+
+/// The best reading of a run with each budget of the curve, all of which have to be measured.
+fn sides(results: &Results, run: &str) -> Option<Vec<Side>> {
+    CURVE.iter().map(|budget| Some(results.best_reading(run, budget, &NEAR)?.0)).collect()
+}
+
+/// b*: the budget with the highest mean accuracy over trunks at 4×, on the selection split; of equal ones the smallest.
+pub fn best_budget(results: &Results, run: &str) -> Option<usize> {
+    let sides = sides(results, run)?;
+    let scores: Vec<f64> = sides.iter().map(|side| results.selection_score(side, &[AT])).collect::<Option<_>>()?;
+    Some(highest(&scores))
+}
+
+/// The first of the highest numbers.
+fn highest(numbers: &[f64]) -> usize {
+    let better = |best: usize, next: usize| if numbers[next] > numbers[best] { next } else { best };
+    (0..numbers.len()).reduce(better).unwrap_or(0)
+}
+
+/// Answers of several models of a trunk to the questions at 4×, side by side.
+fn side_by_side<const METHODS: usize>(
+    answers: impl Fn(usize, usize) -> Option<Vec<f64>>,
+) -> Vec<(usize, PairedOutcomes<METHODS>)> {
+    let of_trunk = |trunk: usize| {
+        let answers: Vec<Vec<f64>> = (0..METHODS).map(|method| answers(trunk, method)).collect::<Option<_>>()?;
+        let questions = answers.iter().map(Vec::len).min()?;
+        let question = |at: usize| std::array::from_fn(|method| answers[method][at]);
+        let is_same = answers.iter().all(|answers| answers.len() == questions);
+        is_same.then(|| (trunk, vec![(0..questions).map(question).collect()]))
+    };
+    TRUNKS.filter_map(of_trunk).collect()
+}
+
+/// Full DroPE reads furthest after a budget that is neither the smallest nor the largest.
+pub fn inner_maximum(results: &Results) -> Hypothesis {
+    let claim = "full DroPE reads 4× best after a budget between the smallest and the largest";
+    let (Some(sides), Some(best)) = (sides(results, "all"), best_budget(results, "all")) else {
+        return Hypothesis::not_run("H1", claim);
+    };
+    let last = CURVE.len() - 1;
+    if best == 0 || best == last {
+        let found = format!("the best budget on the selection split is {}", CURVE[best]);
+        return Hypothesis { note: found, verdict: Verdict::Refuted, ..Hypothesis::not_run("H1", claim) };
+    }
+    let against = |other: usize| {
+        let chosen = [&sides[best], &sides[other]];
+        let outcomes = side_by_side::<2>(|trunk, side| results.outcomes(chosen[side], trunk, Asked::Primary, AT));
+        let what = format!("after {} less after {}", CURVE[best], CURVE[other]);
+        Difference::new(what, &outcomes, PairedMeans::difference)
+    };
+    let note = format!("best on the selection split: {}", CURVE[best]);
+    Hypothesis::tested("H1", claim, note, [0, last].map(against).into_iter().collect())
+}
+
+/// Copies take the fall behind the maximum away.
+pub fn copies_remove_it(results: &Results) -> Hypothesis {
+    let claim = "with copies full DroPE loses less of its accuracy at 4× by longer recalibration";
+    let of_run = |run: &str| Some((sides(results, run)?, best_budget(results, run)?));
+    let (Some(plain), Some(copies)) = (of_run("all"), of_run("all-copies")) else {
+        return Hypothesis::not_run("H2", claim);
+    };
+    let last = CURVE.len() - 1;
+    let chosen = [&plain.0[plain.1], &plain.0[last], &copies.0[copies.1], &copies.0[last]];
+    let outcomes = side_by_side::<4>(|trunk, side| results.outcomes(chosen[side], trunk, Asked::Primary, AT));
+    let what = format!(
+        "loss from {} to {} without copies, less loss from {} to {} with copies",
+        CURVE[plain.1], CURVE[last], CURVE[copies.1], CURVE[last]
+    );
+    let loss = |means: [f64; 4]| (means[0] - means[1]) - (means[2] - means[3]);
+    let difference = Difference::new(what, &outcomes, |means| loss(means.0[0]));
+    Hypothesis::tested("H2", claim, String::new(), difference.map(|difference| vec![difference]))
+}
+
+/// How often the bootstrap over trunks and questions of the selection split finds each budget of the curve as the best of a run.
+pub fn shares_of_budgets(results: &Results, run: &str) -> Option<[f64; CURVE.len()]> {
+    let sides = sides(results, run)?;
+    let outcomes = side_by_side::<{ CURVE.len() }>(|trunk, side| results.selection_outcomes(&sides[side], trunk, AT));
+    let paired: Vec<PairedOutcomes<{ CURVE.len() }>> = outcomes.into_iter().map(|(_, paired)| paired).collect();
+    let counts = RefCell::new([0.0; CURVE.len()]);
+    let count = |means: &PairedMeans<{ CURVE.len() }>| {
+        let best = highest(&means.0[0]);
+        counts.borrow_mut()[best] += 1.0;
+        best as f64
+    };
+    paired_bootstrap(&paired, count, RESAMPLES, RANDOM_SEED)?;
+    let counts = counts.into_inner();
+    let all: f64 = counts.iter().sum();
+    Some(counts.map(|count| count / all))
+}
+
+/// Whether H3 counts as shown: the budgets of the paper's share of pretraining have 95 % together.
+pub fn lies_where_the_paper_recalibrates(shares: &[f64; CURVE.len()]) -> bool {
+    let of_paper = CURVE.iter().zip(shares).filter(|(budget, _)| PAPER.contains(budget));
+    of_paper.map(|(_, share)| share).sum::<f64>() >= CONFIDENT
+}

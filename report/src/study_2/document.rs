@@ -1,0 +1,196 @@
+//! docs/study-2.md: the verdicts first, then what speaks against, then the tables.
+
+use super::against::against;
+use super::curve::{lies_where_the_paper_recalibrates, shares_of_budgets};
+use super::difference::{Difference, Verdict};
+use super::hypothesis::Hypothesis;
+use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title};
+use super::results::{Asked, FAR, NEAR, Results, Side};
+use super::rivals::OURS;
+use crate::markdown::{by_length, joined, line, list, or_dash, percent, picture, section, table};
+use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
+use crate::study::OverTrunks;
+
+const CAPTION: &str =
+    "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over trunks.";
+
+/// The whole document.
+pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
+    let speaks_against = against(results, hypotheses);
+    let speaks_against = if speaks_against.is_empty() {
+        "Nothing of the protocol's list.".to_owned()
+    } else {
+        joined(speaks_against.into_iter().map(|sentence| format!("- {sentence}")), "\n")
+    };
+    let picture = figure(results).map(|_| picture("study-2.svg", CAPTION)).unwrap_or_default();
+    let parts = [
+        "# The second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. What was compared and what was to count \
+         is in [protocol-2.md](protocol-2.md): models of 0.85 to 7 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
+            .to_owned(),
+        section("Hypotheses", &(verdicts(hypotheses) + &h3(results))),
+        section("What speaks against", &speaks_against),
+        section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
+        section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
+        section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
+        section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
+        not_run(hypotheses),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
+}
+
+/// The table of tests.
+fn verdicts(hypotheses: &[Hypothesis]) -> String {
+    let row = |hypothesis: &Hypothesis| {
+        let Hypothesis { name, claim, note, parts, p_holm, verdict } = hypothesis;
+        let of_parts = |text: fn(&Difference) -> String| or_dash_of(joined(parts.iter().map(text), "; "));
+        let p = if parts.is_empty() { String::new() } else { format!("{p_holm:.4}") };
+        let claim = if note.is_empty() { (*claim).to_owned() } else { format!("{claim} ({note})") };
+        line(
+            *name,
+            [
+                claim,
+                of_parts(|part| part.what.clone()),
+                of_parts(points),
+                of_parts(by_trunk),
+                or_dash_of(p),
+                verdict.word().to_owned(),
+            ],
+        )
+    };
+    let header = ["", "claim", "difference", "points", "trunks", "corrected p", "verdict"];
+    table(header, hypotheses.iter().map(row))
+}
+
+fn or_dash_of(text: String) -> String {
+    or_dash((!text.is_empty()).then_some(text))
+}
+
+/// `+12.3 [4.5, 20.1]`, in points.
+fn points(part: &Difference) -> String {
+    let [low, high] = part.interval.ci95.map(|end| 100.0 * end);
+    format!("{:+.1} [{low:.1}, {high:.1}]", 100.0 * part.interval.estimate)
+}
+
+fn by_trunk(part: &Difference) -> String {
+    joined(part.trunks.iter().map(|(_, value)| format!("{:+.0}", 100.0 * value)), " ")
+}
+
+/// Where the maximum lies, by the bootstrap.
+fn h3(results: &Results) -> String {
+    let Some(shares) = shares_of_budgets(results, "all") else { return String::new() };
+    let found = CURVE.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
+    let found: Vec<String> = found.map(|(budget, &share)| format!("{budget} in {}", percent(share))).collect();
+    let word = if lies_where_the_paper_recalibrates(&shares) { "shown" } else { "not shown" };
+    format!(
+        "**H3**, that the best budget of full DroPE is 5 to 15 % of pretraining (500k or 1m of 10.2 M tokens), is {word}: resamples of trunks \
+         and questions find it at {}.\n",
+        list(&found)
+    )
+}
+
+/// `97.1 [95.0, 99.2]`
+fn spread(over: Option<OverTrunks>) -> String {
+    or_dash(over.map(|OverTrunks { mean, ci95, trunks, .. }| {
+        let interval = ci95.map(|ci95| ci95.map(|end| format!("{:.1}", 100.0 * end)));
+        let interval = interval.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();
+        let of = if trunks == TRUNKS.count() { String::new() } else { format!(" ({trunks} trunks)") };
+        format!("{:.1}{interval}{of}", 100.0 * mean)
+    }))
+}
+
+/// Every run and budget in its best reading, at 1 to 8×.
+fn curve_table(results: &Results, asked: Asked, runs: &[&str], budgets: &[&str]) -> String {
+    let row = |(run, budget): (&&str, &&str)| {
+        let (side, _) = results.best_reading(run, budget, &NEAR)?;
+        Some(measured(results, &side, asked, &[1, 2, 4, 8]))
+    };
+    let pairs = runs.iter().flat_map(|run| budgets.iter().map(move |budget| (run, budget)));
+    let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
+    table(header(&[1, 2, 4, 8]), rows)
+}
+
+fn header(lengths: &[usize]) -> Vec<String> {
+    line("model", line("tokens", line("read with", by_length("", lengths).into_iter().skip(1))))
+}
+
+fn measured(results: &Results, side: &Side, asked: Asked, lengths: &[usize]) -> Vec<String> {
+    let shares = lengths.iter().map(|&extension| spread(results.accuracy(side, asked, extension)));
+    line(title(&side.run), [side.budget.clone(), side.reading.text()].into_iter().chain(shares))
+}
+
+/// Ours, its rivals and the upper bounds, at 1× and the lengths at which they were chosen, with what guesses score.
+fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> String {
+    let lengths_with_own = [&[1], lengths].concat();
+    let part = |asked: Asked| {
+        let runs: Vec<&str> = [OURS].into_iter().chain(RIVALS).chain(UPPER_BOUNDS).collect();
+        let pairs = budgets.iter().flat_map(|budget| runs.iter().map(move |run| (*run, *budget)));
+        let sides: Vec<Side> =
+            pairs.filter_map(|(run, budget)| Some(results.best_reading(run, budget, lengths)?.0)).collect();
+        let rows: Vec<Vec<String>> =
+            sides.iter().map(|side| measured(results, side, asked, &lengths_with_own)).collect();
+        format!(
+            "{}{}\n\n{}",
+            capitalised(asked.title()),
+            floors(results, &sides, asked, lengths),
+            table(header(&lengths_with_own), rows)
+        )
+    };
+    part(Asked::Primary) + &part(Asked::Decoys)
+}
+
+fn capitalised(text: &str) -> String {
+    let (first, rest) = text.split_at(1);
+    first.to_uppercase() + rest
+}
+
+/// `: a guess among the numbers is right in 25.0 %, a reader of one word of the key in 41.7 %.`
+fn floors(results: &Results, sides: &[Side], asked: Asked, lengths: &[usize]) -> String {
+    let mut cells =
+        sides.iter().flat_map(|side| TRUNKS.filter_map(|trunk| results.cell(side, trunk, asked, lengths[0])));
+    let Some(cell) = cells.next() else { return String::new() };
+    let one_word =
+        cell.one_word_floor().map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
+    format!(
+        ": a guess among the needles' numbers is right in {}{}.",
+        percent(cell.guess_floor()),
+        one_word.unwrap_or_default()
+    )
+}
+
+/// Which tests were not run.
+fn not_run(hypotheses: &[Hypothesis]) -> String {
+    let names: Vec<&str> =
+        hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name).collect();
+    if names.is_empty() { String::new() } else { format!("Not run: {}.\n", list(&names)) }
+}
+
+/// The curve at 4×; `None` before any run of it was measured.
+pub fn figure(results: &Results) -> Option<Plot<'static>> {
+    let line_of = |(style, run): (usize, &&str)| {
+        let point = |budget: &&str| {
+            let (side, _) = results.best_reading(run, budget, &NEAR)?;
+            let OverTrunks { mean, ci95, .. } = results.accuracy(&side, Asked::Primary, 4)?;
+            let [low, high] = ci95.unwrap_or([mean; 2]).map(|share| 100.0 * share);
+            Some(PlotPoint { x: millions(budget).log2(), y: 100.0 * mean, low, high })
+        };
+        PlotLine { name: title(run), style, points: BUDGETS.iter().filter_map(point).collect() }
+    };
+    let lines: Vec<PlotLine> =
+        CURVE_RUNS.iter().enumerate().map(line_of).filter(|line| !line.points.is_empty()).collect();
+    (!lines.is_empty()).then_some(Plot {
+        x: Axis {
+            name: "tokens of recalibration, millions",
+            range: [-2.0, 4.0],
+            labels: 7,
+            label: &|log| format!("{}", log.exp2()),
+        },
+        y: Axis {
+            name: "exact answers at 4×, percent",
+            range: [0.0, 100.0],
+            labels: 6,
+            label: &|percent| format!("{percent:.0}"),
+        },
+        lines,
+        level: None,
+    })
+}

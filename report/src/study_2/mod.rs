@@ -1,0 +1,49 @@
+//! The second study, of docs/protocol-2.md: from results files to docs/study-2.md and its figure.
+//!
+//! Results and the readings that the selection split chose ([`results`]) come first, then hypotheses ([`curve`], [`rivals`]) with
+//! their verdicts ([`difference`], [`hypothesis`]), then what is written of them ([`against`], [`document`]).
+
+mod against;
+mod curve;
+mod difference;
+mod document;
+mod hypothesis;
+mod models;
+mod results;
+mod rivals;
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use self::hypothesis::{Hypothesis, judged};
+use self::results::Results;
+use crate::{files, plot};
+
+/// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none.
+pub fn write(folder: &Path, root: &Path) -> Result<()> {
+    let results = Results::new(files::cells_in(folder)?);
+    if results.is_empty() {
+        return Ok(());
+    }
+    let hypotheses = hypotheses(&results);
+    files::write(&root.join("docs/study-2.md"), &document::document(&results, &hypotheses))?;
+    if let Some(curve) = document::figure(&results) {
+        files::write(&root.join("docs/study-2.svg"), &plot::plot(&curve)?)?;
+    }
+    Ok(())
+}
+
+/// The eight tests; H3 is none.
+fn hypotheses(results: &Results) -> Vec<Hypothesis> {
+    let first = [
+        curve::inner_maximum(results),
+        curve::copies_remove_it(results),
+        rivals::near(results, "H4, 1 M", "1m"),
+        rivals::near(results, "H4, 8 M", "8m"),
+    ];
+    judged(first.into_iter().chain(rivals::far(results)).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! The models of the second study: runs, budgets and trunks, and how their names say them.
+
+use std::ops::RangeInclusive;
+
+use drope_core::positions::{Method, Parameters};
+
+use crate::study::StudyReading;
+
+/// Pretraining seeds.
+pub const TRUNKS: RangeInclusive<usize> = 6..=10;
+
+/// Tokens of recalibration, as names have them.
+pub const BUDGETS: [&str; 7] = ["250k", "500k", "1m", "2m", "4m", "8m", "16m"];
+
+/// The budgets that every trunk has: section 1 of the protocol.
+pub const CURVE: [&str; 6] = ["250k", "500k", "1m", "2m", "4m", "8m"];
+
+/// Runs of the curve.
+pub const CURVE_RUNS: [&str; 6] = ["all", "low", "keep", "all-copies", "low-copies", "keep-copies"];
+
+/// Rivals of partial DroPE with copies: they keep positions, and train within C.
+pub const RIVALS: [&str; 10] = [
+    "keep",
+    "keep-copies",
+    "gaps",
+    "gaps-yarn",
+    "gaps-pi",
+    "counts",
+    "p-rope-keep",
+    "p-rope-keep-copies",
+    "cope-keep",
+    "cope-keep-copies",
+];
+
+/// Runs that train on texts beyond C: shown, and not tested against.
+pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];
+
+/// What a model's name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelName<'a> {
+    pub run: &'a str,
+    pub budget: &'a str,
+    pub trunk: usize,
+}
+
+impl<'a> ModelName<'a> {
+    /// `low-copies-1m-7`: the run low-copies with a million tokens from trunk 7. `None` for other names.
+    pub fn of(name: &'a str) -> Option<Self> {
+        let (rest, trunk) = name.rsplit_once('-')?;
+        let (run, budget) = rest.rsplit_once('-')?;
+        let trunk = trunk.parse().ok().filter(|trunk| TRUNKS.contains(trunk))?;
+        BUDGETS.contains(&budget).then_some(Self { run, budget, trunk })
+    }
+}
+
+/// Millions of tokens.
+pub fn millions(budget: &str) -> f64 {
+    let (number, unit) = budget.split_at(budget.len() - 1);
+    number.parse::<f64>().unwrap_or(f64::NAN) * if unit == "k" { 1e-3 } else { 1.0 }
+}
+
+/// What a run is called in sentences.
+pub fn title(run: &str) -> String {
+    let known = match run {
+        "gaps" => "RoPE whose positions skip (PoSE's gaps)",
+        "gaps-yarn" => "PoSE with YaRN",
+        "gaps-pi" => "PoSE with PI",
+        "counts" => "RoPE with copies that skip no positions",
+        "p-rope-keep" => "p-RoPE from scratch",
+        "p-rope-keep-copies" => "p-RoPE from scratch with copies",
+        "cope-keep" => "CoPE from scratch",
+        "cope-keep-copies" => "CoPE from scratch with copies",
+        "long" => "RoPE on long texts",
+        "long-yarn" => "YaRN on long texts",
+        "long-llama3" => "Llama 3's scaling on long texts",
+        other => return crate::study::title(other),
+    };
+    known.to_owned()
+}
+
+/// A run as its config asks for, without parameters.
+pub fn plain(run: &str) -> StudyReading {
+    let method = match run {
+        "gaps-yarn" | "long-yarn" => Method::Yarn,
+        "gaps-pi" => Method::Pi,
+        "long-llama3" => Method::Llama3,
+        run if run.starts_with("p-rope") => Method::PDrope,
+        run if run.starts_with("cope") => Method::Cope,
+        run if run.starts_with("all") => Method::Drope,
+        run if run.starts_with("low") => Method::PDrope,
+        _ => Method::Rope,
+    };
+    StudyReading { method, parameters: Parameters::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::positions::Method;
+
+    use super::{CURVE_RUNS, ModelName, RIVALS, UPPER_BOUNDS, millions, plain, title};
+
+    #[test]
+    fn names_say_run_budget_and_trunk() {
+        let name = ModelName { run: "p-rope-keep-copies", budget: "250k", trunk: 10 };
+        assert_eq!(ModelName::of("p-rope-keep-copies-250k-10"), Some(name));
+        for other in ["rope-6", "all-copies-3", "all-1m-5", "all-3m-6", "all"] {
+            assert_eq!(ModelName::of(other), None, "{other}");
+        }
+        assert_eq!(["250k", "1m", "16m"].map(millions), [0.25, 1.0, 16.0]);
+        let runs = CURVE_RUNS.iter().chain(&RIVALS).chain(&UPPER_BOUNDS);
+        let mut titles: Vec<String> = runs.map(|run| title(run)).collect();
+        titles.sort();
+        titles.dedup();
+        assert_eq!(
+            titles.len(),
+            17,
+            "keep and keep-copies stand in two lists; every run has a title of its own: {titles:?}"
+        );
+        let methods = ["low-copies", "cope-keep", "gaps-pi", "long-llama3", "keep"].map(|run| plain(run).method);
+        assert_eq!(methods, [Method::PDrope, Method::Cope, Method::Pi, Method::Llama3, Method::Rope]);
+    }
+}

@@ -1,0 +1,147 @@
+//! What was measured, and which reading of a run is its best.
+
+use drope_core::niah::QuestionSplit;
+use drope_core::results::{RetrievalCell, current};
+
+use super::models::{ModelName, TRUNKS, plain};
+use crate::study::{DECOYS, LATEST_VALUE, OverTrunks, PRIMARY, StudyReading, StudyTask};
+
+/// Of the evaluation's questions, and of the selection split's.
+const EVALUATION_SEED: u64 = 33_000;
+const SELECTION_SEED: u64 = 34_000;
+
+/// Extension factors of sections 1 and 2 at which runs are judged, and of section 3.
+pub const NEAR: [usize; 3] = [2, 4, 8];
+pub const FAR: [usize; 3] = [16, 32, 64];
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    Primary,
+    Decoys,
+    Latest,
+}
+
+impl Asked {
+    pub fn task(self) -> StudyTask {
+        let task = match self {
+            Self::Primary => PRIMARY,
+            Self::Decoys => DECOYS,
+            Self::Latest => LATEST_VALUE,
+        };
+        task.on(QuestionSplit::Evaluation, EVALUATION_SEED)
+    }
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Primary => "primary task",
+            Self::Decoys => "decoys",
+            Self::Latest => "latest value",
+        }
+    }
+}
+
+/// The models of a run with one budget, one a trunk, and how they are read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    pub run: String,
+    pub budget: String,
+    pub reading: StudyReading,
+}
+
+/// Everything that was measured.
+pub struct Results {
+    cells: Vec<RetrievalCell>,
+}
+
+impl Results {
+    /// Keeps whole cells of models of the study, read in a way that a method and its parameters describe.
+    pub fn new(cells: Vec<RetrievalCell>) -> Self {
+        let is_of_study = |cell: &RetrievalCell| {
+            cell.shard.is_none()
+                && (cell.beta_given, cell.cut, cell.heads.as_ref()) == (false, None, None)
+                && ModelName::of(&cell.model).is_some()
+        };
+        Self { cells: current(cells.into_iter().filter(is_of_study), |_| None) }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    fn find(&self, side: &Side, trunk: usize, task: &StudyTask, extension: usize) -> Option<&RetrievalCell> {
+        let name = ModelName { run: &side.run, budget: &side.budget, trunk };
+        self.cells.iter().find(|cell| {
+            cell.extension == extension
+                && task.is_of(cell)
+                && ModelName::of(&cell.model) == Some(name)
+                && StudyReading::of(cell) == side.reading
+        })
+    }
+
+    /// A trunk's answers on the evaluation's questions.
+    pub fn cell(&self, side: &Side, trunk: usize, asked: Asked, extension: usize) -> Option<&RetrievalCell> {
+        self.find(side, trunk, &asked.task(), extension)
+    }
+
+    /// Accuracy over trunks.
+    pub fn accuracy(&self, side: &Side, asked: Asked, extension: usize) -> Option<OverTrunks> {
+        let cells: Vec<&RetrievalCell> = TRUNKS.filter_map(|trunk| self.cell(side, trunk, asked, extension)).collect();
+        OverTrunks::of_cells(&cells)
+    }
+
+    /// Whether each question was answered, of a trunk; as numbers.
+    pub fn outcomes(&self, side: &Side, trunk: usize, asked: Asked, extension: usize) -> Option<Vec<f64>> {
+        outcomes(self.cell(side, trunk, asked, extension)?)
+    }
+
+    /// The same of the primary task on the selection split.
+    pub fn selection_outcomes(&self, side: &Side, trunk: usize, extension: usize) -> Option<Vec<f64>> {
+        outcomes(self.find(side, trunk, &selection_task(), extension)?)
+    }
+
+    /// Mean accuracy on the selection split over all trunks and these lengths; `None` where one is missing.
+    pub fn selection_score(&self, side: &Side, lengths: &[usize]) -> Option<f64> {
+        let accuracies = TRUNKS.flat_map(|trunk| lengths.iter().map(move |&s| (trunk, s)));
+        let accuracies: Option<Vec<f64>> =
+            accuracies.map(|(trunk, s)| Some(self.find(side, trunk, &selection_task(), s)?.accuracy)).collect();
+        let accuracies = accuracies?;
+        Some(accuracies.iter().sum::<f64>() / accuracies.len() as f64)
+    }
+
+    /// The reading of a run with the highest [score](Self::selection_score); of equal ones the plain reading, then the one that comes
+    /// first in the files. `None` where none has a score.
+    pub fn best_reading(&self, run: &str, budget: &str, lengths: &[usize]) -> Option<(Side, f64)> {
+        let side = |reading| Side { run: run.to_owned(), budget: budget.to_owned(), reading };
+        let mut readings = vec![plain(run)];
+        for cell in &self.cells {
+            let is_of_run = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.budget) == (run, budget));
+            let reading = StudyReading::of(cell);
+            if is_of_run && !readings.contains(&reading) {
+                readings.push(reading);
+            }
+        }
+        let scored = readings.into_iter().map(side).filter_map(|side| {
+            let score = self.selection_score(&side, lengths)?;
+            Some((side, score))
+        });
+        // Sums of the same scores in another order differ in their last bits.
+        scored.reduce(|best, next| if next.1 > best.1 + 1e-9 { next } else { best })
+    }
+
+    /// The runs with their best readings, the best first.
+    pub fn ranked(&self, runs: &[&str], budget: &str, lengths: &[usize]) -> Vec<(Side, f64)> {
+        let mut ranked: Vec<(Side, f64)> =
+            runs.iter().filter_map(|run| self.best_reading(run, budget, lengths)).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        ranked
+    }
+}
+
+fn selection_task() -> StudyTask {
+    PRIMARY.on(QuestionSplit::Selection, SELECTION_SEED)
+}
+
+fn outcomes(cell: &RetrievalCell) -> Option<Vec<f64>> {
+    Some(cell.outcomes.as_ref()?.iter().map(|is_right| f64::from(u8::from(is_right))).collect())
+}

@@ -1,0 +1,139 @@
+//! Made-up answers, of which is known what the study has to say.
+
+use drope_core::language::Values;
+use drope_core::niah::QuestionSplit;
+use drope_core::results::RetrievalCell;
+use serde_json::json;
+
+use super::curve::{best_budget, lies_where_the_paper_recalibrates, shares_of_budgets};
+use super::difference::Verdict;
+use super::hypotheses;
+use super::models::{CURVE, RIVALS, TRUNKS, plain};
+use super::results::{Asked, FAR, NEAR, Results};
+use crate::study::PRIMARY;
+
+const QUESTIONS: usize = 100;
+
+/// A run's model of a trunk, right on a share of its questions.
+fn cell(
+    run: &str,
+    budget: &str,
+    trunk: usize,
+    task: &crate::study::StudyTask,
+    extension: usize,
+    share: f64,
+) -> RetrievalCell {
+    let model = format!("{run}-{budget}-{trunk}");
+    // Trunks differ by a question, and each misses others.
+    let right = (share * QUESTIONS as f64).round() as usize;
+    let outcomes: Vec<bool> = (0..QUESTIONS).map(|question| (question * 37 + trunk * 11) % QUESTIONS < right).collect();
+    let cell = json!({
+        "model": model, "method": plain(run).method, "task": "multi-key", "values": Values::Numbers, "extension": extension,
+        "context": 256 * extension, "trials": QUESTIONS, "correct": right, "accuracy": 0.0, "string_match": 0.0,
+        "ci95": [0.0, 0.0], "seed": 0, "beta": 1.0, "fingerprint": model,
+    });
+    let cell: RetrievalCell = serde_json::from_value(cell).unwrap();
+    task.asked_in(RetrievalCell { outcomes: Some(outcomes.into_iter().collect()), ..cell }).recomputed(right as f64)
+}
+
+/// A run with one budget, which answers a share at all lengths, on both splits.
+fn run(run: &str, budget: &str, share: f64) -> Vec<RetrievalCell> {
+    let selection = PRIMARY.on(QuestionSplit::Selection, 34_000);
+    let of_trunk = |trunk| {
+        let chosen =
+            NEAR.iter().chain(&FAR).map(|&s| cell(run, budget, trunk, &selection, s, share)).collect::<Vec<_>>();
+        let asked = [Asked::Primary, Asked::Decoys].into_iter().flat_map(move |asked| {
+            let lengths = [1, 2, 4, 8, 16, 32, 64];
+            let share = move |s| if s == 1 { 0.97 } else { share };
+            lengths.map(|s| cell(run, budget, trunk, &asked.task(), s, share(s)))
+        });
+        chosen.into_iter().chain(asked).collect::<Vec<_>>()
+    };
+    TRUNKS.flat_map(of_trunk).collect()
+}
+
+/// A curve of a run, a share for each budget.
+fn curve(name: &str, shares: [f64; 6]) -> Vec<RetrievalCell> {
+    CURVE.iter().zip(shares).flat_map(|(budget, share)| run(name, budget, share)).collect()
+}
+
+fn verdict(cells: Vec<RetrievalCell>, name: &str) -> Verdict {
+    let found = hypotheses(&Results::new(cells));
+    assert_eq!(found.len(), 8);
+    found.into_iter().find(|hypothesis| hypothesis.name == name).unwrap().verdict
+}
+
+#[test]
+fn a_curve_that_rises_and_falls_has_an_inner_maximum() {
+    let falls = || curve("all", [0.5, 0.8, 0.9, 0.7, 0.5, 0.3]);
+    let results = Results::new(falls());
+    assert_eq!(best_budget(&results, "all"), Some(2));
+    let shares = shares_of_budgets(&results, "all").unwrap();
+    assert!(
+        (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9
+            && shares[2] > 0.95
+            && lies_where_the_paper_recalibrates(&shares)
+    );
+    assert_eq!(verdict(falls(), "H1"), Verdict::Shown);
+    assert_eq!(verdict(curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3]), "H1"), Verdict::Refuted);
+    assert_eq!(verdict(curve("all", [0.3, 0.4, 0.5, 0.6, 0.7, 0.9]), "H1"), Verdict::Refuted);
+    let flat = curve("all", [0.69, 0.69, 0.7, 0.69, 0.69, 0.69]);
+    assert_eq!(verdict(flat, "H1"), Verdict::NotShown);
+    let missing = falls().into_iter().filter(|cell| !cell.model.contains("4m")).collect();
+    assert_eq!(verdict(missing, "H1"), Verdict::NotRun);
+}
+
+#[test]
+fn copies_that_keep_the_accuracy_remove_the_fall() {
+    let plain = curve("all", [0.5, 0.8, 0.9, 0.7, 0.5, 0.3]);
+    let copies = |shares| [plain.clone(), curve("all-copies", shares)].concat();
+    assert_eq!(verdict(copies([0.5, 0.7, 0.8, 0.9, 0.9, 0.9]), "H2"), Verdict::Shown);
+    assert_eq!(verdict(copies([0.5, 0.8, 0.9, 0.7, 0.5, 0.3]), "H2"), Verdict::AsGood);
+    assert_eq!(verdict(copies([0.5, 0.99, 0.9, 0.7, 0.3, 0.05]), "H2"), Verdict::Opposite);
+    assert_eq!(verdict(plain.clone(), "H2"), Verdict::NotRun);
+}
+
+#[test]
+fn the_best_rival_on_the_selection_split_counts() {
+    let with = |ours: f64, best: f64| {
+        let mut cells = [run("low-copies", "8m", ours), run("long-yarn", "8m", 1.0)].concat();
+        for (index, rival) in RIVALS.iter().enumerate() {
+            cells.extend(run(rival, "8m", if index == 3 { best } else { best - 0.2 }));
+        }
+        cells
+    };
+    for (ours, best, expected) in
+        [(0.9, 0.6, Verdict::Shown), (0.8, 0.79, Verdict::AsGood), (0.5, 0.8, Verdict::Opposite)]
+    {
+        assert_eq!(verdict(with(ours, best), "H4, 8 M"), expected, "upper bounds are no rivals");
+        assert_eq!(verdict(with(ours, best), "H5a"), expected);
+        assert_eq!(verdict(with(ours, best), "H5d"), expected);
+    }
+    assert_eq!(verdict(with(0.9, 0.6), "H4, 1 M"), Verdict::NotRun);
+    let found = hypotheses(&Results::new(with(0.9, 0.6)));
+    assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
+}
+
+#[test]
+fn the_document_says_what_speaks_against_and_what_was_not_run() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("results");
+    super::write(&folder, root.path()).unwrap();
+    assert!(!root.path().join("docs").exists(), "nothing was measured");
+    let cells = [curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3]), run("keep", "250k", 0.95), run("low-copies", "8m", 0.9)]
+        .concat();
+    crate::files::write(&folder.join("a.json"), &drope_core::results::to_json(&cells).unwrap()).unwrap();
+    super::write(&folder, root.path()).unwrap();
+    let text = crate::files::read_text(&root.path().join("docs/study-2.md")).unwrap();
+    for sentence in [
+        "Full DroPE has no best budget between the smallest and the largest.",
+        "After its best budget (250k) full DroPE answers 90.0 % at 4×, RoPE of the same budget 95.0 %.",
+        "| H1 | full DroPE reads 4× best after a budget between the smallest and the largest (the best budget on the selection split is 250k) |",
+        "Not run: H2, H4, 1 M, H4, 8 M, H5a",
+        "a reader of one word of the key in 41.7 %",
+        "![Accuracy of the primary task at 4×",
+    ] {
+        assert!(text.contains(sentence), "{sentence} is not in\n{text}");
+    }
+    assert!(crate::files::read_text(&root.path().join("docs/study-2.svg")).unwrap().contains("DroPE"));
+}
