@@ -6,6 +6,7 @@ use super::difference::Difference;
 use super::hypothesis::Hypothesis;
 use super::models::{RIVALS, TRUNKS, title};
 use super::results::{Asked, FAR, NEAR, Results, Side};
+use crate::markdown::list;
 
 /// What is defended.
 pub const OURS: &str = "low-copies";
@@ -29,6 +30,13 @@ fn names([ours, other]: [&Side; 2]) -> String {
     format!("{} less {}", reading(ours), reading(other))
 }
 
+/// Rivals that are not measured yet, in a sentence's tail.
+fn missing(ranked: &[(Side, f64)]) -> String {
+    let is_missing = |rival: &&&str| ranked.iter().all(|(side, _)| side.run != ***rival);
+    let missing: Vec<String> = RIVALS.iter().filter(is_missing).map(|rival| title(rival)).collect();
+    if missing.is_empty() { String::new() } else { format!("; not measured: {}", list(&missing)) }
+}
+
 /// With one budget, plain accuracy over 2, 4 and 8×, against the rival that is best on the selection split.
 pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
     let claim = "partial DroPE with copies answers more at 2 to 8× than the best fair rival";
@@ -40,7 +48,12 @@ pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
     let sides = [&ours, rival];
     let outcomes = paired(results, sides, Asked::Primary, &NEAR);
     let difference = Difference::new(names(sides), &outcomes, PairedMeans::difference);
-    Hypothesis::tested(name, claim, format!("after {budget} tokens"), difference.map(|difference| vec![difference]))
+    Hypothesis::tested(
+        name,
+        claim,
+        format!("after {budget} tokens{}", missing(&ranked)),
+        difference.map(|difference| vec![difference]),
+    )
 }
 
 /// A test of section 3: its name, what is asked, and whether each model is compared with itself at 1×.
@@ -56,7 +69,9 @@ pub fn far(results: &Results) -> Vec<Hypothesis> {
     let claim = "partial DroPE with copies answers more at 16 to 64× than the best fair rivals";
     let budget = "8m";
     let ours = results.best_reading(OURS, budget, &FAR).map(|(side, _)| side);
-    let rivals: Vec<Side> = results.ranked(&RIVALS, budget, &FAR).into_iter().take(2).map(|(side, _)| side).collect();
+    let ranked = results.ranked(&RIVALS, budget, &FAR);
+    let missing = missing(&ranked);
+    let rivals: Vec<Side> = ranked.into_iter().take(2).map(|(side, _)| side).collect();
     let test = |(name, asked, is_relative): (&'static str, Asked, bool)| {
         let Some(ours) = &ours else { return Hypothesis::not_run(name, claim) };
         let (lengths, statistic): (&[usize], fn(&PairedMeans) -> f64) = if is_relative {
@@ -71,7 +86,7 @@ pub fn far(results: &Results) -> Vec<Hypothesis> {
         });
         let smallest = differences.reduce(|a, b| if b.interval.estimate < a.interval.estimate { b } else { a });
         let measure = if is_relative { "of what each answers at 1×" } else { "plain accuracy" };
-        let note = format!("{}, {measure}", asked.title());
+        let note = format!("{}, {measure}{missing}", asked.title());
         Hypothesis::tested(name, claim, note, smallest.map(|difference| vec![difference]))
     };
     FAR_TESTS.into_iter().map(test).collect()

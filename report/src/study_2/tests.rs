@@ -110,6 +110,9 @@ fn the_best_rival_on_the_selection_split_counts() {
         assert_eq!(verdict(with(ours, best), "H5d"), expected);
     }
     assert_eq!(verdict(with(0.9, 0.6), "H4, 1 M"), Verdict::NotRun);
+    let cells = with(0.9, 0.6).into_iter().filter(|cell| !cell.model.starts_with("cope-keep-8m"));
+    let note = &hypotheses(&Results::new(cells.collect()))[3].note;
+    assert!(note.ends_with("; not measured: CoPE from scratch"), "{note}");
     let found = hypotheses(&Results::new(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
 }
