@@ -1,6 +1,6 @@
 //! The cut as a dial: which rotations are dropped, and what becomes of the answer and of the attention on the needle.
 
-use drope_core::positions::{Amount, Method, Parameter, Parameters};
+use drope_core::positions::{Amount, Method, Parameter, Parameters, cope_frequencies};
 use drope_core::probe::HeadProbe;
 use drope_protocol::{Reading, StudyModel};
 use leptos::prelude::*;
@@ -26,8 +26,10 @@ const POWERS: [f64; 2] = [-2.4, 1.7];
 /// Signals of the dial.
 #[derive(Clone, Copy)]
 pub struct Dial {
-    /// How many of the slowest rotations are dropped.
+    /// How many of the slowest rotations are dropped, or slowed down.
     pub dropped: RwSignal<usize>,
+    /// Whether they are slowed down, the slower the more, instead of dropped: CoPE.
+    pub is_soft: RwSignal<bool>,
     /// The question that was asked last.
     pub asked: RwSignal<Option<Asked>>,
     columns: StoredValue<[Column; 2]>,
@@ -41,9 +43,17 @@ impl Dial {
             let model = Some(MODELS[column].0.name.to_owned());
             Column::new(column, Reading { model, method: Method::PDrope, parameters: Parameters::default() })
         });
-        let dial = Self { dropped: RwSignal::new(own), asked: RwSignal::new(None), columns: StoredValue::new(columns) };
-        dial.turn(own);
+        let (dropped, is_soft) = (RwSignal::new(own), RwSignal::new(false));
+        let dial = Self { dropped, is_soft, asked: RwSignal::new(None), columns: StoredValue::new(columns) };
+        dial.turn(own, false);
         dial
+    }
+
+    /// How often a rotation turns that is slowed down; `None` where none is.
+    fn drawn(self, place: usize) -> Option<f64> {
+        let config = spectrum::config();
+        let clipped = self.is_soft.get().then(|| self.dropped.get())?;
+        in_training(cope_frequencies(config.rope.rope_theta, config.head_dim, clipped)).get(place).copied()
     }
 
     /// The models that are asked.
@@ -51,12 +61,14 @@ impl Dial {
         self.columns.get_value()
     }
 
-    /// Drops that many of the slowest rotations.
-    pub fn turn(self, dropped: usize) {
+    /// Drops that many of the slowest rotations, or slows them down.
+    pub fn turn(self, dropped: usize, is_soft: bool) {
         self.dropped.set(dropped);
-        let cut = Some(Amount::Number(cut(dropped)));
+        self.is_soft.set(is_soft);
+        let (method, parameter, value) = reading(dropped, is_soft);
         for column in self.columns() {
-            column.parameters.set(Parameters::default().with(Parameter::Cut, cut));
+            column.method.set(method);
+            column.parameters.set(Parameters::default().with(parameter, Some(Amount::Number(value))));
             column.clear();
         }
     }
@@ -64,8 +76,21 @@ impl Dial {
 
 /// How often each frequency turns in the training context.
 fn turns() -> Vec<f64> {
+    in_training(spectrum::frequencies())
+}
+
+fn in_training(frequencies: Vec<f64>) -> Vec<f64> {
     let context = spectrum::config().max_position_embeddings;
-    spectrum::frequencies().into_iter().map(|frequency| spectrum::turns(frequency, context)).collect()
+    frequencies.into_iter().map(|frequency| spectrum::turns(frequency, context)).collect()
+}
+
+/// The method that reads so, with its parameter. CoPE slows at least one down.
+fn reading(dropped: usize, is_soft: bool) -> (Method, Parameter, f64) {
+    if is_soft && dropped > 0 {
+        (Method::Cope, Parameter::ClippedPairs, dropped as f64)
+    } else {
+        (Method::PDrope, Parameter::Cut, cut(dropped))
+    }
 }
 
 /// A cut, in radians a token, below which so many frequencies lie.
@@ -89,6 +114,10 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
         let dropped = dial.dropped.get();
         match dropped {
             0 => "Nothing is dropped: RoPE.".to_owned(),
+            1 if dial.is_soft.get() => "The slowest rotation stands still.".to_owned(),
+            _ if dial.is_soft.get() => {
+                format!("The {dropped} slowest of {count} rotations are slowed down, the last to a stop: CoPE.")
+            }
             all if all == count => "Everything is dropped: DroPE.".to_owned(),
             _ => format!("The {dropped} slowest of {count} rotations are dropped."),
         }
@@ -103,11 +132,11 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             </p>
             <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
                 {turns.into_iter().enumerate().map(|(place, turns)| {
-                    let height = height(turns);
                     let class = move || if place + dial.dropped.get() < count { "kept" } else { "dropped" };
+                    let height = move || height(dial.drawn(place).unwrap_or(turns));
                     view! {
                         <rect class=class
-                            x={BAR[0] * place as f64 + 2.0} y={BAR[1] - height} width={BAR[0] - 4.0} height=height>
+                            x={BAR[0] * place as f64 + 2.0} y=move || BAR[1] - height() width={BAR[0] - 4.0} height=height>
                             <title>{format!("{turns:.2} turns in 256 tokens")}</title>
                         </rect>
                     }
@@ -117,8 +146,16 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             <label class="length">
                 <span>{said}</span>
                 <input id="cut" type="range" min="0" max=count step="1" prop:value=move || dial.dropped.get()
-                    on:input=move |event| if let Ok(dropped) = event_target_value(&event).parse() { dial.turn(dropped) }
+                    on:input=move |event| if let Ok(dropped) = event_target_value(&event).parse() { dial.turn(dropped, dial.is_soft.get_untracked()) }
                     on:change=move |_| ask_dial(state) />
+            </label>
+            <label class="inline">
+                <input id="soft" type="checkbox" prop:checked=move || dial.is_soft.get()
+                    on:change=move |event| {
+                        dial.turn(dial.dropped.get_untracked(), event_target_checked(&event));
+                        ask_dial(state);
+                    } />
+                "Slow them down instead, the slower the more (CoPE)"
             </label>
             <p class="buttons">
                 <button id="ask-dial" type="button" class="primary" disabled=is_asking on:click=move |_| ask_dial(state)>
@@ -157,8 +194,10 @@ fn height(turns: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::spectrum::frequencies;
-    use super::cut;
+    use drope_core::positions::{Amount, Method, Parameters};
+
+    use super::super::spectrum::{config, frequencies};
+    use super::{cut, reading};
 
     #[test]
     fn a_cut_lies_between_what_is_kept_and_what_is_dropped() {
@@ -166,6 +205,16 @@ mod tests {
         for dropped in 0..=frequencies.len() {
             let cut = cut(dropped);
             assert_eq!(frequencies.iter().filter(|&&frequency| frequency < cut).count(), dropped, "{cut}");
+        }
+    }
+
+    #[test]
+    fn every_place_of_the_dial_can_be_read() {
+        for (dropped, is_soft) in (0..=frequencies().len()).flat_map(|dropped| [(dropped, false), (dropped, true)]) {
+            let (method, parameter, value) = reading(dropped, is_soft);
+            let chosen = Parameters::default().with(parameter, Some(Amount::Number(value)));
+            assert!(method.positions_with(config(), 8.0, &chosen).is_ok(), "{dropped}, {is_soft}");
+            assert_eq!(method == Method::Cope, is_soft && dropped > 0);
         }
     }
 }
