@@ -29,7 +29,7 @@ use anyhow::Result;
 use drope_core::results::RetrievalCell;
 
 pub(crate) use self::models::{StudyReading, title};
-pub(crate) use self::questions::{DECOYS, LATEST_VALUE, PRIMARY, StudyTask};
+pub(crate) use self::questions::{DECOYS, LATEST_VALUE, MULTI_KEY, PRIMARY, StudyTask};
 pub(crate) use self::rows::OverTrunks;
 use self::rows::StudyResults;
 use self::why::StudyAccount;

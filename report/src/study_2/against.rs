@@ -4,7 +4,7 @@ use super::curve::best_budget;
 use super::difference::Verdict;
 use super::hypothesis::Hypothesis;
 use super::models::CURVE;
-use super::results::{Asked, NEAR, Results};
+use super::results::{Asked, NEAR, Results, TIE};
 use super::rivals::OURS;
 
 /// Loss at 1× and on the latest value, against RoPE of the same budget, above which it counts.
@@ -15,23 +15,28 @@ const LATEST: f64 = 0.05;
 pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
     let verdict = |name: &str| hypotheses.iter().find(|hypothesis| hypothesis.name == name).map(|found| found.verdict);
     let is = |name: &str, verdicts: &[Verdict]| verdict(name).is_some_and(|verdict| verdicts.contains(&verdict));
-    let not_shown = [Verdict::NotShown, Verdict::Opposite, Verdict::AsGood];
+    let not_shown = [Verdict::NotShown, Verdict::Opposite];
     let mut said = Vec::new();
     if is("H1", &[Verdict::Refuted]) {
         said.push("Full DroPE has no best budget between the smallest and the largest.".to_owned());
     }
+    if is("H1", &[Verdict::NotShown, Verdict::Opposite, Verdict::AsGood]) {
+        said.push("That full DroPE has a best budget between the smallest and the largest is not shown.".to_owned());
+    }
     said.extend(below_rope(results));
-    if is("H2", &not_shown) {
+    if is("H2", &[Verdict::NotShown, Verdict::Opposite, Verdict::AsGood]) {
         said.push("Copies are not shown to keep full DroPE from losing accuracy by longer recalibration.".to_owned());
     }
-    for (name, budget) in [("H4, 1 M", "1 M"), ("H4, 8 M", "8 M")] {
+    for (name, budget) in [("H4 (1 M)", "1 M"), ("H4 (8 M)", "8 M")] {
+        if is(name, &[Verdict::AsGood]) {
+            said.push(format!("After {budget} tokens a rival that was trained fairly is as good, within 5 points."));
+        }
         if is(name, &not_shown) {
             said.push(format!("After {budget} tokens a rival that was trained fairly is not shown to answer less."));
         }
     }
-    let shown = [Verdict::Shown];
-    for (primary, decoys) in [("H5a", "H5c"), ("H5b", "H5d")] {
-        if is(primary, &shown) && is(decoys, &not_shown) {
+    for (primary, decoys) in [("H5, primary", "H5, decoys"), ("H5, primary, of 1×", "H5, decoys, of 1×")] {
+        if is(primary, &[Verdict::Shown]) && is(decoys, &[Verdict::NotShown, Verdict::Opposite, Verdict::AsGood]) {
             said.push("What is shown at 16 to 64× on the primary task is not shown among decoys.".to_owned());
         }
     }
@@ -66,7 +71,7 @@ fn costs(results: &Results, budget: &str) -> Vec<String> {
             Some(results.accuracy(&side, asked, extension)?.mean)
         };
         let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
-        (rope - ours > most).then(|| {
+        (rope - ours > most + TIE).then(|| {
             format!(
                 "After {budget} tokens partial DroPE with copies answers {:.1} % of the {} at {extension}×, RoPE {:.1} %.",
                 100.0 * ours,

@@ -7,7 +7,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes, paired_bootstrap};
 use super::difference::{Difference, RANDOM_SEED, RESAMPLES, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::{CURVE, TRUNKS};
-use super::results::{Asked, NEAR, Results, Side};
+use super::results::{Asked, NEAR, Results, Side, TIE};
 
 /// Where the curve is judged.
 const AT: usize = 4;
@@ -32,7 +32,7 @@ pub fn best_budget(results: &Results, run: &str) -> Option<usize> {
 
 /// The first of the highest numbers.
 fn highest(numbers: &[f64]) -> usize {
-    let better = |best: usize, next: usize| if numbers[next] > numbers[best] { next } else { best };
+    let better = |best: usize, next: usize| if numbers[next] > numbers[best] + TIE { next } else { best };
     (0..numbers.len()).reduce(better).unwrap_or(0)
 }
 
@@ -95,16 +95,21 @@ pub fn shares_of_budgets(results: &Results, run: &str) -> Option<[f64; CURVE.len
     let sides = sides(results, run)?;
     let outcomes = side_by_side::<{ CURVE.len() }>(|trunk, side| results.selection_outcomes(&sides[side], trunk, AT));
     let paired: Vec<PairedOutcomes<{ CURVE.len() }>> = outcomes.into_iter().map(|(_, paired)| paired).collect();
-    let counts = RefCell::new([0.0; CURVE.len()]);
-    let count = |means: &PairedMeans<{ CURVE.len() }>| {
-        let best = highest(&means.0[0]);
-        counts.borrow_mut()[best] += 1.0;
-        best as f64
+    let resamples: RefCell<Vec<[f64; CURVE.len()]>> = RefCell::default();
+    let keep = |means: &PairedMeans<{ CURVE.len() }>| {
+        resamples.borrow_mut().push(means.0[0]);
+        0.0
     };
-    paired_bootstrap(&paired, count, RESAMPLES, RANDOM_SEED)?;
-    let counts = counts.into_inner();
-    let all: f64 = counts.iter().sum();
-    Some(counts.map(|count| count / all))
+    paired_bootstrap(&paired, keep, RESAMPLES, RANDOM_SEED)?;
+    let mut shares = [0.0; CURVE.len()];
+    // The first is what was measured and no resample.
+    for scores in &resamples.into_inner()[1..] {
+        let most = scores[highest(scores)];
+        let best: Vec<usize> = (0..scores.len()).filter(|&budget| scores[budget] > most - TIE).collect();
+        // Equal ones share a resample.
+        best.iter().for_each(|&budget| shares[budget] += 1.0 / (best.len() * RESAMPLES) as f64);
+    }
+    Some(shares)
 }
 
 /// Whether H3 counts as shown: the budgets of the paper's share of pretraining have 95 % together.

@@ -2,11 +2,10 @@
 
 use drope_core::stats::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
 
+use super::models::TRUNKS;
+
 pub const RESAMPLES: usize = 10_000;
 pub const RANDOM_SEED: u64 = 1;
-
-/// Fewest trunks of a test.
-const FEWEST: usize = 3;
 
 /// Difference within which two are as good.
 const EQUAL: f64 = 0.05;
@@ -24,7 +23,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Of the trunks that have outcomes; `None` of fewer than three, or where they were asked different numbers of questions.
+    /// Of all trunks; `None` where one has no outcomes, or they were asked different numbers of questions.
     pub fn new<const METHODS: usize>(
         what: String,
         outcomes: &[(usize, PairedOutcomes<METHODS>)],
@@ -33,7 +32,7 @@ impl Difference {
         let paired: Vec<PairedOutcomes<METHODS>> = outcomes.iter().map(|(_, paired)| paired.clone()).collect();
         let trunks: Vec<(usize, f64)> =
             outcomes.iter().map(|(trunk, paired)| (*trunk, statistic(&PairedMeans::of(paired)))).collect();
-        if trunks.len() < FEWEST {
+        if trunks.len() < TRUNKS.count() {
             return None;
         }
         let interval = paired_bootstrap(&paired, statistic, RESAMPLES, RANDOM_SEED)?;
@@ -48,7 +47,7 @@ pub enum Verdict {
     Shown,
     /// The same below 0.
     Opposite,
-    /// The interval of the only difference lies within ±5 points.
+    /// The interval of a difference lies within ±5 points, whatever its p: what is too small to matter is no finding.
     AsGood,
     /// None of these.
     NotShown,
@@ -76,7 +75,7 @@ pub fn judge(parts: &[Difference], p_holm: f64) -> Verdict {
     let all = |is_so: fn(f64) -> bool| parts.iter().flat_map(|part| &part.trunks).all(|&(_, value)| is_so(value));
     match parts {
         [] => Verdict::NotRun,
-        [only] if only.interval.ci95.iter().all(|end| end.abs() <= EQUAL) => Verdict::AsGood,
+        _ if parts.iter().any(|part| part.interval.ci95.iter().all(|end| end.abs() <= EQUAL)) => Verdict::AsGood,
         _ if p_holm < SIGNIFICANCE && all(|value| value > 0.0) => Verdict::Shown,
         _ if p_holm < SIGNIFICANCE && all(|value| value < 0.0) => Verdict::Opposite,
         _ => Verdict::NotShown,
@@ -106,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn two_trunks_are_too_few() {
+    fn no_trunk_may_be_missing() {
         let outcomes = |trunk| (trunk, vec![vec![[1.0, 0.0], [1.0, 1.0]]]);
         let difference = |trunks: &[usize]| {
             let outcomes: Vec<_> = trunks.iter().copied().map(outcomes).collect();
             Difference::new("x".to_owned(), &outcomes, PairedMeans::difference)
         };
-        assert!(difference(&[6, 7]).is_none());
-        let found = difference(&[6, 7, 8]).unwrap();
+        assert!(difference(&[6, 7, 8, 9]).is_none());
+        let found = difference(&[6, 7, 8, 9, 10]).unwrap();
         assert_eq!((found.interval.estimate, found.trunks[0]), (0.5, (6, 0.5)));
     }
 }

@@ -5,7 +5,7 @@ use super::curve::{lies_where_the_paper_recalibrates, shares_of_budgets};
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title};
-use super::results::{Asked, FAR, NEAR, Results, Side};
+use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
 use crate::markdown::{by_length, joined, line, list, or_dash, percent, picture, section, table};
 use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
@@ -18,21 +18,22 @@ const CAPTION: &str =
 pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let speaks_against = against(results, hypotheses);
     let speaks_against = if speaks_against.is_empty() {
-        "Nothing of the protocol's list.".to_owned()
+        "Nothing of the protocol's list, as far as it was measured.".to_owned()
     } else {
         joined(speaks_against.into_iter().map(|sentence| format!("- {sentence}")), "\n")
     };
     let picture = figure(results).map(|_| picture("study-2.svg", CAPTION)).unwrap_or_default();
     let parts = [
         "# The second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. What was compared and what was to count \
-         is in [protocol-2.md](protocol-2.md): models of 0.85 to 7 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
+         is in [protocol-2.md](protocol-2.md): models of 0.85 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
             .to_owned(),
-        section("Hypotheses", &(verdicts(hypotheses) + &h3(results))),
+        section("Hypotheses", &(verdicts(hypotheses) + &h3(results) + &weak_trunks(results, hypotheses))),
         section("What speaks against", &speaks_against),
         section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
         section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
         section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
         section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
+        section("Other tasks", &others_table(results)),
         not_run(hypotheses),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
@@ -41,7 +42,7 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
 /// The table of tests.
 fn verdicts(hypotheses: &[Hypothesis]) -> String {
     let row = |hypothesis: &Hypothesis| {
-        let Hypothesis { name, claim, note, parts, p_holm, verdict } = hypothesis;
+        let Hypothesis { name, claim, note, parts, p_holm, verdict, .. } = hypothesis;
         let of_parts = |text: fn(&Difference) -> String| or_dash_of(joined(parts.iter().map(text), "; "));
         let p = if parts.is_empty() { String::new() } else { format!("{p_holm:.4}") };
         let claim = if note.is_empty() { (*claim).to_owned() } else { format!("{claim} ({note})") };
@@ -88,6 +89,35 @@ fn h3(results: &Results) -> String {
     )
 }
 
+/// Trunks of the models that are compared with rivals that answer too few questions within their context.
+fn weak_trunks(results: &Results, hypotheses: &[Hypothesis]) -> String {
+    const FEW: f64 = 0.8;
+    let mut named: Vec<String> = Vec::new();
+    for side in hypotheses.iter().flat_map(|hypothesis| &hypothesis.sides) {
+        for trunk in TRUNKS {
+            let cell = results.cell(side, trunk, Asked::Primary, 1).filter(|cell| cell.accuracy < FEW);
+            let name = cell.map(|cell| format!("{} ({})", cell.model, percent(cell.accuracy)));
+            named.extend(name.filter(|name| !named.contains(name)));
+        }
+    }
+    if named.is_empty() { String::new() } else { format!("\nLess than 80 % at 1×: {}.\n", list(&named)) }
+}
+
+/// What copies cost on other tasks.
+fn others_table(results: &Results) -> String {
+    let pairs = ["1m", "8m"].into_iter().flat_map(|budget| CURVE_RUNS.map(|run| (run, budget)));
+    let rows = pairs.filter_map(|(run, budget)| {
+        let (side, _) = results.best_reading(run, budget, &NEAR)?;
+        let shares = [Asked::Unrelated, Asked::Latest]
+            .into_iter()
+            .flat_map(|asked| [1, 4].map(|extension| spread(results.accuracy(&side, asked, extension))));
+        Some(line(title(run), [budget.to_owned()].into_iter().chain(shares)))
+    });
+    let heads = [Asked::Unrelated, Asked::Latest].map(Asked::title).into_iter();
+    let heads = heads.flat_map(|name| ["1×", "4×"].map(|length| format!("{name}, {length}")));
+    table(line("model", [String::from("tokens")].into_iter().chain(heads)), rows.collect::<Vec<_>>())
+}
+
 /// `97.1 [95.0, 99.2]`
 fn spread(over: Option<OverTrunks>) -> String {
     or_dash(over.map(|OverTrunks { mean, ci95, trunks, .. }| {
@@ -102,11 +132,12 @@ fn spread(over: Option<OverTrunks>) -> String {
 fn curve_table(results: &Results, asked: Asked, runs: &[&str], budgets: &[&str]) -> String {
     let row = |(run, budget): (&&str, &&str)| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
-        Some(measured(results, &side, asked, &[1, 2, 4, 8]))
+        let perplexity = results.perplexity(run, budget).map(|over| format!("{:.2}", over.mean));
+        Some(measured(results, &side, asked, &[1, 2, 4, 8]).into_iter().chain([or_dash(perplexity)]).collect())
     };
     let pairs = runs.iter().flat_map(|run| budgets.iter().map(move |budget| (run, budget)));
     let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
-    table(header(&[1, 2, 4, 8]), rows)
+    table(header(&[1, 2, 4, 8]).into_iter().chain(["perplexity at 1×".to_owned()]), rows)
 }
 
 fn header(lengths: &[usize]) -> Vec<String> {
@@ -124,8 +155,9 @@ fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> Strin
     let part = |asked: Asked| {
         let runs: Vec<&str> = [OURS].into_iter().chain(RIVALS).chain(UPPER_BOUNDS).collect();
         let pairs = budgets.iter().flat_map(|budget| runs.iter().map(move |run| (*run, *budget)));
+        let chosen_at = if *lengths == FAR { &FAR_SELECTION[..] } else { lengths };
         let sides: Vec<Side> =
-            pairs.filter_map(|(run, budget)| Some(results.best_reading(run, budget, lengths)?.0)).collect();
+            pairs.filter_map(|(run, budget)| Some(results.best_reading(run, budget, chosen_at)?.0)).collect();
         let rows: Vec<Vec<String>> =
             sides.iter().map(|side| measured(results, side, asked, &lengths_with_own)).collect();
         format!(

@@ -3,6 +3,7 @@
 use drope_core::stats::holm;
 
 use super::difference::{Difference, Verdict, judge};
+use super::results::Side;
 
 /// A hypothesis and what was found.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub struct Hypothesis {
     pub note: String,
     /// All must be above 0.
     pub parts: Vec<Difference>,
+    /// What is compared, where it is a run with its rivals.
+    pub sides: Vec<Side>,
     /// Corrected over all.
     pub p_holm: f64,
     pub verdict: Verdict,
@@ -21,7 +24,15 @@ pub struct Hypothesis {
 impl Hypothesis {
     /// One whose models were not all measured.
     pub fn not_run(name: &'static str, claim: &'static str) -> Self {
-        Self { name, claim, note: String::new(), parts: Vec::new(), p_holm: 1.0, verdict: Verdict::NotRun }
+        Self {
+            name,
+            claim,
+            note: String::new(),
+            parts: Vec::new(),
+            sides: Vec::new(),
+            p_holm: 1.0,
+            verdict: Verdict::NotRun,
+        }
     }
 
     /// One with its differences, before the correction; without them it was not run.

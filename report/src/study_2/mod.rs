@@ -22,7 +22,7 @@ use crate::{files, plot};
 
 /// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
-    let results = Results::new(files::cells_in(folder)?);
+    let results = Results::new(files::cells_in(folder)?, files::cells_in(&folder.join("perplexity"))?);
     if results.is_empty() {
         return Ok(());
     }
@@ -39,8 +39,8 @@ fn hypotheses(results: &Results) -> Vec<Hypothesis> {
     let first = [
         curve::inner_maximum(results),
         curve::copies_remove_it(results),
-        rivals::near(results, "H4, 1 M", "1m"),
-        rivals::near(results, "H4, 8 M", "8m"),
+        rivals::near(results, "H4 (1 M)", "1m"),
+        rivals::near(results, "H4 (8 M)", "8m"),
     ];
     judged(first.into_iter().chain(rivals::far(results)).collect())
 }

@@ -35,6 +35,11 @@ pub const RIVALS: [&str; 10] = [
 /// Runs that train on texts beyond C: shown, and not tested against.
 pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];
 
+/// The trunks that a budget was run from.
+pub fn trunks_of(budget: &str) -> RangeInclusive<usize> {
+    if budget == "16m" { 6..=6 } else { TRUNKS }
+}
+
 /// What a model's name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelName<'a> {

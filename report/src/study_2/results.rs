@@ -1,10 +1,11 @@
 //! What was measured, and which reading of a run is its best.
 
 use drope_core::niah::QuestionSplit;
+use drope_core::perplexity::PerplexityCell;
 use drope_core::results::{RetrievalCell, current};
 
-use super::models::{ModelName, TRUNKS, plain};
-use crate::study::{DECOYS, LATEST_VALUE, OverTrunks, PRIMARY, StudyReading, StudyTask};
+use super::models::{ModelName, TRUNKS, plain, trunks_of};
+use crate::study::{DECOYS, LATEST_VALUE, MULTI_KEY, OverTrunks, PRIMARY, StudyReading, StudyTask};
 
 /// Of the evaluation's questions, and of the selection split's.
 const EVALUATION_SEED: u64 = 33_000;
@@ -14,12 +15,19 @@ const SELECTION_SEED: u64 = 34_000;
 pub const NEAR: [usize; 3] = [2, 4, 8];
 pub const FAR: [usize; 3] = [16, 32, 64];
 
+/// Those of section 3 at which rivals and readings are chosen.
+pub const FAR_SELECTION: [usize; 2] = [16, 32];
+
+/// Sums of the same scores in another order differ in their last bits.
+pub const TIE: f64 = 1e-9;
+
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     Primary,
     Decoys,
     Latest,
+    Unrelated,
 }
 
 impl Asked {
@@ -28,6 +36,7 @@ impl Asked {
             Self::Primary => PRIMARY,
             Self::Decoys => DECOYS,
             Self::Latest => LATEST_VALUE,
+            Self::Unrelated => MULTI_KEY,
         };
         task.on(QuestionSplit::Evaluation, EVALUATION_SEED)
     }
@@ -37,6 +46,7 @@ impl Asked {
             Self::Primary => "primary task",
             Self::Decoys => "decoys",
             Self::Latest => "latest value",
+            Self::Unrelated => "unrelated keys, 4 digits",
         }
     }
 }
@@ -52,17 +62,18 @@ pub struct Side {
 /// Everything that was measured.
 pub struct Results {
     cells: Vec<RetrievalCell>,
+    perplexities: Vec<PerplexityCell>,
 }
 
 impl Results {
     /// Keeps whole cells of models of the study, read in a way that a method and its parameters describe.
-    pub fn new(cells: Vec<RetrievalCell>) -> Self {
+    pub fn new(cells: Vec<RetrievalCell>, perplexities: Vec<PerplexityCell>) -> Self {
         let is_of_study = |cell: &RetrievalCell| {
             cell.shard.is_none()
                 && (cell.beta_given, cell.cut, cell.heads.as_ref()) == (false, None, None)
                 && ModelName::of(&cell.model).is_some()
         };
-        Self { cells: current(cells.into_iter().filter(is_of_study), |_| None) }
+        Self { cells: current(cells.into_iter().filter(is_of_study), |_| None), perplexities }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -90,6 +101,15 @@ impl Results {
         OverTrunks::of_cells(&cells)
     }
 
+    /// Perplexity of held-out text within the context, over trunks; of the models as they are, in no other reading.
+    pub fn perplexity(&self, run: &str, budget: &str) -> Option<OverTrunks> {
+        let is_of = |cell: &&PerplexityCell| {
+            let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.budget) == (run, budget));
+            name && cell.extension == 1 && cell.parameters.is_empty()
+        };
+        OverTrunks::of(&self.perplexities.iter().filter(is_of).map(|cell| cell.perplexity).collect::<Vec<_>>())
+    }
+
     /// Whether each question was answered, of a trunk; as numbers.
     pub fn outcomes(&self, side: &Side, trunk: usize, asked: Asked, extension: usize) -> Option<Vec<f64>> {
         outcomes(self.cell(side, trunk, asked, extension)?)
@@ -100,9 +120,9 @@ impl Results {
         outcomes(self.find(side, trunk, &selection_task(), extension)?)
     }
 
-    /// Mean accuracy on the selection split over all trunks and these lengths; `None` where one is missing.
+    /// Mean accuracy on the selection split over all trunks of the budget and these lengths; `None` where one is missing.
     pub fn selection_score(&self, side: &Side, lengths: &[usize]) -> Option<f64> {
-        let accuracies = TRUNKS.flat_map(|trunk| lengths.iter().map(move |&s| (trunk, s)));
+        let accuracies = trunks_of(&side.budget).flat_map(|trunk| lengths.iter().map(move |&s| (trunk, s)));
         let accuracies: Option<Vec<f64>> =
             accuracies.map(|(trunk, s)| Some(self.find(side, trunk, &selection_task(), s)?.accuracy)).collect();
         let accuracies = accuracies?;
@@ -125,15 +145,15 @@ impl Results {
             let score = self.selection_score(&side, lengths)?;
             Some((side, score))
         });
-        // Sums of the same scores in another order differ in their last bits.
-        scored.reduce(|best, next| if next.1 > best.1 + 1e-9 { next } else { best })
+        scored.reduce(|best, next| if next.1 > best.1 + TIE { next } else { best })
     }
 
-    /// The runs with their best readings, the best first.
+    /// The runs with their best readings, the best first; of equal ones in the order of the list.
     pub fn ranked(&self, runs: &[&str], budget: &str, lengths: &[usize]) -> Vec<(Side, f64)> {
         let mut ranked: Vec<(Side, f64)> =
             runs.iter().filter_map(|run| self.best_reading(run, budget, lengths)).collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
+        // A stable sort.
+        ranked.sort_by_key(|(_, score)| std::cmp::Reverse((score / TIE).round() as i64));
         ranked
     }
 }

@@ -36,6 +36,7 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
             }
             let cut = drop.cut.unwrap_or_else(|| partial_drop_cutoff(config.max_position_embeddings));
             dropped.rope.rope_min_frequency = cut;
+            dropped.rope.rope_clipped_pairs = 0;
             if rotating_pairs(&dropped)? >= rotating_pairs(config)? {
                 return refuse(format!(
                     "drop.positions is \"low\" but the model has no frequency below {cut} that is not dropped yet; raise drop.cut, or \
