@@ -9,8 +9,9 @@ use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::{AttentionType, Config, HeadScales, MODELING_FILE};
+use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
-use drope_core::model::{Model, token_ids};
+use drope_core::model::{Model, SafetensorsFiles, ScaledQueries, StoredType, token_ids, write_safetensors};
 use drope_core::positions::Method;
 use drope_tests::{python, smollm2};
 use safetensors::SafeTensors;
@@ -132,6 +133,82 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
             let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
             assert!(is_close, "{name}, {of}");
         }
+    }
+}
+
+/// Models whose positions are dropped, with a temperature where one was fitted, as they were before their export.
+fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
+    let fixture = |name: &str| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
+        Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    let partial = |name: &str| fixture(name).with_cut(Some(std::f64::consts::TAU / 16.0));
+    let dropped = Config { attention: AttentionType::Nope, ..fixture("drope") };
+    vec![
+        ("DroPE", "drope", Config { temperature_coefficient: 0.4, softmax_scale: Some(0.3), ..dropped }),
+        ("partial DroPE", "p-drope", Config { temperature_coefficient: -0.1, ..partial("p-drope") }),
+        ("partial DroPE of Qwen 2", "qwen2", Config { temperature_coefficient: 0.2, ..partial("qwen2") }),
+        ("tied, one key head a query head", "rope-mha-tied", partial("rope-mha-tied")),
+    ]
+}
+
+#[test]
+fn transformers_reads_what_is_converted_for_longer_texts_without_a_program() {
+    const EXTENSION: usize = 4;
+    const GREEDY: usize = 32;
+    let Some(python) = python("torch, transformers, safetensors") else { return };
+    let out = tempfile::tempdir().unwrap();
+    let device = Device::flex();
+    let mut expected = Vec::new();
+    for (number, (name, weights, config)) in exported_models().into_iter().enumerate() {
+        let folder = out.path().join(format!("model-{number}"));
+        std::fs::create_dir(&folder).unwrap();
+        let tokens = EXTENSION * config.max_position_embeddings;
+        let ids: Vec<u32> = (0..tokens as u32).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
+        let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
+        let weights = std::fs::read(weights).unwrap();
+        let (written, factor) = config.exported(EXTENSION).unwrap();
+        let source = SafetensorsFiles::from_bytes(&weights).unwrap();
+        let mut bytes = Vec::new();
+        write_safetensors(&written, &ScaledQueries { source: &source, factor }, StoredType::F32, &mut bytes).unwrap();
+        let json = written.to_plain_json().unwrap_or_else(|| panic!("{name} needs a program"));
+        std::fs::write(folder.join("request.json"), serde_json::json!({ "ids": ids, "greedy": GREEDY }).to_string())
+            .unwrap();
+        std::fs::write(folder.join("config.json"), json).unwrap();
+        std::fs::write(folder.join("model.safetensors"), bytes).unwrap();
+        let model = Model::from_safetensors(&config, &weights, &device).unwrap();
+        let positions = Method::of(&config).positions(&config, EXTENSION as f64).unwrap();
+        let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
+        let options = Options {
+            max_new_tokens: GREEDY,
+            stop: vec![],
+            context: tokens,
+            crop_length: None,
+            temperature: 0.0,
+            seed: 0,
+        };
+        let half = &ids[..tokens / 2];
+        let greedy = generate(&model, &config, &positions, half, &options, async |_| Flow::Continue);
+        expected.push((name, folder, ours.iter::<f32>().collect::<Vec<_>>(), pollster::block_on(greedy).unwrap()));
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("modeling_reference.py");
+    let folders = expected.iter().map(|(_, folder, ..)| folder);
+    let status =
+        Command::new(&python).arg(script).args(folders).env("HF_HOME", out.path().join("home")).status().unwrap();
+    assert!(status.success(), "transformers cannot open what was written");
+    for (name, folder, ours, greedy) in expected {
+        let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
+        let reference = SafeTensors::deserialize(&bytes).unwrap();
+        for of in ["logits", "cached"] {
+            let theirs = reference.tensor(of).unwrap();
+            let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+            let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+            let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+            assert!(is_close && ours.len() == theirs.len(), "{name}, {of}");
+        }
+        let tokens = reference.tensor("greedy").unwrap();
+        let tokens: Vec<u32> = tokens.data().as_chunks().0.iter().map(|id| i64::from_le_bytes(*id) as u32).collect();
+        assert_eq!(tokens, greedy, "{name}");
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Read: `llama`, `qwen2` (whose queries, keys and values have biases) and `smollm3` with v4's `rope_theta` + `rope_scaling` or
 //! v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
-//! `rope_min_frequency` (partial drop), `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
+//! `rope_min_frequency` (partial drop), `rope_clipped_pairs` (CoPE), `training_context`, `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
 //! `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
 //! RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of others survive.
 
@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::dope::DopeHeads;
+use super::export::cut_of_proportional;
 use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types};
 use crate::error::{Error, Result};
 
@@ -19,11 +20,11 @@ pub const MODELING_FILE: &str = "modeling_drope.py";
 
 /// `config.json` as it stands in the file.
 #[derive(Serialize, Deserialize)]
-struct ConfigJson {
+pub(super) struct ConfigJson {
     #[serde(default)]
-    architectures: Value,
+    pub(super) architectures: Value,
     #[serde(default)]
-    model_type: String,
+    pub(super) model_type: String,
     #[serde(deserialize_with = "size")]
     vocab_size: usize,
     #[serde(deserialize_with = "size")]
@@ -42,13 +43,16 @@ struct ConfigJson {
     rms_norm_eps: Option<f64>,
     #[serde(deserialize_with = "size")]
     max_position_embeddings: usize,
+    /// Ours: C, where `max_position_embeddings` is a multiple of it.
+    #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
+    training_context: Option<usize>,
     tie_word_embeddings: Option<bool>,
     attention_bias: Option<bool>,
     mlp_bias: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     partial_rotary_factor: Option<f64>,
     rope_theta: Option<f64>,
-    rope_scaling: Option<Map<String, Value>>,
+    pub(super) rope_scaling: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_parameters: Option<Map<String, Value>>,
     /// Outside the scaling, as in Phi-3: transformers prefers it to the one inside.
@@ -63,7 +67,7 @@ struct ConfigJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     softmax_scale: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rope_min_frequency: Option<f64>,
+    pub(super) rope_min_frequency: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_clipped_pairs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +88,7 @@ struct ConfigJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     dope_heads: Option<DopeHeads>,
     #[serde(flatten)]
-    other: Map<String, Value>,
+    pub(super) other: Map<String, Value>,
 }
 
 const LLAMA: &str = "llama";
@@ -92,7 +96,7 @@ const DROPE: &str = "llama_drope";
 const QWEN: &str = "qwen2";
 const QWEN_DROPE: &str = "qwen2_drope";
 const AUTO_MAP: &str = "auto_map";
-const SMOLLM3: &str = "smollm3";
+pub(super) const SMOLLM3: &str = "smollm3";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
 
 impl Config {
@@ -120,8 +124,7 @@ impl Config {
 
     /// Writes `config.json`, with the foreign fields that it was read with.
     pub fn to_json(&self) -> String {
-        let value = serde_json::to_value(self.as_json()).expect("a config is plain data with string keys");
-        format!("{value:#}\n")
+        self.as_json().text()
     }
 
     /// The Python program with which transformers computes the same; `None` if its own Llama, Qwen 2 or SmolLM3 class
@@ -130,7 +133,7 @@ impl Config {
         (!self.is_plain()).then_some(include_str!("modeling_drope.py"))
     }
 
-    fn is_plain(&self) -> bool {
+    pub(super) fn is_plain(&self) -> bool {
         self.attention == AttentionType::Rope
             && self.rope.rope_min_frequency == 0.0
             && self.rope.rope_clipped_pairs == 0
@@ -142,7 +145,7 @@ impl Config {
             && self.sliding_window.is_none()
     }
 
-    fn as_json(&self) -> ConfigJson {
+    pub(super) fn as_json(&self) -> ConfigJson {
         let is_plain = self.is_plain();
         let (model_type, architecture) = match (is_plain, self.qkv_bias) {
             (true, false) if !self.layer_types.is_empty() => (SMOLLM3, "SmolLM3ForCausalLM"),
@@ -180,7 +183,8 @@ impl Config {
             head_dim: Some(self.head_dim),
             hidden_act: Some("silu".to_owned()),
             rms_norm_eps: Some(self.rms_norm_eps),
-            max_position_embeddings: self.max_position_embeddings,
+            max_position_embeddings: self.max_position_embeddings * self.extension,
+            training_context: (self.extension > 1).then_some(self.max_position_embeddings),
             tie_word_embeddings: Some(self.tie_word_embeddings),
             // Configs of Qwen 2 do not mention its biases.
             attention_bias: (!self.qkv_bias).then_some(false),
@@ -214,6 +218,24 @@ impl Config {
 }
 
 impl ConfigJson {
+    /// As it stands in the file.
+    pub(super) fn text(&self) -> String {
+        let value = serde_json::to_value(self).expect("a config is plain data with string keys");
+        format!("{value:#}\n")
+    }
+
+    /// C, and how many times it the file says.
+    fn contexts(&self) -> Result<(usize, usize)> {
+        let written = self.max_position_embeddings;
+        match self.training_context {
+            None => Ok((written, 1)),
+            Some(context) if written.is_multiple_of(context) => Ok((context, written / context)),
+            Some(context) => Err(Error::Config(format!(
+                "max_position_embeddings is {written}, which is no multiple of training_context ({context})"
+            ))),
+        }
+    }
+
     fn into_config(mut self) -> Result<Config> {
         for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
             if bias == Some(true) {
@@ -254,7 +276,10 @@ impl ConfigJson {
             }
             None => None,
         };
-        let default_attention = if is_drope { AttentionType::Nope } else { AttentionType::Rope };
+        let drops_all = is_smollm3 && layer_types::drop_all(&layer_types, &mut self.other);
+        let layer_types = if drops_all { Vec::new() } else { layer_types };
+        let (max_position_embeddings, extension) = self.contexts()?;
+        let default_attention = if is_drope || drops_all { AttentionType::Nope } else { AttentionType::Rope };
         Ok(Config {
             rope: self.rope_parameters()?,
             vocab_size: self.vocab_size,
@@ -265,7 +290,8 @@ impl ConfigJson {
             num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
             head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads),
             rms_norm_eps: self.rms_norm_eps.unwrap_or(1e-6),
-            max_position_embeddings: self.max_position_embeddings,
+            max_position_embeddings,
+            extension,
             // transformers' SmolLM3 is tied unless it says otherwise.
             tie_word_embeddings: self.tie_word_embeddings.unwrap_or(is_smollm3),
             attention: self.attention_type.unwrap_or(default_attention),
@@ -290,14 +316,16 @@ impl ConfigJson {
         if let Some(kind) = parameters.remove("type") {
             parameters.entry("rope_type").or_insert(kind);
         }
+        let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
+        let theta = parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta))).as_f64();
+        let head_dim = self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads);
+        let cut = cut_of_proportional(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
         let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
         let kind = kind.as_str().unwrap_or_default();
         if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
             return Err(Error::UnknownRopeType(kind.to_owned()));
         }
-        let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
-        parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta)));
-        parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.unwrap_or(0.0)));
+        parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.or(cut).unwrap_or(0.0)));
         parameters.entry("rope_clipped_pairs").or_insert(json!(self.rope_clipped_pairs.unwrap_or(0)));
         parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
         if let Some(original) = self.original_max_position_embeddings {

@@ -93,6 +93,23 @@ pub(super) fn with_windows(
     Ok(if_any(has_window.into_iter().map(|has| LayerType { window: window(has), ..LayerType::COMMON }).collect()))
 }
 
+/// Fields of a SmolLM3 whose layers all have no positions and no window.
+pub(super) fn without_positions(layers: usize) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert(NO_ROPE_LAYERS.into(), json!(vec![0; layers]));
+    fields.insert(LAYER_TYPES.into(), json!(vec![FULL; layers]));
+    fields
+}
+
+/// Whether no layer has positions; the fields of a config then lose what says so.
+pub(super) fn drop_all(types: &[LayerType], fields: &mut Map<String, Value>) -> bool {
+    let drops_all = !types.is_empty() && types.iter().all(|layer| !layer.rotates && layer.window.is_none());
+    if drops_all {
+        fields.remove(LAYER_TYPES);
+    }
+    drops_all
+}
+
 /// The list, or an empty one if no layer differs from the common type.
 fn if_any(types: Vec<LayerType>) -> Vec<LayerType> {
     if types.iter().all(|&layer| layer == LayerType::COMMON) { Vec::new() } else { types }

@@ -1,6 +1,7 @@
 //! What a model is: its shape, and how it reads positions.
 
 pub mod dope;
+mod export;
 mod json;
 mod layer_types;
 mod rope;
@@ -45,6 +46,8 @@ pub struct Config {
     pub rms_norm_eps: f64,
     /// Context of training, C.
     pub max_position_embeddings: usize,
+    /// Extension factor for which the files are written: `max_position_embeddings` there is that many times C. 1 for most.
+    pub extension: usize,
     /// Whether the output projection is the embedding.
     pub tie_word_embeddings: bool,
     /// Rotary frequencies and their scaling.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::TRAINING_CONTEXT;
 use super::dropped::dropped;
 use super::metadata::Metadata;
 use super::tensors::TensorInfo;
@@ -54,12 +55,16 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
         "rope_theta": theta,
         "tie_word_embeddings": is_tied,
     });
+    let training_context = metadata.optional_u64(TRAINING_CONTEXT)?;
     let fields = config.as_object_mut().expect("the text above is an object");
     let dropped = factors.map(|factors| dropped(theta, head_dim as usize, factors)).transpose()?.flatten();
     if let Some((attention, cut)) = dropped {
         fields.insert("model_type".into(), json!(format!("{architecture}_drope")));
         fields.insert("attention_type".into(), json!(attention));
         fields.insert("rope_min_frequency".into(), json!(cut));
+    }
+    if let Some(context) = training_context {
+        fields.insert("training_context".into(), json!(context));
     }
     let scaling = match factors.filter(|_| dropped.is_none()) {
         Some(factors) => Some(llama3(theta, head_dim as usize, factors)?),

@@ -28,6 +28,8 @@ use crate::model::ReadAt;
 use crate::tokenizer::Tokenizer;
 
 const MAGIC: [u8; 4] = *b"GGUF";
+/// Ours: C, where the context that the file says is a multiple of it.
+const TRAINING_CONTEXT: &str = "drope.training_context";
 const ALIGNMENT: &str = "general.alignment";
 
 /// A GGUF file whose header was read; tensors are read and widened one at a time.

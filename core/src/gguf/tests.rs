@@ -242,6 +242,19 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn a_longer_context_is_written_and_that_of_training_read_again() {
+    let bytes = small().bytes();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let dropped = Config { attention: AttentionType::Nope, softmax_scale: Some(0.5), ..file.config().unwrap() };
+    let (config, _) = dropped.exported(4).unwrap();
+    let bytes = written(&config, &file, StoredType::F32).unwrap();
+    let again = Gguf::open(&bytes[..]).unwrap();
+    assert_eq!(again.metadata.optional_u64("llama.context_length").unwrap(), Some(256), "what llama.cpp finds");
+    let found = again.config().unwrap();
+    assert_eq!((found.max_position_embeddings, found.extension, found.attention), (64, 4, AttentionType::Nope));
+}
+
+#[test]
 fn what_llama_cpp_does_not_compute_is_not_written() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();

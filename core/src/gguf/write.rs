@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use super::TRAINING_CONTEXT;
 use super::builder::{DEFAULT_ALIGNMENT, GgufBuilder};
 use super::dropped::factors;
 use super::tensors::{ROPE_FACTORS, gguf_name, pairs_from_halves};
@@ -39,7 +40,7 @@ pub fn write_gguf(
         .text("general.architecture", architecture)
         .u32("general.file_type", file_type)
         .u32(&key("block_count"), size(config.num_hidden_layers))
-        .u32(&key("context_length"), size(config.max_position_embeddings))
+        .u32(&key("context_length"), size(config.max_position_embeddings * config.extension))
         .u32(&key("embedding_length"), size(config.hidden_size))
         .u32(&key("feed_forward_length"), size(config.intermediate_size))
         .u32(&key("attention.head_count"), size(config.num_attention_heads))
@@ -63,6 +64,9 @@ pub fn write_gguf(
         }
         _ => builder,
     };
+    if config.extension > 1 {
+        builder = builder.u32(TRAINING_CONTEXT, size(config.max_position_embeddings));
+    }
     builder = write_tokenizer(builder, config, tokenizer)?;
     if let Some(template) = template {
         builder = builder.text("tokenizer.chat_template", &template.source);

@@ -33,7 +33,7 @@ use self::pass::Pass;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
-pub use self::weight_source::WeightSource;
+pub use self::weight_source::{ScaledQueries, WeightSource};
 pub use self::weights::StoredType;
 pub(crate) use self::weights::finite_f32;
 pub use self::write_safetensors::write_safetensors;

@@ -48,6 +48,31 @@ impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
     }
 }
 
+/// A source whose queries are multiplied: their projections' weights and biases.
+pub struct ScaledQueries<'a, S> {
+    /// The weights.
+    pub source: &'a S,
+    /// What queries are multiplied by.
+    pub factor: f64,
+}
+
+impl<S: WeightSource> WeightSource for ScaledQueries<'_, S> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
+        let data = self.source.rows(name, shape, rows)?;
+        let is_of_queries = name.ends_with("q_proj.weight") || name.ends_with("q_proj.bias");
+        if !is_of_queries || self.factor == 1.0 {
+            return Ok(data);
+        }
+        let shape = data.shape().clone();
+        let scaled: Vec<f32> = data.iter::<f32>().map(|number| (f64::from(number) * self.factor) as f32).collect();
+        Ok(TensorData::new(scaled, shape))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.source.names()
+    }
+}
+
 /// The unused tensors, if the model can do without all of them.
 ///
 /// # Errors

@@ -7,8 +7,9 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::gguf::write_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
-use drope_core::model::StoredType;
+use drope_core::model::{ScaledQueries, StoredType};
 
+use crate::arguments::at_least_one;
 use crate::files::model_folder::{self, Around};
 use crate::files::{self, weights_files};
 
@@ -21,21 +22,30 @@ pub struct ConvertArgs {
     /// Folder for the result, or a file that ends in .gguf.
     #[arg(long)]
     to: PathBuf,
+    /// Extension factor of the texts that the result is for: other programs find that many times the training context. A temperature
+    /// fitted for such texts becomes a factor of the weights.
+    #[arg(long, value_parser = at_least_one)]
+    extension: Option<usize>,
     /// Type of the weights: f32, f16 or bf16.
     #[arg(long, default_value = "f32")]
     dtype: StoredType,
 }
 
 /// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
-pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
+pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Result<()> {
     let is_file = to.extension().is_some_and(|kind| kind == "gguf");
     let taken = if is_file { to.exists() } else { to.join(WEIGHTS_FILE).exists() };
     ensure!(!taken, "{} holds a model already; choose another --to", to.display());
     let template = model_folder::chat_template(from)?;
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
+    let (config, factor) = match extension {
+        Some(extension) => config.exported(*extension).with_context(|| format!("cannot convert {}", from.display()))?,
+        None => (config, 1.0),
+    };
+    let source = weights_files::open(from)?;
+    let weights = ScaledQueries { source: &source, factor };
     if is_file {
-        let weights = weights_files::open(from)?;
         let mut unused = Vec::new();
         let written = files::stage(to, |out| {
             unused = write_gguf(&config, &tokenizer, template.as_ref(), &weights, *dtype, out)
@@ -47,7 +57,7 @@ pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
         note_temperature(&config);
     } else {
         let around = Around { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
-        model_folder::copy(from, to, around, *dtype)?;
+        model_folder::copy(from, &weights, to, around, *dtype)?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())
@@ -56,7 +66,8 @@ pub fn convert(ConvertArgs { from, to, dtype }: &ConvertArgs) -> Result<()> {
 fn note_temperature(config: &Config) {
     if config.temperature_coefficient != 0.0 {
         eprintln!(
-            "note: llama.cpp has no temperature of attention; beyond {} tokens its answers differ from those of `core`",
+            "note: llama.cpp has no temperature of attention; beyond {} tokens its answers differ from those of `core`, unless --extension \
+             says how long its texts are",
             config.max_position_embeddings
         );
     }

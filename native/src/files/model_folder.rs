@@ -9,7 +9,7 @@ use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::dope::DopeHeads;
 use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
-use drope_core::model::{Model, NumberTypes, StoredType, write_safetensors};
+use drope_core::model::{Model, NumberTypes, StoredType, WeightSource, write_safetensors};
 use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
@@ -147,16 +147,26 @@ pub fn save(folder: &Path, model: &Model, around: Around) -> Result<()> {
     save_around(folder, around, weights)
 }
 
-/// Copies the model at `from` into a folder, with another type of weights and without the whole of it in memory.
-pub fn copy(from: &Path, folder: &Path, around: Around, stored_type: StoredType) -> Result<()> {
-    let source = weights_files::open(from)?;
+/// Writes the weights of the model at `from` into a folder, with another type and without the whole of them in memory, in a form that
+/// transformers reads without a program of ours where there is one.
+pub fn copy(
+    from: &Path,
+    source: &impl WeightSource,
+    folder: &Path,
+    around: Around,
+    stored_type: StoredType,
+) -> Result<()> {
     let mut unused = Vec::new();
     let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
-        unused = write_safetensors(around.config, &source, stored_type, out).with_context(|| cannot_use(from))?;
+        unused = write_safetensors(around.config, source, stored_type, out).with_context(|| cannot_use(from))?;
         Ok(())
     })?;
     warn_of_unused(from, &unused);
-    save_around(folder, around, weights)
+    match around.config.to_plain_json() {
+        Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
+        None => save_config(folder, around.config)?,
+    }
+    save_rest(folder, around, weights)
 }
 
 /// Copies the files of a model's folder as they are, but for the config; those of the weights last, so that a folder with weights is
@@ -184,6 +194,11 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
 
 fn save_around(folder: &Path, around: Around, weights: files::Staged) -> Result<()> {
     save_config(folder, around.config)?;
+    save_rest(folder, around, weights)
+}
+
+/// Tokenizer and chat template, then the weights.
+fn save_rest(folder: &Path, around: Around, weights: files::Staged) -> Result<()> {
     files::write(&folder.join(TOKENIZER_FILE), around.tokenizer.to_json()?.as_bytes())?;
     if let Some(template) = around.chat_template {
         files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;

@@ -1,0 +1,43 @@
+//! Models that are converted for longer texts: what others find in them, and that they answer as before.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Folder, fixtures, read_json, refused, succeeds, text};
+use serde_json::{Value, json};
+
+fn model(name: &str) -> std::path::PathBuf {
+    fixtures().join("../../models").join(name)
+}
+
+/// Which questions at 4 times the context a model answers.
+fn outcomes(model: &Path, json: &Path) -> Value {
+    let arguments = ["eval", "niah", "--model", text(model), "--extension", "4", "--trials", "6", "--json", text(json)];
+    succeeds(&[&arguments[..], &["--task", "multi-key", "--threads", "2"]].concat());
+    let cell = read_json(json).as_array().unwrap().last().unwrap().clone();
+    json!([cell["outcomes"], cell["method"], cell["context"], cell["extension"]])
+}
+
+#[test]
+fn a_dropped_model_is_one_of_transformers_with_a_longer_context_and_answers_as_before() {
+    let folder = Folder::new("convert");
+    for (name, kind) in [("study-drope", "smollm3"), ("study-p-drope-copies", "llama")] {
+        let out = folder.path(name);
+        succeeds(&["convert", "--from", text(&model(name)), "--extension", "4", "--to", text(&out)]);
+        let config = read_json(&out.join("config.json"));
+        assert_eq!((&config["model_type"], &config["max_position_embeddings"]), (&json!(kind), &json!(1024)));
+        assert_eq!(config["training_context"], 256);
+        assert!(!out.join("modeling_drope.py").exists());
+        let (before, after) = (folder.path("before.json"), folder.path("after.json"));
+        assert_eq!(outcomes(&out, &after), outcomes(&model(name), &before), "{name}");
+    }
+    // Without a longer context the config is the same, in a form that needs no program.
+    let plain = folder.path("plain");
+    succeeds(&["convert", "--from", text(&model("study-drope")), "--to", text(&plain)]);
+    let config = read_json(&plain.join("config.json"));
+    assert_eq!((&config["model_type"], &config["max_position_embeddings"]), (&json!("smollm3"), &json!(256)));
+    let (from, ssmax) = (model("nano-drope"), folder.path("ssmax"));
+    refused(&["convert", "--from", text(&from), "--extension", "4", "--to", text(&ssmax)], "SSMax");
+    assert!(!ssmax.exists());
+}
