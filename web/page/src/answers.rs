@@ -61,40 +61,42 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
         stop_answers(state);
         state.columns.update(|columns| columns.retain(|column| column.key != key));
     };
+    let said = move || {
+        let is_reading = state.running.with(Option::is_some);
+        state.asked.with(|asked| {
+            let read = |asked: &Asked| tokens_read(state, column, asked.ends.len());
+            let total = asked.as_ref().filter(|_| is_reading).map(read);
+            answer.with(|answer| sentence(answer, asked.as_ref(), total))
+        })
+    };
     view! {
-            <article id=id("column") class=move || format!("column {}", verdict())>
-                <div class="choices">
-                    <Choice id=Signal::derive(id("method")) label="Method"
-                        value=Signal::derive(move || method.get().name()) options=methods
-                        on_choose=move |name: String| if let Ok(chosen) = name.parse() {
-                            // The answer of the previous method does not belong to the new one.
-                            stop_answers(state);
-                            column.clear();
-                            column.parameters.set(Parameters::default());
-                            method.set(chosen);
-                        } />
-                    <button type="button" class="quiet" hidden=move || state.columns.with(Vec::len) == *COLUMNS.start()
-                        aria-label=move || format!("Remove column {}, {}", number.get(), method.get().title()) on:click=remove>"Remove"</button>
-                </div>
-                <ModelChoice state column id=Signal::derive(id("model")) />
-                <p class="explain">{explanation}</p>
-                <Settings state column />
-                <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
-                <p class="answer" id=id("answer")>
-                    {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
-                </p>
-                <p class="verdict" aria-live="polite">
-                    {move || {
-                        let is_reading = state.running.with(Option::is_some);
-                        state.asked.with(|asked| {
-     let total = asked.as_ref().filter(|_| is_reading).map(|asked| tokens_read(state, column, asked.ends.len()));
-    answer.with(|answer| sentence(answer, asked.as_ref(), total))
-    })
-                    }}
-                </p>
-                <progress max="100" value=share aria-label="Prompt read"></progress>
-            </article>
-        }
+        <article id=id("column") class=move || format!("column {}", verdict())>
+            <div class="choices">
+                <Choice id=Signal::derive(id("method")) label="Method"
+                    value=Signal::derive(move || method.get().name()) options=methods
+                    on_choose=move |name: String| if let Ok(chosen) = name.parse() {
+                        // The answer of the previous method does not belong to the new one.
+                        stop_answers(state);
+                        column.clear();
+                        column.parameters.set(Parameters::default());
+                        method.set(chosen);
+                    } />
+                <button type="button" class="quiet" hidden=move || state.columns.with(Vec::len) == *COLUMNS.start()
+                    aria-label=move || format!("Remove column {}, {}", number.get(), method.get().title()) on:click=remove>"Remove"</button>
+            </div>
+            <ModelChoice state column id=Signal::derive(id("model")) />
+            <p class="explain">{explanation}</p>
+            <Settings state column />
+            <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
+            <p class="answer" id=id("answer")>
+                {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
+            </p>
+            <p class="verdict" aria-live="polite">
+                {said}
+            </p>
+            <progress max="100" value=share aria-label="Prompt read"></progress>
+        </article>
+    }
 }
 
 /// A model of the study is explained by what was done to it, and a scaling method by how it scales positions.

@@ -116,7 +116,9 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             0 => "Nothing is dropped: RoPE.".to_owned(),
             1 if dial.is_soft.get() => "The slowest rotation stands still.".to_owned(),
             _ if dial.is_soft.get() => {
-                format!("The {dropped} slowest of {count} rotations are slowed down, the last to a stop: CoPE.")
+                format!(
+                    "The {dropped} slowest of {count} rotations are slowed down, from the first, not at all, to the last, to a stop: CoPE."
+                )
             }
             all if all == count => "Everything is dropped: DroPE.".to_owned(),
             _ => format!("The {dropped} slowest of {count} rotations are dropped."),
@@ -132,12 +134,12 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             </p>
             <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
                 {turns.into_iter().enumerate().map(|(place, turns)| {
-                    let class = move || if place + dial.dropped.get() < count { "kept" } else { "dropped" };
+                    let class = move || if dial.is_soft.get() || place + dial.dropped.get() < count { "kept" } else { "dropped" };
                     let height = move || height(dial.drawn(place).unwrap_or(turns));
                     view! {
                         <rect class=class
                             x={BAR[0] * place as f64 + 2.0} y=move || BAR[1] - height() width={BAR[0] - 4.0} height=height>
-                            <title>{format!("{turns:.2} turns in 256 tokens")}</title>
+                            <title>{move || format!("{:.2} turns in 256 tokens", dial.drawn(place).unwrap_or(turns))}</title>
                         </rect>
                     }
                 }).collect_view()}

@@ -187,6 +187,9 @@ async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
     }
     let flow = || if queue.waiting.borrow().is_empty() { Flow::Continue } else { Flow::Stop };
     for model in loaded {
+        if flow() == Flow::Stop {
+            return;
+        }
         // Browsers compile their faster code of what is used much; without this the first answer would wait for it.
         let _ = questions::read_anything(&model, flow).await;
     }
