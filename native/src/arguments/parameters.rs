@@ -15,7 +15,7 @@ pub struct ParameterArgs {
     /// Parameters of the method in place of the config's or the customary ones, such as beta_fast=16,beta_slow=2; of yarn:
     /// beta_fast, beta_slow, attention_factor, mscale (the attention factor is then 0.1·mscale·ln s + 1); of llama3:
     /// low_freq_factor, high_freq_factor; of ntk: alpha (in place of s); of dynamic-ntk: factor (f); of p-drope: cut
-    /// (radians a token); of all:
+    /// (radians a token); of cope: clipped_pairs; of all:
     /// temperature_coefficient (c of β = 1 + c·ln s). alpha and factor may be multiples of the extension factor: s, 1.5s.
     #[arg(long, value_name = "NAME=VALUE", value_delimiter = ',', value_parser = Parameters::setting)]
     set: Vec<(Parameter, Amount)>,

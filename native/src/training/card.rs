@@ -31,8 +31,8 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
         "---\nlibrary_name: transformers\npipeline_tag: text-generation\n{base_model}tags: [drope, {tag}]\n---\n\
          # A model read with {title}\n\n\
          - **Base**: {origin}; {parameters} parameters, training context {context} tokens.\n\
-         - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. No text was longer \
-         than the training context. loss.jsonl has the loss, loss.svg draws it.\n\
+         - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. {longest} \
+         loss.jsonl has the loss, loss.svg draws it.\n\
          - **Data**: {data}.\n\
          - **Measured**: not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
          ```sh\n\
@@ -44,6 +44,10 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
          model = AutoModelForCausalLM.from_pretrained(\".\"{trust})\n\
          ```\n",
         tag = method.name(),
+        longest = match recipe.longest {
+            None => "No text was longer than the training context.".to_owned(),
+            Some(longest) => format!("Texts had up to {longest} tokens, more than the training context."),
+        },
         title = method.title(),
         parameters = config.num_parameters(),
         seed = recipe.seed,

@@ -80,7 +80,7 @@ pub enum Engine {
     Torch,
 }
 
-/// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context.
+/// `core recalibrate`: positions dropped from the trained model in `from`, then training at no more than its context, unless the recipe's `longest` says so.
 pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Result<()> {
     let recipe = options.recipe;
     ensure!(
@@ -137,6 +137,7 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
         head_dim,
         rms_norm_eps: 1e-5,
         max_position_embeddings: recipe.context,
+        extension: 1,
         tie_word_embeddings: true,
         rope: RopeParameters {
             rope_theta: shape.rope_theta,
