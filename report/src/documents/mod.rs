@@ -1,5 +1,7 @@
 //! The README's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
 
+mod arms;
+mod copies;
 mod findings;
 mod reading;
 mod real_models;

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use drope_core::benchmarks::BenchmarkCell;
-use drope_core::perplexity::{PerplexityCell, TextLoss};
+use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use drope_core::results::HeldOutLine;
-use drope_core::stats::student_half_width;
 
+use super::arms::{Arm, RANGES, differences, far, mean, of_range, signed};
+use super::copies::copies;
 use super::real_models::ruler_table;
 use super::recovery;
 use crate::files;
@@ -30,17 +31,6 @@ const FULL: &str = "run-drope";
 const UNTRAINED: &str = "smollm2";
 /// An arm has recovered where its loss lies at most so far above the control's, in nats.
 const RECOVERED: f64 = 0.1;
-/// Parts of 1,024 tokens up to the ends of the ranges that the protocol names, and their titles.
-const RANGES: [(std::ops::Range<usize>, &str); 5] =
-    [(0..1, "to 1,024"), (1..2, "to 2,048"), (2..4, "to 4,096"), (4..8, "to 8,192"), (8..16, "to 16,384")];
-
-/// A model with the losses during its run.
-struct Arm {
-    folder: &'static str,
-    title: &'static str,
-    lines: Vec<HeldOutLine>,
-}
-
 /// Writes the document and its picture; nothing where there are no runs.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let mut arms = Vec::new();
@@ -83,23 +73,10 @@ fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkC
         ),
         section("Recovery within 1,024 tokens", &recovered(arms)),
         along_the_text(perplexities),
+        copies(arms, perplexities),
         retrieval(needles),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
-}
-
-/// A mean and its 95 % interval, by Student's t.
-fn mean(numbers: &[f64]) -> (f64, f64) {
-    let mean = numbers.iter().sum::<f64>() / numbers.len().max(1) as f64;
-    (mean, student_half_width(numbers).unwrap_or(f64::NAN))
-}
-
-fn differences(ours: &[f64], others: &[f64]) -> Vec<f64> {
-    ours.iter().zip(others).map(|(ours, other)| ours - other).collect()
-}
-
-fn signed((mean, half): (f64, f64)) -> String {
-    format!("{mean:+.3} [{:+.3}, {:+.3}]", mean - half, mean + half)
 }
 
 /// Losses on held-out windows before and after.
@@ -144,18 +121,6 @@ fn reading(cell: &PerplexityCell) -> String {
 fn title(model: &str, method: Method) -> String {
     let arm = ARMS.iter().find(|(name, _)| *name == model).map_or("untrained", |(_, title)| *title);
     if [ARMS[0].0, UNTRAINED].contains(&model) { format!("{arm}, {}", method.title()) } else { arm.to_owned() }
-}
-
-/// Mean loss of a range of a text.
-fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
-    let parts = text.curve.get(range.clone()).unwrap_or_default();
-    let (count, sum) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-    sum / count as f64
-}
-
-/// Mean losses of the last range, text by text.
-fn far(cell: &PerplexityCell) -> Vec<f64> {
-    cell.texts.iter().map(|text| of_range(text, &RANGES[RANGES.len() - 1].0)).collect()
 }
 
 /// The control under the scaling with the lowest loss in the last range.
@@ -285,6 +250,7 @@ mod tests {
             arm("run-rope", "control", [2.0, 3.0, 4.0, 5.0]),
             arm("run-p-drope", "partial", [2.04, 3.05, 4.05, 5.06]),
             arm("run-drope", "full", [3.0, 4.1, 5.0, 6.1]),
+            arm("run-drope-copies", "full with copies", [3.0, 4.1, 5.0, 6.1]),
         ];
         let cells = [
             cell("run-rope", Method::Rope, 6.0),
@@ -292,15 +258,24 @@ mod tests {
             cell("run-rope", Method::Llama3, 2.6),
             cell("run-p-drope", Method::PDrope, 2.4),
             cell("run-drope", Method::Drope, 4.0),
+            cell("run-drope-copies", Method::Drope, 3.0),
         ];
         let text = document(&arms, &cells, &[]);
         assert!(text.contains("| partial | 1.00 M | 5.000 | 3.550 | +0.050 [+0.037, +0.063]: recovered |"), "{text}");
         assert!(text.contains("| full | 1.00 M | 5.000 | 4.550 | +1.050 [+0.958, +1.142]: not recovered |"), "{text}");
         assert!(
-            text.contains("the loss of DroPE lies above that of a scaling which needs no training (RoPE"),
+            text.contains(
+                "the loss of DroPE and DroPE with copies lies above that of a scaling which needs no training (RoPE"
+            ),
             "{text}"
         );
-        assert!(text.contains("Not run yet: partial DroPE with copies and DroPE with copies."), "{text}");
+        assert!(text.contains("Not run yet: partial DroPE with copies."), "{text}");
+        assert!(
+            text.contains(
+                "**DroPE**: +0.000 [+0.000, +0.000] within 1,024 tokens, -1.000 [-1.000, -1.000] on tokens 8,193 to 16,384: copies help"
+            ),
+            "{text}"
+        );
         assert!(text.contains("The best scaling measured beyond it: RoPE, trained on (control), YaRN;"), "{text}");
         assert!(
             text.contains(
