@@ -110,7 +110,9 @@ class DroPEAttention(Qwen2Attention):
         if config.no_rope_layers is not None and not config.no_rope_layers[layer_idx]:
             self.rotates = False
 
-    def forward(self, hidden_states, position_embeddings, attention_mask=None, past_key_values=None, **kwargs):
+    def forward(self, hidden_states, position_embeddings, attention_mask=None, past_key_values=None, cache=None, **kwargs):
+        # From 5.24 on transformers calls it `cache`.
+        cache = past_key_values if cache is None else cache
         shape = (*hidden_states.shape[:-1], -1, self.head_dim)
         query = self.q_norm(self.q_proj(hidden_states)).view(shape).transpose(1, 2)  # [batch, heads, seq, head_dim]
         key = self.k_norm(self.k_proj(hidden_states)).view(shape).transpose(1, 2)
@@ -118,10 +120,10 @@ class DroPEAttention(Qwen2Attention):
         if self.rotates:
             query, key = apply_rotary_pos_emb(query, key, *position_embeddings)
         query = (query * self.logit_factors(kwargs["position_ids"])).to(query.dtype)
-        if past_key_values is not None:
+        if cache is not None:
             # Static caches of transformers 4 need the position; others ignore it.
             cache_kwargs = {"cache_position": kwargs.get("cache_position")}
-            key, value = past_key_values.update(key, value, self.layer_idx, cache_kwargs)
+            key, value = cache.update(key, value, self.layer_idx, cache_kwargs)
         if self.config.method == "alibi":
             attention_mask = self.with_slopes(attention_mask, query, key)
         name = self.config._attn_implementation
