@@ -49,8 +49,13 @@ async fn the_story_is_told_on_one_screen_before_any_model_is_loaded() -> Result<
         browser.screenshot(picture, "body").await?;
         assert!(bottom <= f64::from(height), "{picture}: the rows end at {bottom}, below {height}");
         let overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        let squeezed = "return [...document.querySelectorAll('.rows .who')].filter((who) => who.scrollWidth > who.clientWidth + 1).length";
         for room in ["play", "why", "results", "text", "model", "recalibrate"] {
             browser.enter(room).await?;
+            assert!(
+                number(&browser, squeezed).await? <= 0.0,
+                "{picture}: names of rows in {room} have too little room"
+            );
             assert!(number(&browser, overflow).await? <= 0.0, "{picture}: the room {room} is wider than the window");
         }
         keep(&format!("{picture}.json"), &json!({ "told_after_ms": told }))?;
