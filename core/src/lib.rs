@@ -11,6 +11,7 @@ pub mod config;
 #[cfg(all(feature = "model", feature = "statistics"))]
 pub mod dope;
 pub mod error;
+pub mod export;
 #[cfg(feature = "model")]
 pub mod generate;
 #[cfg(feature = "model")]

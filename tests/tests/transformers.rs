@@ -9,6 +9,7 @@ use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use drope_core::config::{AttentionType, Config, HeadScales, MODELING_FILE};
+use drope_core::export::exported;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
 use drope_core::model::{Model, SafetensorsFiles, ScaledQueries, StoredType, token_ids, write_safetensors};
@@ -57,12 +58,25 @@ fn transformers_computes_our_logits_for_nano_rope() {
     assert!(is_close, "logits differ by {largest}");
 }
 
+fn fixture(name: &str) -> Config {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
+    Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Checks that transformers has our logits, of the whole text at once and of its tokens one by one.
+fn assert_same_logits(name: &str, reference: &SafeTensors, ours: &[f32]) {
+    for of in ["logits", "cached"] {
+        let theirs = reference.tensor(of).unwrap();
+        let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+        assert_eq!(theirs.len(), ours.len());
+        let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
+        let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
+        assert!(is_close, "{name}, {of}");
+    }
+}
+
 /// The fixture models, with what transformers' own classes do not know.
 fn own_models() -> Vec<(&'static str, &'static str, f64, Config)> {
-    let fixture = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
-        Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
-    };
     let nope = |name: &str| Config { attention: AttentionType::Nope, ..fixture(name) };
     let scales = vec![vec![0.7, 1.0, 1.4, 1.1], vec![1.3, 0.9, 1.0, 0.8]];
     let partial = fixture("p-drope").with_cut(Some(std::f64::consts::TAU / 16.0));
@@ -125,23 +139,12 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
     for (name, folder, ours) in expected {
         let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
         let reference = SafeTensors::deserialize(&bytes).unwrap();
-        for of in ["logits", "cached"] {
-            let theirs = reference.tensor(of).unwrap();
-            let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-            assert_eq!(theirs.len(), ours.len());
-            let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-            let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
-            assert!(is_close, "{name}, {of}");
-        }
+        assert_same_logits(name, &reference, &ours);
     }
 }
 
 /// Models whose positions are dropped, with a temperature where one was fitted, as they were before their export.
 fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
-    let fixture = |name: &str| {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
-        Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
-    };
     let partial = |name: &str| fixture(name).with_cut(Some(std::f64::consts::TAU / 16.0));
     let dropped = Config { attention: AttentionType::Nope, ..fixture("drope") };
     vec![
@@ -167,7 +170,7 @@ fn transformers_reads_what_is_converted_for_longer_texts_without_a_program() {
         let ids: Vec<u32> = (0..tokens as u32).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
         let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
         let weights = std::fs::read(weights).unwrap();
-        let (written, factor) = config.exported(EXTENSION).unwrap();
+        let (written, factor) = exported(&config, EXTENSION).unwrap();
         let source = SafetensorsFiles::from_bytes(&weights).unwrap();
         let mut bytes = Vec::new();
         write_safetensors(&written, &ScaledQueries { source: &source, factor }, StoredType::F32, &mut bytes).unwrap();
@@ -199,13 +202,7 @@ fn transformers_reads_what_is_converted_for_longer_texts_without_a_program() {
     for (name, folder, ours, greedy) in expected {
         let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
         let reference = SafeTensors::deserialize(&bytes).unwrap();
-        for of in ["logits", "cached"] {
-            let theirs = reference.tensor(of).unwrap();
-            let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-            let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-            let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
-            assert!(is_close && ours.len() == theirs.len(), "{name}, {of}");
-        }
+        assert_same_logits(name, &reference, &ours);
         let tokens = reference.tensor("greedy").unwrap();
         let tokens: Vec<u32> = tokens.data().as_chunks().0.iter().map(|id| i64::from_le_bytes(*id) as u32).collect();
         assert_eq!(tokens, greedy, "{name}");

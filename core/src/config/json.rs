@@ -2,8 +2,8 @@
 //!
 //! Read: `llama`, `qwen2` (whose queries, keys and values have biases) and `smollm3` with v4's `rope_theta` + `rope_scaling` or
 //! v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
-//! `rope_min_frequency` (partial drop), `rope_clipped_pairs` (CoPE), `training_context`, `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
-//! `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
+//! `rope_min_frequency` (partial drop), `rope_clipped_pairs` (CoPE), `training_context`, `rope_scaling_trained`,
+//! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
 //! RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of others survive.
 
 use serde::de::Error as _;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::dope::DopeHeads;
-use super::export::cut_of_proportional;
-use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types};
+use super::layer_types::MAX_SIZE;
+use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types, proportional};
 use crate::error::{Error, Result};
 
 /// The file that transformers loads if `config.json` names it.
@@ -319,7 +319,7 @@ impl ConfigJson {
         let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
         let theta = parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta))).as_f64();
         let head_dim = self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads);
-        let cut = cut_of_proportional(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
+        let cut = proportional::cut(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
         let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
         let kind = kind.as_str().unwrap_or_default();
         if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
@@ -336,9 +336,6 @@ impl ConfigJson {
             .map_err(|error| Error::Config(format!("rope parameters: {error}")))
     }
 }
-
-/// Larger than any model, small enough that no product of two sizes overflows.
-pub(super) const MAX_SIZE: u64 = 0x4000_0000;
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<usize, D::Error> {
     let value = Value::deserialize(deserializer)?;

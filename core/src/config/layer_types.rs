@@ -4,6 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 
+/// Larger than any model, small enough that no product of two sizes overflows.
+pub(super) const MAX_SIZE: u64 = 0x4000_0000;
+
 pub(super) const NO_ROPE_LAYERS: &str = "no_rope_layers";
 const NO_ROPE_INTERVAL: &str = "no_rope_layer_interval";
 const LAYER_TYPES: &str = "layer_types";
@@ -71,7 +74,7 @@ pub(super) fn with_windows(
     window: Option<Value>,
 ) -> Result<Vec<LayerType>> {
     let window = window.unwrap_or(json!(QWEN_WINDOW));
-    let Some(window) = window.as_u64().filter(|window| (1..=super::json::MAX_SIZE).contains(window)) else {
+    let Some(window) = window.as_u64().filter(|window| (1..=MAX_SIZE).contains(window)) else {
         return Err(Error::Config(format!("{WINDOW} is {window}, which is not a number of tokens")));
     };
     let first = fields.remove(MAX_WINDOW_LAYERS).filter(|first| !first.is_null()).unwrap_or(json!(QWEN_FULL_LAYERS));

@@ -1,9 +1,10 @@
 //! What a model is: its shape, and how it reads positions.
 
 pub mod dope;
-mod export;
 mod json;
 mod layer_types;
+mod plain;
+mod proportional;
 mod rope;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,11 @@ use serde::{Deserialize, Serialize};
 use self::dope::DopeHeads;
 pub use self::json::MODELING_FILE;
 pub use self::layer_types::LayerType;
-pub use self::rope::{Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters};
+#[cfg(feature = "model")]
+pub(crate) use self::rope::cut_below;
+pub use self::rope::{
+    Llama3Parameters, LongRopeParameters, RopeParameters, RopeScaling, YarnParameters, rope_frequencies,
+};
 use crate::error::{Error, Result};
 
 /// Largest extension factor: far beyond any text, small enough that no scaled frequency or logit leaves the range of numbers.
@@ -148,6 +153,12 @@ impl Config {
     /// Whether all rotary frequencies are there.
     pub fn is_rope(&self) -> bool {
         self.rotates() && self.rope.rope_min_frequency == 0.0 && self.rope.rope_clipped_pairs == 0
+    }
+
+    /// Pairs of a head whose frequencies are not below the cut of a partial drop.
+    pub(crate) fn kept_pairs(&self) -> usize {
+        let frequencies = rope_frequencies(self.rope.rope_theta, self.head_dim);
+        frequencies.iter().filter(|&&omega| omega >= self.rope.rope_min_frequency).count()
     }
 
     /// Checks that all ids are in the vocabulary.

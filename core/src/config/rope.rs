@@ -25,6 +25,21 @@ pub struct RopeParameters {
     pub rope_clipped_pairs: usize,
 }
 
+/// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first, in radians a token.
+pub fn rope_frequencies(rope_theta: f64, head_dim: usize) -> Vec<f64> {
+    (0..head_dim / 2).map(|m| rope_theta.powf(-2.0 * m as f64 / head_dim as f64)).collect()
+}
+
+/// A cut that keeps the first `kept` of these frequencies: between the lowest that is kept and the highest that is dropped; 0 where all
+/// are kept.
+pub(crate) fn cut_below(frequencies: &[f64], kept: usize) -> f64 {
+    match (frequencies[..kept].last(), frequencies.get(kept)) {
+        (_, None) => 0.0,
+        (None, Some(highest)) => 2.0 * highest,
+        (Some(lowest_kept), Some(highest_dropped)) => (lowest_kept * highest_dropped).sqrt(),
+    }
+}
+
 /// Scaling of the rotary frequencies by the extension factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "rope_type", rename_all = "lowercase")]

@@ -1,7 +1,7 @@
 //! Dropped positions in a form that llama.cpp can compute: it divides the angles of each frequency by a factor of the
 //! tensor `rope_freqs.weight`, and a huge factor makes all angles practically 0.
 
-use crate::config::{AttentionType, Config, RopeScaling};
+use crate::config::{AttentionType, Config, RopeScaling, cut_below};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
@@ -41,10 +41,8 @@ pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Op
             "it drops frequencies (rope_freqs.weight) that are not the lowest, which is not read".into(),
         ));
     }
-    let frequencies = rope_frequencies(theta, head_dim);
     Ok(Some(match kept {
         0 => (AttentionType::Nope, 0.0),
-        // The cut is between the lowest frequency that is kept and the highest that is dropped.
-        _ => (AttentionType::Rope, (frequencies[kept - 1] * frequencies[kept]).sqrt()),
+        _ => (AttentionType::Rope, cut_below(&rope_frequencies(theta, head_dim), kept)),
     }))
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::builder::{GgufBuilder, text};
 use super::{GgmlType, Gguf, sentence_piece, write_gguf};
 use crate::config::{AttentionType, Config, Llama3Parameters, RopeScaling};
+use crate::export::exported;
 use crate::model::{StoredType, WeightSource};
 use crate::positions::Method;
 
@@ -246,7 +247,7 @@ fn a_longer_context_is_written_and_that_of_training_read_again() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();
     let dropped = Config { attention: AttentionType::Nope, softmax_scale: Some(0.5), ..file.config().unwrap() };
-    let (config, _) = dropped.exported(4).unwrap();
+    let (config, _) = exported(&dropped, 4).unwrap();
     let bytes = written(&config, &file, StoredType::F32).unwrap();
     let again = Gguf::open(&bytes[..]).unwrap();
     assert_eq!(again.metadata.optional_u64("llama.context_length").unwrap(), Some(256), "what llama.cpp finds");

@@ -76,9 +76,7 @@ impl Spec<'_> {
             Task::MultiValue => 1.0 / choose(values, asked),
         }
     }
-}
 
-impl Spec<'_> {
     /// What a reader of one word of the key scores where distractors share the other: it finds the keys that have the asked key's noun
     /// (or its adjective) and guesses among their values. `None` where keys are unrelated, or not one of them is asked for.
     ///

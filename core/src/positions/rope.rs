@@ -2,6 +2,7 @@
 
 use super::method::MethodInfo;
 use super::{Encoding, Positions};
+pub use crate::config::rope_frequencies as frequencies;
 use crate::config::{Config, RopeScaling};
 
 pub(super) const ROPE: MethodInfo = MethodInfo {
@@ -21,11 +22,6 @@ pub(super) const CROP: MethodInfo = MethodInfo {
     asked_by: |_| false,
     ..ROPE
 };
-
-/// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first.
-pub fn frequencies(rope_theta: f64, head_dim: usize) -> Vec<f64> {
-    (0..head_dim / 2).map(|m| rope_theta.powf(-2.0 * m as f64 / head_dim as f64)).collect()
-}
 
 pub(super) fn positions(config: &Config) -> Positions {
     unscaled(frequencies(config.rope.rope_theta, config.head_dim))

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::config::Config;
+use drope_core::export::exported;
 use drope_core::gguf::write_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::{ScaledQueries, StoredType};
@@ -40,7 +41,9 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
     let (config, factor) = match extension {
-        Some(extension) => config.exported(*extension).with_context(|| format!("cannot convert {}", from.display()))?,
+        Some(extension) => {
+            exported(&config, *extension).with_context(|| format!("cannot convert {}", from.display()))?
+        }
         None => (config, 1.0),
     };
     let source = weights_files::open(from)?;

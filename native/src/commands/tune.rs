@@ -88,7 +88,7 @@ pub struct TuneArgs {
 }
 
 /// What is tried for a method.
-enum Search {
+enum Candidates {
     Grid(Grid),
     /// The candidates with how they were drawn.
     Drawn(RandomSearch, Vec<Parameters>),
@@ -104,7 +104,7 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
     let model = reading::load(&args.questions(Vec::new(), &Parameters::default()).sweep)?;
     let methods = if args.methods.is_empty() { vec![Method::of(&model.loaded.config)] } else { args.methods.clone() };
     // All that is wrong with a method is found before anything is measured.
-    let searches: Vec<Search> =
+    let searches: Vec<Candidates> =
         methods.iter().map(|&method| args.search(method, &model.loaded.config)).collect::<Result<_>>()?;
     niah::print_header();
     let found = methods.iter().zip(searches).map(|(&method, search)| best(args, &model, method, search));
@@ -117,11 +117,11 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
 }
 
 /// Measures the candidates of a method, and says which is the best.
-fn best(args: &TuneArgs, model: &MeasuredModel, method: Method, search: Search) -> Result<Tuned> {
+fn best(args: &TuneArgs, model: &MeasuredModel, method: Method, search: Candidates) -> Result<Tuned> {
     let score = |parameters: &Parameters| args.accuracy(model, method, parameters);
     let (grid, random, (candidates, best)) = match search {
-        Search::Grid(grid) => (tuned::axes(&grid), None, on_grid(&grid, score)?),
-        Search::Drawn(random, candidates) => (BTreeMap::new(), Some(random), drawn(&candidates, score)?),
+        Candidates::Grid(grid) => (tuned::axes(&grid), None, on_grid(&grid, score)?),
+        Candidates::Drawn(random, candidates) => (BTreeMap::new(), Some(random), drawn(&candidates, score)?),
     };
     println!("\n{:>8}  parameters of {}", "accuracy", method.name());
     for candidate in &candidates {
@@ -183,15 +183,15 @@ fn described(parameters: &Parameters) -> String {
 
 impl TuneArgs {
     /// What is tried for a method.
-    fn search(&self, method: Method, config: &Config) -> Result<Search> {
+    fn search(&self, method: Method, config: &Config) -> Result<Candidates> {
         let factors: Vec<f64> = self.extensions.iter().map(|&extension| extension as f64).collect();
         let config = config.clone().with_cut(self.cut);
         let Some(candidates) = self.candidates else {
-            return Ok(Search::Grid(Grid::new(method, &config, &factors, &self.grid)?));
+            return Ok(Candidates::Grid(Grid::new(method, &config, &factors, &self.grid)?));
         };
         let random = RandomSearch::new(method, &config, candidates, self.random_seed)?;
         let candidates = random.draw(method, &config, &factors)?;
-        Ok(Search::Drawn(random, candidates))
+        Ok(Candidates::Drawn(random, candidates))
     }
 
     /// The questions for a candidate, as arguments of `core eval niah`.

@@ -1,0 +1,91 @@
+//! `config.json` for transformers' own classes. Dropped positions need no program of ours: SmolLM3's class has layers without rotary
+//! positions, and the `rope_type` "proportional" leaves the lowest frequencies at rest.
+
+use serde_json::{Value, json};
+
+use super::json::{ConfigJson, SMOLLM3};
+use super::{AttentionType, Config, RopeScaling, layer_types, proportional};
+
+impl Config {
+    /// `config.json` for transformers' own classes; `None` where only [our program](Config::modeling) computes the same. Versions from
+    /// 5 on know the form of a partial drop.
+    pub fn to_plain_json(&self) -> Option<String> {
+        let drops_all = self.attention == AttentionType::Nope && !self.qkv_bias && self.layer_types.is_empty();
+        let mut plain = self.clone();
+        plain.attention = AttentionType::Rope;
+        plain.rope.rope_min_frequency = 0.0;
+        if !plain.is_plain() || (self.attention != AttentionType::Rope && !drops_all) {
+            return None;
+        }
+        let mut json = plain.as_json();
+        if drops_all {
+            json.become_smollm3_without_positions(self.num_hidden_layers);
+        } else if self.rope.rope_min_frequency > 0.0 {
+            if self.rope.scaling != RopeScaling::Default || !self.layer_types.is_empty() {
+                return None;
+            }
+            json.rope_scaling = Some(proportional::scaling(self.kept_pairs(), self.head_dim));
+            json.rope_min_frequency = Some(self.rope.rope_min_frequency);
+        }
+        Some(json.text())
+    }
+}
+
+impl ConfigJson {
+    fn become_smollm3_without_positions(&mut self, layers: usize) {
+        self.model_type = SMOLLM3.to_owned();
+        self.architectures = json!(["SmolLM3ForCausalLM"]);
+        self.other.extend(layer_types::without_positions(layers));
+        // SmolLM3's own lies outside most vocabularies.
+        self.other.entry("pad_token_id").or_insert(Value::Null);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use crate::config::{AttentionType, Config, RopeScaling};
+
+    /// C = 16, heads of 16.
+    fn rope() -> Config {
+        Config::from_json(include_str!("../../../tests/fixtures/rope/config.json")).unwrap()
+    }
+
+    fn dropped() -> Config {
+        Config { attention: AttentionType::Nope, ..rope() }
+    }
+
+    fn partial() -> Config {
+        rope().with_cut(Some(std::f64::consts::TAU / 16.0))
+    }
+
+    fn written(config: &Config) -> Value {
+        serde_json::from_str(&config.to_plain_json().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn dropped_positions_are_written_for_classes_of_transformers_and_read_back() {
+        for config in [rope(), dropped(), partial()] {
+            let again = Config::from_json(&config.to_plain_json().unwrap()).unwrap();
+            assert_eq!(Config { other: config.other.clone(), ..again }, config);
+            assert!(written(&config).get("auto_map").is_none());
+        }
+        let all = written(&dropped());
+        assert_eq!((&all["model_type"], &all["no_rope_layers"]), (&"smollm3".into(), &serde_json::json!([0, 0])));
+        assert_eq!(all["tie_word_embeddings"], false);
+        // 10000^(-2m/16) is above 2π/16 for m = 0 alone, so that transformers has to keep one of 8 pairs.
+        let share = written(&partial())["rope_scaling"]["partial_rotary_factor"].as_f64().unwrap();
+        assert_eq!((share * 16.0 / 2.0).floor(), 1.0);
+    }
+
+    #[test]
+    fn what_transformers_does_not_compute_keeps_its_program() {
+        let mut dynamic = partial();
+        dynamic.rope.scaling = RopeScaling::Dynamic { factor: 4.0 };
+        let ssmax = Config { scalable_softmax: true, ..dropped() };
+        for config in [dynamic, ssmax, Config { qkv_bias: true, ..dropped() }] {
+            assert!(config.to_plain_json().is_none() && config.modeling().is_some());
+        }
+    }
+}

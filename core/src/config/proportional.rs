@@ -1,0 +1,66 @@
+//! The `rope_type` "proportional" of Gemma 4, which leaves the lowest frequencies at rest: a partial drop in transformers' words.
+
+use serde_json::{Map, Value, json};
+
+use super::rope::{cut_below, rope_frequencies};
+use crate::error::{Error, Result};
+
+const PROPORTIONAL: &str = "proportional";
+const PARTIAL_FACTOR: &str = "partial_rotary_factor";
+
+/// What a config says whose `kept` highest pairs rotate.
+pub(super) fn scaling(kept: usize, head_dim: usize) -> Map<String, Value> {
+    // transformers rounds the factor times half of the head's width down; half a pair more leaves no doubt.
+    let factor = (2 * kept + 1) as f64 / head_dim as f64;
+    let fields = [("rope_type", json!(PROPORTIONAL)), (PARTIAL_FACTOR, json!(factor))];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Makes RoPE with a cut of the rope parameters of a `rope_type` "proportional": `rope_min_frequency`, where the config has none of
+/// its own.
+///
+/// # Errors
+/// If frequencies are scaled beside that, or the factor is no share.
+pub(super) fn cut(parameters: &mut Map<String, Value>, theta: f64, head_dim: usize) -> Result<Option<f64>> {
+    if parameters.get("rope_type").and_then(Value::as_str) != Some(PROPORTIONAL) {
+        return Ok(None);
+    }
+    let number = |value: Option<Value>| value.map_or(Some(1.0), |value| value.as_f64());
+    let (share, factor) = (number(parameters.remove(PARTIAL_FACTOR)), number(parameters.remove("factor")));
+    parameters.insert("rope_type".into(), json!("default"));
+    let Some(share) = share.filter(|share| (0.0..=2.0).contains(share)) else {
+        return Err(Error::Config(format!("{PARTIAL_FACTOR} is not a share from 0 to 1")));
+    };
+    if factor != Some(1.0) {
+        return Err(Error::Config("rope_type is \"proportional\" with a factor, which is not supported".into()));
+    }
+    let frequencies = rope_frequencies(theta, head_dim);
+    let kept = ((share * head_dim as f64 / 2.0) as usize).min(frequencies.len());
+    Ok(Some(cut_below(&frequencies, kept)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    #[test]
+    fn a_proportional_model_of_others_is_a_partial_drop() {
+        let read = |fields: &str| {
+            let text = include_str!("../../../tests/fixtures/rope/config.json");
+            Config::from_json(&text.replacen(
+                '{',
+                &format!("{{ \"rope_parameters\": {{ \"rope_type\": \"proportional\", {fields} }},"),
+                1,
+            ))
+        };
+        for (share, pairs) in [("0.25", 2), ("0.3", 2), ("1.0", 8), ("0.0", 0)] {
+            let config = read(&format!("\"partial_rotary_factor\": {share}, \"rope_theta\": 10000.0")).unwrap();
+            assert_eq!(config.kept_pairs(), pairs);
+        }
+        for (fields, words) in [("\"factor\": 2.0", "with a factor"), ("\"partial_rotary_factor\": -1", "not a share")]
+        {
+            let refused = read(fields).unwrap_err().to_string();
+            assert!(refused.contains(words), "{refused}");
+        }
+    }
+}
