@@ -8,8 +8,8 @@ use super::questions::{LENGTHS, PRIMARY};
 use super::rows::StudyResults;
 use super::verdict::{HypothesisVerdict, Untested, judge};
 
-const RESAMPLES: usize = 10_000;
-const RANDOM_SEED: u64 = 1;
+pub const RESAMPLES: usize = 10_000;
+pub const RANDOM_SEED: u64 = 1;
 
 /// Runs that are compared, and whether the second is read at its best.
 const PAIRS: [([&str; 2], bool); 4] = [

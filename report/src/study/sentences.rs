@@ -8,7 +8,7 @@ use super::models::{ReadRun, title};
 use super::questions::{LENGTHS, PRIMARY};
 use super::rows::StudyResults;
 use super::verdict::{HypothesisVerdict, Untested, counts_against_first};
-use crate::markdown::{DASH, list};
+use crate::markdown::{DASH, capitalised, list};
 
 /// `+3.1 points`
 pub fn points(difference: f64) -> String {
@@ -124,9 +124,7 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
             return Finding { claim, numbers: String::new() };
         }
     };
-    let mut letters = verb.chars();
-    let first = letters.next().map(char::to_uppercase).into_iter().flatten();
-    let claim: String = first.chain(letters).collect();
+    let claim = capitalised(&verb);
     let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
     let plain = test.plain.as_ref().map_or_else(|| DASH.to_owned(), interval_text);
     let (numbers, reading) = (numbers(test), test.sides[1].reading.in_words());

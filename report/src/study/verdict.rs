@@ -5,7 +5,7 @@ use drope_core::stats::BootstrapInterval;
 /// Difference in retention within which two are equally good.
 pub const EQUAL: f64 = 0.05;
 
-const SIGNIFICANCE: f64 = 0.05;
+pub const SIGNIFICANCE: f64 = 0.05;
 
 /// Why a hypothesis is not tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

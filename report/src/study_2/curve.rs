@@ -4,10 +4,11 @@ use std::cell::RefCell;
 
 use drope_core::stats::{PairedMeans, PairedOutcomes, paired_bootstrap};
 
-use super::difference::{Difference, RANDOM_SEED, RESAMPLES, Verdict};
+use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::{CURVE, TRUNKS};
 use super::results::{Asked, NEAR, Results, Side, TIE};
+use crate::study::{RANDOM_SEED, RESAMPLES};
 
 /// Where the curve is judged.
 const AT: usize = 4;

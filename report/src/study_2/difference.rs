@@ -3,14 +3,7 @@
 use drope_core::stats::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
 
 use super::models::TRUNKS;
-
-pub const RESAMPLES: usize = 10_000;
-pub const RANDOM_SEED: u64 = 1;
-
-/// Difference within which two are as good.
-const EQUAL: f64 = 0.05;
-
-const SIGNIFICANCE: f64 = 0.05;
+use crate::study::{RANDOM_SEED, RESAMPLES, SIGNIFICANCE, is_equal};
 
 /// First less second.
 #[derive(Clone, Debug)]
@@ -75,7 +68,7 @@ pub fn judge(parts: &[Difference], p_holm: f64) -> Verdict {
     let all = |is_so: fn(f64) -> bool| parts.iter().flat_map(|part| &part.trunks).all(|&(_, value)| is_so(value));
     match parts {
         [] => Verdict::NotRun,
-        _ if parts.iter().any(|part| part.interval.ci95.iter().all(|end| end.abs() <= EQUAL)) => Verdict::AsGood,
+        _ if parts.iter().any(|part| is_equal(&part.interval)) => Verdict::AsGood,
         _ if p_holm < SIGNIFICANCE && all(|value| value > 0.0) => Verdict::Shown,
         _ if p_holm < SIGNIFICANCE && all(|value| value < 0.0) => Verdict::Opposite,
         _ => Verdict::NotShown,

@@ -7,9 +7,9 @@ use super::hypothesis::Hypothesis;
 use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
-use crate::markdown::{by_length, joined, line, list, or_dash, percent, picture, section, table};
+use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, percent, picture, section, table};
 use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
-use crate::study::OverTrunks;
+use crate::study::{OverTrunks, interval_text, p_text};
 
 const CAPTION: &str =
     "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over trunks.";
@@ -44,32 +44,26 @@ fn verdicts(hypotheses: &[Hypothesis]) -> String {
     let row = |hypothesis: &Hypothesis| {
         let Hypothesis { name, claim, note, parts, p_holm, verdict, .. } = hypothesis;
         let of_parts = |text: fn(&Difference) -> String| or_dash_of(joined(parts.iter().map(text), "; "));
-        let p = if parts.is_empty() { String::new() } else { format!("{p_holm:.4}") };
+        let p = if parts.is_empty() { String::new() } else { p_text(*p_holm) };
         let claim = if note.is_empty() { (*claim).to_owned() } else { format!("{claim} ({note})") };
         line(
             *name,
             [
                 claim,
                 of_parts(|part| part.what.clone()),
-                of_parts(points),
+                of_parts(|part| interval_text(&part.interval)),
                 of_parts(by_trunk),
                 or_dash_of(p),
                 verdict.word().to_owned(),
             ],
         )
     };
-    let header = ["", "claim", "difference", "points", "trunks", "corrected p", "verdict"];
+    let header = ["", "claim", "difference", "size", "trunks", "corrected p", "verdict"];
     table(header, hypotheses.iter().map(row))
 }
 
 fn or_dash_of(text: String) -> String {
     or_dash((!text.is_empty()).then_some(text))
-}
-
-/// `+12.3 [4.5, 20.1]`, in points.
-fn points(part: &Difference) -> String {
-    let [low, high] = part.interval.ci95.map(|end| 100.0 * end);
-    format!("{:+.1} [{low:.1}, {high:.1}]", 100.0 * part.interval.estimate)
 }
 
 fn by_trunk(part: &Difference) -> String {
@@ -168,11 +162,6 @@ fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> Strin
         )
     };
     part(Asked::Primary) + &part(Asked::Decoys)
-}
-
-fn capitalised(text: &str) -> String {
-    let (first, rest) = text.split_at(1);
-    first.to_uppercase() + rest
 }
 
 /// `: a guess among the numbers is right in 25.0 %, a reader of one word of the key in 41.7 %.`
