@@ -49,11 +49,11 @@ impl Dial {
         dial
     }
 
-    /// How often a rotation turns that is slowed down; `None` where none is.
-    fn drawn(self, place: usize) -> Option<f64> {
+    /// How often each rotation turns in the training context, slowed down where that was chosen.
+    fn turns(self) -> Vec<f64> {
         let config = spectrum::config();
-        let clipped = self.is_soft.get().then(|| self.dropped.get())?;
-        in_training(cope_frequencies(config.rope.rope_theta, config.head_dim, clipped)).get(place).copied()
+        let clipped = if self.is_soft.get() { self.dropped.get() } else { 0 };
+        in_training(cope_frequencies(config.rope.rope_theta, config.head_dim, clipped))
     }
 
     /// The models that are asked.
@@ -108,8 +108,8 @@ fn cut(dropped: usize) -> f64 {
 #[component]
 pub fn FrequencyDial(state: State) -> impl IntoView {
     let dial = state.dial;
-    let turns = turns();
-    let count = turns.len();
+    let count = turns().len();
+    let turns = Memo::new(move |_| dial.turns());
     let said = move || {
         let dropped = dial.dropped.get();
         match dropped {
@@ -133,13 +133,14 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
                  at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
             </p>
             <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
-                {turns.into_iter().enumerate().map(|(place, turns)| {
+                {(0..count).map(|place| {
                     let class = move || if dial.is_soft.get() || place + dial.dropped.get() < count { "kept" } else { "dropped" };
-                    let height = move || height(dial.drawn(place).unwrap_or(turns));
+                    let turns = move || turns.with(|turns| turns[place]);
+                    let height = move || height(turns());
                     view! {
                         <rect class=class
                             x={BAR[0] * place as f64 + 2.0} y=move || BAR[1] - height() width={BAR[0] - 4.0} height=height>
-                            <title>{move || format!("{:.2} turns in 256 tokens", dial.drawn(place).unwrap_or(turns))}</title>
+                            <title>{move || format!("{:.2} turns in 256 tokens", turns())}</title>
                         </rect>
                     }
                 }).collect_view()}

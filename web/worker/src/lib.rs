@@ -170,6 +170,7 @@ async fn carry_out(
 
 /// Loads the models of the first screen, and lets them read a text, until something is asked.
 async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
+    let flow = || if queue.waiting.borrow().is_empty() { Flow::Continue } else { Flow::Stop };
     let mut loaded = Vec::new();
     for model in first.iter().filter_map(|name| StudyModel::named(name)) {
         // A run that waits for the models shows how much of them is there.
@@ -179,13 +180,12 @@ async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
             }
             Flow::Continue
         };
-        if !queue.waiting.borrow().is_empty() {
+        if flow() == Flow::Stop {
             return;
         }
         // What fails here is asked for again by the run that needs it, which says why it fails.
         loaded.extend(models.prepare(model, &progress).await.ok());
     }
-    let flow = || if queue.waiting.borrow().is_empty() { Flow::Continue } else { Flow::Stop };
     for model in loaded {
         if flow() == Flow::Stop {
             return;
