@@ -95,7 +95,8 @@ type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 const ROWS: &[Row] = &[
     ("seed", &["-1", "0.5"], &["0", "123456789"]),
-    ("context", &["0", "-1", "15", "31", "2_000_000"], &["32", "1024"]),
+    // Beside a longest text of 512.
+    ("context", &["0", "-1", "15", "31", "2_000_000"], &["32", "512"]),
     ("longest", &["0", "63", "-1", "2_000_000"], &["64", "4096"]),
     ("steps", &["0", "-1"], &["1"]),
     ("tokens_per_step", &["0", "100_000_000"], &["1", "4096"]),
@@ -148,7 +149,8 @@ const ROWS: &[Row] = &[
     // The evaluation needs some.
     ("data.held_out", &["-0.1", "0.6", "nan", "0.0"], &["0.01", "0.5"]),
     ("data.mask_documents", &["1"], &["false"]),
-    ("data.synthetic", &["-0.1", "nan", "inf"], &["0.0", "0.5"]),
+    // Beside a longest text, which only documents of the synthetic language have.
+    ("data.synthetic", &["-0.1", "nan", "inf", "0.0"], &["0.5", "2.0"]),
     ("data.copies.max", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
     ("data.copies.filler", &["\"words\""], &["\"documents\""]),
     ("evaluation.every", &["0", "-1"], &["1", "500"]),
