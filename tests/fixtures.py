@@ -15,15 +15,17 @@ import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import (LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, SmolLM3Config,
-                          SmolLM3ForCausalLM)
+import transformers
 
 FACTOR = 4.0
 CONTEXT = 16
 SEQ = 40
 # Fields of ours that transformers reads too.
 THEIRS = ["original_max_position_embeddings", "use_sliding_window", "sliding_window", "max_window_layers",
-          "no_rope_layers", "pad_token_id"]
+          "no_rope_layers", "pad_token_id", "query_pre_attn_scalar", "layer_types", "embedding_multiplier",
+          "attention_multiplier", "residual_multiplier", "logits_scaling", "partial_rotary_factor"]
+CLASSES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "smollm3": "SmolLM3", "olmo2": "Olmo2",
+           "phi3": "Phi3", "gemma3_text": "Gemma3", "granite": "Granite"}
 OUT = pathlib.Path(__file__).parent / "fixtures"
 
 
@@ -44,7 +46,7 @@ def identity_rotation(model):
     """cos = 1 and sin = 0 in every layer: DroPE at inference."""
 
     def forward(x, position_ids, *args, **kwargs):
-        shape = (*position_ids.shape, model.config.head_dim)
+        shape = (*position_ids.shape, model.model.layers[0].self_attn.head_dim)
         return torch.ones(shape, dtype=x.dtype), torch.zeros(shape, dtype=x.dtype)
 
     model.model.rotary_emb.forward = forward
@@ -161,12 +163,17 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     if len(sys.argv) > 1 and case not in sys.argv[1:]:
         return
     torch.manual_seed(sum(map(ord, case)))
-    config_class, model_class = {"llama": (LlamaConfig, LlamaForCausalLM), "qwen2": (Qwen2Config, Qwen2ForCausalLM),
-                                 "smollm3": (SmolLM3Config, SmolLM3ForCausalLM)}[model_type]
+    family = CLASSES[model_type]
+    config_class = getattr(transformers, f"{family}TextConfig" if family == "Gemma3" else f"{family}Config")
+    model_class = getattr(transformers, f"{family}ForCausalLM")
+    rope = {"rope_type": "default", "rope_theta": theta, **(rope or {})}
+    if family == "Gemma3":
+        local = {"rope_type": "default", "rope_theta": extra["rope_local_base_freq"]}
+        rope = {"full_attention": rope, "sliding_attention": local}
     config = config_class(
         vocab_size=48, hidden_size=hidden_size, intermediate_size=56, num_hidden_layers=layers, num_attention_heads=heads,
         num_key_value_heads=kv_heads, head_dim=16, max_position_embeddings=context, tie_word_embeddings=tied,
-        rms_norm_eps=1e-5, rope_parameters={"rope_type": "default", "rope_theta": theta, **(rope or {})},
+        rms_norm_eps=1e-5, rope_parameters=rope,
         attn_implementation="eager",
         **{name: value for name, value in (extra or {}).items() if name in THEIRS},
     )
@@ -174,6 +181,9 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     for name, parameter in model.named_parameters():
         if parameter.dim() == 2 or name.endswith(".bias"):
             torch.nn.init.normal_(parameter, 0, 0.25)
+        elif model_type not in ("llama", "qwen2", "smollm3"):
+            # Norms that do something, around 1 or around 0.
+            torch.nn.init.normal_(parameter, parameter.mean().item(), 0.2)
     weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     if tied:
         del weights["lm_head.weight"]
@@ -185,7 +195,11 @@ def make(case, method, rope=None, theta=10000.0, norms=(), heads=4, kv_heads=2, 
     rotary = model.model.rotary_emb
     if method == "ntk" or chosen:
         rotary.inv_freq = ntk_frequencies(theta, config.head_dim).float()
-    if drop_below is not None:
+    if drop_below is not None and family == "Gemma3":
+        # Layers with a window keep their own frequencies.
+        full = rotary.full_attention_inv_freq
+        rotary.full_attention_inv_freq = torch.where(full < drop_below, 0.0, full)
+    elif drop_below is not None:
         rotary.inv_freq = torch.where(rotary.inv_freq < drop_below, 0.0, rotary.inv_freq)
     for index in range(clipped):
         rotary.inv_freq[len(rotary.inv_freq) - clipped + index] *= 0.5 * (1 + math.cos(math.pi * index / (clipped - 1)))
@@ -286,3 +300,22 @@ if __name__ == "__main__":
     # Without the list every fourth layer has no positions.
     make("smollm3-yarn", "yarn", {"rope_type": "yarn", **scaled}, model_type="smollm3", layers=5, tied=True,
          extra={"pad_token_id": 0})
+    # Other families, as they are, dropped, dropped in part, and with a scaling.
+    below = 2 * math.pi / CONTEXT
+    gemma = {"query_pre_attn_scalar": 24, "sliding_window": 6, "rope_local_base_freq": 100.0,
+             "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
+    granite = {"embedding_multiplier": 3.0, "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 2.5}
+    families = {"qwen3": {}, "olmo2": {}, "phi3": {"pad_token_id": 0}, "gemma3_text": gemma, "granite": granite, "mistral": {"sliding_window": 6}}
+    for family, extra in families.items():
+        case = family.removesuffix("_text")
+        # Gemma's embedding is always the head.
+        more = {"model_type": family, "extra": extra, "layers": 3 if family == "gemma3_text" else 2, "tied": family == "gemma3_text"}
+        make(case, "rope", **more)
+        make(f"{case}-drope", "drope", **more)
+        make(f"{case}-p-drope", "p-drope", drop_below=below, **more)
+        if family == "phi3":
+            # Phi-4-mini: three quarters of a head rotate.
+            make("phi3-partial", "rope", {"partial_rotary_factor": 0.75}, model_type="phi3",
+                 extra={"pad_token_id": 0, "partial_rotary_factor": 0.75})
+        else:
+            make(f"{case}-yarn", "yarn", {"rope_type": "yarn", **scaled}, **more)
