@@ -31,9 +31,9 @@ pub async fn truncated_entropies(
     texts: &[Vec<u32>],
 ) -> Result<Vec<DopeHead>> {
     let inv_freq = match criterion.stage {
-        Stage::PreNtk => vec![0.0; config.head_dim / 2],
+        Stage::PreNtk => vec![0.0; config.rotary_dim() / 2],
         Stage::PostNtk => ntk_frequencies(config, factor),
-        Stage::PostRope => rope_frequencies(config.rope.rope_theta, config.head_dim),
+        Stage::PostRope => rope_frequencies(config.rope.rope_theta, config.rotary_dim()),
     };
     let blank = Sums { gram: DMatrix::zeros(config.head_dim, config.head_dim), moments: [0.0; 3] };
     let mut queries = vec![vec![blank.clone(); config.num_attention_heads]; config.num_hidden_layers];

@@ -7,8 +7,15 @@ pub enum Error {
     #[error("config.json: {0}")]
     Config(String),
     /// The architecture is not one that this library can run.
-    #[error("config.json: model_type {0:?} is not supported; use llama, qwen2, smollm3, llama_drope or qwen2_drope")]
-    UnknownModelType(String),
+    #[error(
+        "config.json: model_type {name:?} is not supported; use {choices}, or one of these whose positions were dropped (llama_drope)"
+    )]
+    UnknownModelType {
+        /// The type.
+        name: String,
+        /// Those that are read.
+        choices: String,
+    },
     /// The kind of RoPE scaling is not known.
     #[error("config.json: rope_type {0:?} is not supported; use default, linear, dynamic, yarn, llama3 or longrope")]
     UnknownRopeType(String),

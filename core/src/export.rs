@@ -1,7 +1,7 @@
 //! A model for texts beyond its training context, as other programs read it: they take the context from a field of the file, and know no
 //! temperature of long texts.
 
-use crate::config::{AttentionType, Config, RopeScaling};
+use crate::config::{Config, PositionScheme, RopeScaling};
 use crate::error::{Error, Result};
 use crate::positions::Method;
 
@@ -12,19 +12,20 @@ use crate::positions::Method;
 /// # Errors
 /// If what the model does depends on the length in a way that a factor of the weights does not say.
 pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
+    let (own, of_family) = (&config.architecture, config.family.architecture());
     let reasons = [
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
         (config.head_scales.is_some(), "a temperature for each head"),
-        (config.alibi, "ALiBi"),
-        (config.sliding_window.is_some(), "windows of RNoPE-SWA"),
+        (config.positions == PositionScheme::Alibi, "ALiBi"),
+        (matches!(config.positions, PositionScheme::RnopeSwa { .. }), "windows of RNoPE-SWA"),
         (
             matches!(config.rope.scaling, RopeScaling::Dynamic { .. }),
             "dynamic NTK, which takes its context from the field that grows",
         ),
-        (config.rope.rope_clipped_pairs > 0, "softly clipped frequencies (CoPE)"),
+        (matches!(config.positions, PositionScheme::Clipped { .. }), "softly clipped frequencies (CoPE)"),
         (
-            config.attention != AttentionType::Rope && config.attention != AttentionType::Nope,
-            "norms of queries or keys",
+            own.query_norm != of_family.query_norm || own.key_norm != of_family.key_norm,
+            "norms of queries or keys that its family does not have",
         ),
     ];
     if let Some((_, reason)) = reasons.iter().find(|(is_so, _)| *is_so) {
@@ -47,7 +48,8 @@ pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
         original.get_or_insert(config.max_position_embeddings);
     }
     let temperature = Method::of(config).positions(config, extension as f64)?.logit_scale;
-    Ok((exported, temperature * config.attention_scale() * (config.head_dim as f64).sqrt()))
+    let factor = temperature * config.attention_scale() / exported.attention_scale();
+    Ok((exported, factor))
 }
 
 #[cfg(test)]
@@ -55,7 +57,7 @@ mod tests {
     use serde_json::Value;
 
     use super::exported;
-    use crate::config::{AttentionType, Config, RopeScaling, YarnParameters};
+    use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
     use crate::positions::Method;
 
     /// C = 16, heads of 16.
@@ -64,7 +66,7 @@ mod tests {
     }
 
     fn dropped() -> Config {
-        Config { attention: AttentionType::Nope, ..rope() }
+        Config { positions: PositionScheme::None, ..rope() }
     }
 
     fn written(config: &Config) -> Value {
@@ -108,8 +110,8 @@ mod tests {
         let mut dynamic = rope();
         dynamic.rope.scaling = RopeScaling::Dynamic { factor: 4.0 };
         let ssmax = Config { scalable_softmax: true, ..dropped() };
-        for (config, words) in [(ssmax, "SSMax"), (dynamic, "dynamic NTK"), (Config { alibi: true, ..rope() }, "ALiBi")]
-        {
+        let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
+        for (config, words) in [(ssmax, "SSMax"), (dynamic, "dynamic NTK"), (alibi, "ALiBi")] {
             let refused = exported(&config, 4).unwrap_err().to_string();
             assert!(refused.contains(words) && refused.contains("leave out --extension"), "{refused}");
         }

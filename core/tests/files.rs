@@ -4,7 +4,7 @@
 mod parity;
 
 use burn::tensor::{DType, Device, TensorData};
-use drope_core::config::{AttentionType, Config, Llama3Parameters, RopeScaling, YarnParameters};
+use drope_core::config::{Config, Llama3Parameters, PositionScheme, ProjectionNorm, RopeScaling, YarnParameters};
 use drope_core::error::Error;
 use drope_core::model::{Model, SafetensorsFiles, ShardIndex};
 use drope_core::positions::Method;
@@ -88,7 +88,7 @@ fn damaged_weights_are_named() {
 #[test]
 fn impossible_configs_are_named() {
     let unknown = config_with("\"llama\"", "\"gpt2\"").unwrap_err();
-    assert!(matches!(&unknown, Error::UnknownModelType(name) if name == "gpt2"));
+    assert!(matches!(&unknown, Error::UnknownModelType { name, .. } if name == "gpt2"));
     let rope = config_with("\"rope_theta\": 10000.0", "\"rope_theta\": 1e4, \"rope_scaling\": {\"type\": \"spiral\"}");
     assert!(matches!(rope, Err(Error::UnknownRopeType(name)) if name == "spiral"));
     for (old, new) in [
@@ -151,21 +151,20 @@ fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
 fn windows_and_layers_of_a_plain_llama_are_kept_but_not_used() {
     let window = |value: &str| config_with("\"rope_theta\": 10000.0", &format!("\"rope_theta\": 1e4, {value}"));
     let config = window("\"sliding_window\": 4").unwrap();
-    assert_eq!((config.sliding_window, Method::of(&config)), (None, Method::Rope));
+    assert_eq!((config.positions, Method::of(&config)), (PositionScheme::Rotary, Method::Rope));
     assert!(config.to_json().contains("\"sliding_window\": 4"));
     // Written as a model of ours, it must not become a window.
-    let mut dropped = config.clone();
-    dropped.rope.rope_min_frequency = 0.02;
+    let dropped = config.clone().with_cut(Some(0.02));
     let again = Config::from_json(&dropped.to_json()).unwrap();
-    assert_eq!((again.sliding_window, Method::of(&again)), (None, Method::PDrope));
+    assert_eq!((again.has_windows(), Method::of(&again)), (false, Method::PDrope));
     let layers = window("\"no_rope_layers\": [0, 0]").unwrap();
-    let dropped = Config { attention: AttentionType::Nope, ..layers.clone() };
+    let dropped = Config { positions: PositionScheme::None, ..layers.clone() };
     for config in [layers, dropped] {
         assert_eq!(Config::from_json(&config.to_json()).unwrap().layer_types, []);
     }
-    let ours = Config { sliding_window: Some(4), ..case("rope").config() };
+    let ours = Config { positions: PositionScheme::RnopeSwa { window: 4 }, ..case("rope").config() };
     let again = Config::from_json(&ours.to_json()).unwrap();
-    assert_eq!((again.sliding_window, Method::of(&again)), (Some(4), Method::RnopeSwa));
+    assert_eq!((again.positions, Method::of(&again)), (ours.positions, Method::RnopeSwa));
 }
 
 /// Layers of SmolLM3 without positions and of Qwen 2 with a window; the fixtures compare what they compute.
@@ -176,7 +175,7 @@ fn layers_that_differ_survive_a_save_and_are_checked() {
         assert_eq!(config.layer_types.len(), config.num_hidden_layers);
         assert_eq!(Config::from_json(&config.to_json()).unwrap(), config);
         // Without positions, transformers' own classes do not compute it; the windows stay.
-        let dropped = Config { attention: AttentionType::Nope, ..config };
+        let dropped = Config { positions: PositionScheme::None, ..config };
         assert_eq!(Config::from_json(&dropped.to_json()).unwrap(), dropped);
     }
     let windows = case("qwen2-windows").config();
@@ -220,7 +219,9 @@ fn foreign_fields_survive_a_save() {
 fn tensors_that_the_config_does_not_call_for_are_refused_where_they_matter() {
     let with_norms = case("rope-qk-norm");
     let bytes = block_on(with_norms.model(&Device::flex()).to_safetensors()).unwrap();
-    let plain = Config { attention: AttentionType::Rope, ..with_norms.config() };
+    let mut plain = with_norms.config();
+    plain.architecture.query_norm = ProjectionNorm::None;
+    plain.architecture.key_norm = ProjectionNorm::None;
     let error = Model::from_safetensors(&plain, &bytes, &Device::flex()).unwrap_err();
     assert!(matches!(&error, Error::SurplusTensor(name) if name.ends_with("_norm.weight")), "{error}");
 

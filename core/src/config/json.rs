@@ -1,18 +1,23 @@
 //! `config.json` of a Hugging Face model folder, in and out.
 //!
-//! Read: `llama`, `qwen2` (whose queries, keys and values have biases) and `smollm3` with v4's `rope_theta` + `rope_scaling` or
-//! v5's `rope_parameters`, and Sakana's `llama_drope` and `qwen2_drope` with `attention_type` and `softmax_scale`. Ours are
-//! `rope_min_frequency` (partial drop), `rope_clipped_pairs` (CoPE), `training_context`, `rope_scaling_trained`,
-//! `temperature_coefficient` (the c of β = 1 + c·ln s), `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, and in `llama_drope` alone `sliding_window` marks
-//! RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of others survive.
+//! Read: the families of `families/`, with v4's `rope_theta` + `rope_scaling` or v5's `rope_parameters`, and Sakana's `llama_drope` and
+//! `qwen2_drope` with `attention_type` and `softmax_scale`; ours end in `_drope` likewise. Ours are `rope_min_frequency` (partial drop),
+//! `rope_clipped_pairs` (CoPE), `training_context`, `rope_scaling_trained`, `temperature_coefficient` (the c of β = 1 + c·ln s),
+//! `head_scales`, `scalable_softmax` and `dope_heads`; `alibi` is Falcon's, `no_rope_layers` SmolLM3's, and in `llama_drope` alone
+//! `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of
+//! others survive.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::architecture::Activation;
 use super::dope::DopeHeads;
+use super::families::{Decoder, Family, LLAMA, QWEN2, SMOLLM3};
 use super::layer_types::MAX_SIZE;
-use super::{AttentionType, Config, HeadScales, RopeParameters, RopeScaling, layer_types, proportional};
+use super::{
+    AttentionType, Config, HeadScales, PositionScheme, RopeParameters, RopeScaling, layer_types, proportional,
+};
 use crate::error::{Error, Result};
 
 /// The file that transformers loads if `config.json` names it.
@@ -28,18 +33,18 @@ pub(super) struct ConfigJson {
     #[serde(deserialize_with = "size")]
     vocab_size: usize,
     #[serde(deserialize_with = "size")]
-    hidden_size: usize,
+    pub(super) hidden_size: usize,
     #[serde(deserialize_with = "size")]
     intermediate_size: usize,
     #[serde(deserialize_with = "size")]
-    num_hidden_layers: usize,
+    pub(super) num_hidden_layers: usize,
     #[serde(deserialize_with = "size")]
-    num_attention_heads: usize,
+    pub(super) num_attention_heads: usize,
     #[serde(default, deserialize_with = "optional_size")]
     num_key_value_heads: Option<usize>,
     #[serde(default, deserialize_with = "optional_size")]
-    head_dim: Option<usize>,
-    hidden_act: Option<String>,
+    pub(super) head_dim: Option<usize>,
+    pub(super) hidden_act: Option<String>,
     rms_norm_eps: Option<f64>,
     #[serde(deserialize_with = "size")]
     max_position_embeddings: usize,
@@ -54,7 +59,7 @@ pub(super) struct ConfigJson {
     rope_theta: Option<f64>,
     pub(super) rope_scaling: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rope_parameters: Option<Map<String, Value>>,
+    pub(super) rope_parameters: Option<Map<String, Value>>,
     /// Outside the scaling, as in Phi-3: transformers prefers it to the one inside.
     #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
     original_max_position_embeddings: Option<usize>,
@@ -81,23 +86,19 @@ pub(super) struct ConfigJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     alibi: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sliding_window: Option<Value>,
-    /// Qwen 2: whether its layers have windows.
+    pub(super) sliding_window: Option<Value>,
+    /// Qwen: whether its layers have windows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    use_sliding_window: Option<bool>,
+    pub(super) use_sliding_window: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dope_heads: Option<DopeHeads>,
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
 }
 
-const LLAMA: &str = "llama";
-const DROPE: &str = "llama_drope";
-const QWEN: &str = "qwen2";
-const QWEN_DROPE: &str = "qwen2_drope";
 const AUTO_MAP: &str = "auto_map";
-pub(super) const SMOLLM3: &str = "smollm3";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
+const ROTARY_SHARE: &str = "partial_rotary_factor";
 
 impl Config {
     /// Reads `config.json`.
@@ -109,15 +110,15 @@ impl Config {
         let value: Value =
             serde_json::from_str(text).map_err(|error| Error::Config(format!("this is not valid JSON ({error})")))?;
         let object = value.as_object().ok_or_else(|| Error::Config("the top level is not an object".into()))?;
+        refuse_other_decoders(object)?;
         let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
-        if ![LLAMA, DROPE, QWEN, QWEN_DROPE, SMOLLM3].contains(&model_type) {
-            return Err(Error::UnknownModelType(model_type.to_owned()));
-        }
+        let (family, is_drope) = Family::of_model_type(model_type)
+            .ok_or_else(|| Error::UnknownModelType { name: model_type.to_owned(), choices: Family::choices() })?;
         let json: ConfigJson = serde_path_to_error::deserialize(value).map_err(|error| {
             let (field, inner) = (error.path().to_string(), error.inner().to_string());
             Error::Config(if field == "." { inner } else { format!("{field}: {inner}") })
         })?;
-        let config = json.into_config()?;
+        let config = json.into_config(family, is_drope)?;
         config.check()?;
         Ok(config)
     }
@@ -134,46 +135,60 @@ impl Config {
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        self.attention == AttentionType::Rope
-            && self.rope.rope_min_frequency == 0.0
-            && self.rope.rope_clipped_pairs == 0
+        let (own, of_family) = (&self.architecture, &self.family.architecture);
+        let has_norms_of_family = own.query_norm == of_family.query_norm && own.key_norm == of_family.key_norm;
+        self.positions == PositionScheme::Rotary
+            && has_norms_of_family
+            && own.partial_rotary_factor == 1.0
+            && (self.family == &LLAMA || self.layer_types.iter().all(|layer| layer.rotates))
             && !self.scalable_softmax
             && self.head_scales.is_none()
             && self.softmax_scale.is_none()
             && self.temperature_coefficient == 0.0
-            && !self.alibi
-            && self.sliding_window.is_none()
     }
 
     pub(super) fn as_json(&self) -> ConfigJson {
         let is_plain = self.is_plain();
-        let (model_type, architecture) = match (is_plain, self.qkv_bias) {
-            (true, false) if !self.layer_types.is_empty() => (SMOLLM3, "SmolLM3ForCausalLM"),
-            (true, false) => (LLAMA, "LlamaForCausalLM"),
-            (true, true) => (QWEN, "Qwen2ForCausalLM"),
-            (false, false) => (DROPE, "DroPELlamaForCausalLM"),
-            (false, true) => (QWEN_DROPE, "DroPEQwen2ForCausalLM"),
-        };
-        let number = |value: f64| (value != 0.0).then_some(value);
         let mut other = self.other.clone();
-        if model_type == DROPE {
+        if self.family == &LLAMA && !is_plain {
             // A plain Llama ignores them; here they would be windows, and layers without positions.
             other.remove("sliding_window");
             other.remove(layer_types::NO_ROPE_LAYERS);
         }
-        other.extend(layer_types::fields(&self.layer_types));
-        if !is_plain {
-            let class = if self.qkv_bias { "DroPEQwen2" } else { "DroPELlama" };
+        other.extend((self.family.write)(self));
+        other.extend(layer_types::rotation_fields(&self.layer_types));
+        // Layers of a Llama that have no positions make it a SmolLM3.
+        let family =
+            if is_plain && self.family == &LLAMA && !self.layer_types.is_empty() { &SMOLLM3 } else { self.family };
+        if family == &SMOLLM3 {
+            // SmolLM3's own lies outside most vocabularies.
+            other.entry("pad_token_id").or_insert(Value::Null);
+        }
+        let (model_type, architecture) = if is_plain {
+            (family.model_type.to_owned(), format!("{}ForCausalLM", family.class))
+        } else {
+            let class = format!("DroPE{}", family.class);
             let module = MODELING_FILE.trim_end_matches(".py");
             let map = json!({
                 "AutoConfig": format!("{module}.{class}Config"),
                 "AutoModelForCausalLM": format!("{module}.{class}ForCausalLM"),
             });
             other.insert(AUTO_MAP.into(), map);
-        }
+            (family.dropped_model_type(), format!("{class}ForCausalLM"))
+        };
+        let positions = self.positions;
+        let attention_type =
+            AttentionType::of(positions == PositionScheme::None, &self.architecture, &self.family.architecture);
+        // Configs of Qwen 2 do not mention its biases.
+        let has_no_bias = (self.family != &QWEN2).then_some(false);
+        // Gemma's fields have a window of another kind.
+        let rnope_window = match positions {
+            PositionScheme::RnopeSwa { window } => Some(json!(window)),
+            _ => other.remove("sliding_window"),
+        };
         ConfigJson {
             architectures: json!([architecture]),
-            model_type: model_type.to_owned(),
+            model_type,
             vocab_size: self.vocab_size,
             hidden_size: self.hidden_size,
             intermediate_size: self.intermediate_size,
@@ -181,15 +196,14 @@ impl Config {
             num_attention_heads: self.num_attention_heads,
             num_key_value_heads: Some(self.num_key_value_heads),
             head_dim: Some(self.head_dim),
-            hidden_act: Some("silu".to_owned()),
+            hidden_act: Some(self.architecture.activation.name().to_owned()),
             rms_norm_eps: Some(self.rms_norm_eps),
             max_position_embeddings: self.max_position_embeddings * self.extension,
             training_context: (self.extension > 1).then_some(self.max_position_embeddings),
             tie_word_embeddings: Some(self.tie_word_embeddings),
-            // Configs of Qwen 2 do not mention its biases.
-            attention_bias: (!self.qkv_bias).then_some(false),
-            mlp_bias: (!self.qkv_bias).then_some(false),
-            partial_rotary_factor: None,
+            attention_bias: has_no_bias,
+            mlp_bias: has_no_bias,
+            partial_rotary_factor: Some(self.architecture.partial_rotary_factor).filter(|&share| share != 1.0),
             rope_theta: Some(self.rope.rope_theta),
             rope_scaling: match serde_json::to_value(&self.rope.scaling) {
                 Ok(Value::Object(fields)) if self.rope.scaling != RopeScaling::Default => Some(fields),
@@ -200,17 +214,23 @@ impl Config {
             original_max_position_embeddings: None,
             bos_token_id: self.bos_token_id.into_iter().collect(),
             eos_token_id: self.eos_token_ids.clone(),
-            attention_type: (!is_plain).then_some(self.attention),
+            attention_type: (!is_plain).then_some(attention_type),
             softmax_scale: self.softmax_scale,
-            rope_min_frequency: number(self.rope.rope_min_frequency),
-            rope_clipped_pairs: Some(self.rope.rope_clipped_pairs).filter(|&pairs| pairs > 0),
+            rope_min_frequency: match positions {
+                PositionScheme::Partial { min_frequency } => Some(min_frequency),
+                _ => None,
+            },
+            rope_clipped_pairs: match positions {
+                PositionScheme::Clipped { pairs } => Some(pairs),
+                _ => None,
+            },
             rope_scaling_trained: self.rope.rope_scaling_trained.then_some(true),
-            temperature_coefficient: number(self.temperature_coefficient),
+            temperature_coefficient: Some(self.temperature_coefficient).filter(|&c| c != 0.0),
             head_scales: self.head_scales.clone(),
             scalable_softmax: self.scalable_softmax.then_some(true),
-            alibi: self.alibi.then_some(true),
-            sliding_window: self.sliding_window.map(|window| json!(window)),
-            use_sliding_window: self.qkv_bias.then(|| self.has_windows()),
+            alibi: (positions == PositionScheme::Alibi).then_some(true),
+            sliding_window: rnope_window,
+            use_sliding_window: None,
             dope_heads: self.dope_heads.clone(),
             other,
         }
@@ -236,38 +256,29 @@ impl ConfigJson {
         }
     }
 
-    fn into_config(mut self) -> Result<Config> {
+    fn into_config(mut self, family: &'static Family, is_drope: bool) -> Result<Config> {
         for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
             if bias == Some(true) {
                 return Err(Error::Config(format!("{name} is true, but models with biases are not supported")));
             }
         }
-        if let Some(activation) = self.hidden_act.as_deref().filter(|name| !["silu", "swish"].contains(name)) {
-            return Err(Error::Config(format!("hidden_act is {activation:?}, but only silu is supported")));
-        }
-        if self.partial_rotary_factor.is_some_and(|share| share != 1.0) {
-            return Err(Error::Config("partial_rotary_factor is not 1, which is not supported".into()));
-        }
-        let is_drope = [DROPE, QWEN_DROPE].contains(&&*self.model_type);
-        let is_qwen = [QWEN, QWEN_DROPE].contains(&&*self.model_type);
-        let is_smollm3 = self.model_type == SMOLLM3;
         // A program that the config names may compute something else than what is read here.
         self.other.remove(AUTO_MAP);
-        if is_smollm3 && self.use_sliding_window == Some(true) {
-            return Err(Error::Config("use_sliding_window is true, but SmolLM3's windows are not supported".into()));
-        }
-        let mut window = self.sliding_window.take().filter(|window| !window.is_null());
         let layers = self.num_hidden_layers;
-        let layer_types = if is_qwen && self.use_sliding_window == Some(true) {
-            layer_types::with_windows(&mut self.other, layers, window.take())?
-        } else if is_smollm3 || self.model_type == DROPE {
-            layer_types::without_rotation(&mut self.other, layers, is_smollm3)?
-        } else {
-            Vec::new()
-        };
+        let mut decoder = Decoder { family, architecture: family.architecture, layer_types: Vec::new() };
+        (family.read)(&mut self, &mut decoder)?;
+        let Decoder { family: written_as, mut architecture, mut layer_types } = decoder;
+        self.check_activation(architecture.activation)?;
+        let head_dim =
+            self.head_dim.or(family.defaults.head_dim).unwrap_or(self.hidden_size / self.num_attention_heads);
+        // Those that transformers' class reads, or ours.
+        architecture.partial_rotary_factor = self.rotary_share(head_dim, is_drope || family.model_type == "phi3")?;
+        if is_drope {
+            layer_types = layer_types::without_rotation(layer_types, &mut self.other, layers)?;
+        }
         // The window of a plain Llama is one of the fields that transformers ignores; it survives as such.
-        let sliding_window = match window {
-            Some(window) if self.model_type == DROPE => {
+        let rnope_window = match self.sliding_window.take().filter(|window| !window.is_null()) {
+            Some(window) if is_drope && family == &LLAMA => {
                 Some(size(window).map_err(|error| Error::Config(format!("sliding_window: {error}")))?)
             }
             Some(window) => {
@@ -276,33 +287,42 @@ impl ConfigJson {
             }
             None => None,
         };
-        let drops_all = is_smollm3 && layer_types::drop_all(&layer_types, &mut self.other);
-        let layer_types = if drops_all { Vec::new() } else { layer_types };
+        let drops_all = family == &SMOLLM3 && layer_types::drop_all(&layer_types, &mut self.other);
+        if drops_all {
+            layer_types = Vec::new();
+        }
         let (max_position_embeddings, extension) = self.contexts()?;
         let default_attention = if is_drope || drops_all { AttentionType::Nope } else { AttentionType::Rope };
+        let attention_type = self.attention_type.unwrap_or(default_attention);
+        attention_type.add_norms(&mut architecture);
+        let (rope, proportional) = self.rope_parameters(family, head_dim)?;
+        let positions = match (attention_type.drops_positions(), rnope_window) {
+            _ if self.alibi == Some(true) => PositionScheme::Alibi,
+            (true, _) => PositionScheme::None,
+            (false, Some(window)) => PositionScheme::RnopeSwa { window },
+            (false, None) => self.changed_frequencies()?.or(proportional).unwrap_or(PositionScheme::Rotary),
+        };
         Ok(Config {
-            rope: self.rope_parameters()?,
+            family: written_as,
+            architecture,
+            positions,
+            layer_types,
+            rope,
             vocab_size: self.vocab_size,
             hidden_size: self.hidden_size,
             intermediate_size: self.intermediate_size,
             num_hidden_layers: self.num_hidden_layers,
             num_attention_heads: self.num_attention_heads,
             num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
-            head_dim: self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads),
-            rms_norm_eps: self.rms_norm_eps.unwrap_or(1e-6),
+            head_dim,
+            rms_norm_eps: self.rms_norm_eps.unwrap_or(family.defaults.rms_norm_eps),
             max_position_embeddings,
             extension,
-            // transformers' SmolLM3 is tied unless it says otherwise.
-            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(is_smollm3),
-            attention: self.attention_type.unwrap_or(default_attention),
+            tie_word_embeddings: self.tie_word_embeddings.unwrap_or(family.defaults.tie_word_embeddings),
             softmax_scale: self.softmax_scale,
             temperature_coefficient: self.temperature_coefficient.unwrap_or(0.0),
             head_scales: self.head_scales,
             scalable_softmax: self.scalable_softmax.unwrap_or(false),
-            alibi: self.alibi.unwrap_or(false),
-            sliding_window,
-            qkv_bias: is_qwen,
-            layer_types,
             dope_heads: self.dope_heads,
             bos_token_id: self.bos_token_id.first().copied(),
             eos_token_ids: self.eos_token_id,
@@ -310,31 +330,106 @@ impl ConfigJson {
         })
     }
 
-    /// v5 keeps everything in `rope_parameters`; v4 kept θ beside `rope_scaling`; the oldest configs said `type`.
-    fn rope_parameters(&mut self) -> Result<RopeParameters> {
+    fn check_activation(&self, activation: Activation) -> Result<()> {
+        // Another name for the same.
+        let given = self.hidden_act.as_deref().map(|name| if name == "swish" { "silu" } else { name });
+        match given.filter(|given| *given != activation.name()) {
+            Some(given) => {
+                let name = activation.name();
+                Err(Error::Config(format!(
+                    "hidden_act is {given:?}, but only {name} is supported in this family of models"
+                )))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The share of a head's components that rotate.
+    fn rotary_share(&mut self, head_dim: usize, is_known: bool) -> Result<f64> {
+        let scaling = self.rope_parameters.as_mut().or(self.rope_scaling.as_mut());
+        let inside = scaling
+            .filter(|scaling| !proportional::is_proportional(scaling))
+            .and_then(|scaling| scaling.remove(ROTARY_SHARE))
+            .and_then(|share| share.as_f64());
+        let share = self.partial_rotary_factor.take().or(inside).unwrap_or(1.0);
+        if share == 1.0 {
+            return Ok(share);
+        }
+        if !is_known {
+            return Err(Error::Config(format!(
+                "{ROTARY_SHARE} is not 1, which is not supported in this family of models"
+            )));
+        }
+        let rotated = (head_dim as f64 * share) as usize;
+        if !(0.0..=1.0).contains(&share) || rotated < 2 || !rotated.is_multiple_of(2) {
+            return Err(Error::Config(format!("{ROTARY_SHARE} is {share}, which leaves no pairs of a head")));
+        }
+        Ok(share)
+    }
+
+    /// What fields of ours say about the lowest frequencies.
+    fn changed_frequencies(&self) -> Result<Option<PositionScheme>> {
+        let min_frequency = self.rope_min_frequency.filter(|&cut| cut != 0.0);
+        let pairs = self.rope_clipped_pairs.filter(|&pairs| pairs > 0);
+        match (min_frequency, pairs) {
+            (Some(_), Some(_)) => Err(Error::Config(
+                "rope_clipped_pairs and rope_min_frequency both change the lowest frequencies; give one of them".into(),
+            )),
+            (Some(min_frequency), None) => Ok(Some(PositionScheme::Partial { min_frequency })),
+            (None, Some(pairs)) => Ok(Some(PositionScheme::Clipped { pairs })),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// v5 keeps everything in `rope_parameters`; v4 kept θ beside `rope_scaling`; the oldest configs said `type`. Also what a `rope_type`
+    /// "proportional" drops.
+    fn rope_parameters(
+        &mut self,
+        family: &Family,
+        head_dim: usize,
+    ) -> Result<(RopeParameters, Option<PositionScheme>)> {
         let mut parameters = self.rope_parameters.take().or(self.rope_scaling.take()).unwrap_or_default();
         if let Some(kind) = parameters.remove("type") {
             parameters.entry("rope_type").or_insert(kind);
         }
-        let default_theta = if self.model_type == SMOLLM3 { 2_000_000.0 } else { 10_000.0 };
+        let default_theta = family.defaults.rope_theta;
         let theta = parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta))).as_f64();
-        let head_dim = self.head_dim.unwrap_or(self.hidden_size / self.num_attention_heads);
-        let cut = proportional::cut(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
+        let dropped = proportional::dropped(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
         let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
         let kind = kind.as_str().unwrap_or_default();
         if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
             return Err(Error::UnknownRopeType(kind.to_owned()));
         }
-        parameters.entry("rope_min_frequency").or_insert(json!(self.rope_min_frequency.or(cut).unwrap_or(0.0)));
-        parameters.entry("rope_clipped_pairs").or_insert(json!(self.rope_clipped_pairs.unwrap_or(0)));
         parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
         if let Some(original) = self.original_max_position_embeddings {
             parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));
             self.other.insert(ORIGINAL_CONTEXT.into(), json!(original));
         }
-        serde_json::from_value(Value::Object(parameters))
-            .map_err(|error| Error::Config(format!("rope parameters: {error}")))
+        let rope = serde_json::from_value(Value::Object(parameters))
+            .map_err(|error| Error::Config(format!("rope parameters: {error}")))?;
+        Ok((rope, dropped))
     }
+}
+
+/// Refuses decoders that are computed in another way than those of the families, by what their configs say.
+fn refuse_other_decoders(fields: &Map<String, Value>) -> Result<()> {
+    let is_given = |name: &&str| fields.get(*name).is_some_and(|value| !value.is_null() && value != &json!(0));
+    let refuse = |name: &str, is: &str| Err(Error::Config(format!("{name} says that {is}, which is not supported")));
+    if let Some(name) = ["num_experts", "num_local_experts", "n_routed_experts"].into_iter().find(|name| is_given(name))
+    {
+        return refuse(name, "the model is a mixture of experts");
+    }
+    if let Some(name) = ["vision_config", "text_config"].into_iter().find(|name| is_given(name)) {
+        return refuse(name, "the model reads more than text");
+    }
+    let caps = ["attn_logit_softcapping", "final_logit_softcapping"];
+    if let Some(name) = caps.into_iter().find(|name| is_given(name)) {
+        return refuse(name, "logits are capped softly");
+    }
+    if fields.get("use_bidirectional_attention") == Some(&Value::Bool(true)) {
+        return refuse("use_bidirectional_attention", "tokens see those behind them");
+    }
+    Ok(())
 }
 
 fn size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<usize, D::Error> {

@@ -1,17 +1,23 @@
 //! What a model is: its shape, and how it reads positions.
 
+mod architecture;
 pub mod dope;
+mod families;
 mod json;
 mod layer_types;
 mod plain;
+mod position_scheme;
 mod proportional;
 mod rope;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::architecture::{Activation, Architecture, BlockNorms, ProjectionNorm};
 use self::dope::DopeHeads;
+pub use self::families::{Family, LLAMA};
 pub use self::json::MODELING_FILE;
 pub use self::layer_types::LayerType;
+pub use self::position_scheme::{AttentionType, PositionScheme};
 #[cfg(feature = "model")]
 pub(crate) use self::rope::cut_below;
 pub use self::rope::{
@@ -33,6 +39,14 @@ const LARGEST_HEAD: usize = 1 << 14;
 /// Shape of the model and how it reads positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// As which its files are written.
+    pub family: &'static Family,
+    /// What the decoder is made of.
+    pub architecture: Architecture,
+    /// How positions are encoded.
+    pub positions: PositionScheme,
+    /// How layers differ, one a layer; empty where all are alike.
+    pub layer_types: Vec<LayerType>,
     /// Tokens in the vocabulary.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -57,8 +71,6 @@ pub struct Config {
     pub tie_word_embeddings: bool,
     /// Rotary frequencies and their scaling.
     pub rope: RopeParameters,
-    /// Whether positions are dropped and which projections are normed, such as `nope`.
-    pub attention: AttentionType,
     /// Replaces 1/√head_dim if given; absolute.
     pub softmax_scale: Option<f64>,
     /// c of the temperature β = 1 + c·ln s; 0 if not fitted.
@@ -68,15 +80,6 @@ pub struct Config {
     /// SSMax (Nakanishi 2025, arXiv 2501.19399): the logits of a query that sees n keys are multiplied by
     /// ln(n + 1)/ln C, so that attention does not spread as the text grows. 1 at the end of the training context.
     pub scalable_softmax: bool,
-    /// Whether logits fall linearly with the distance (ALiBi) in place of rotary positions.
-    pub alibi: bool,
-    /// RNoPE-SWA: keys that a query attends to in the three layers of four that have rotary positions; the fourth sees
-    /// everything and has none.
-    pub sliding_window: Option<usize>,
-    /// Whether the projections of queries, keys and values have biases: Qwen 2.
-    pub qkv_bias: bool,
-    /// How layers differ, one a layer; empty where all rotate and none has a window.
-    pub layer_types: Vec<LayerType>,
     /// Heads that DoPE's methods treat.
     pub dope_heads: Option<DopeHeads>,
     /// First token of every text.
@@ -96,39 +99,6 @@ pub struct HeadScales {
     pub scales: Vec<Vec<f64>>,
 }
 
-/// Sakana's `attention_type`. The norms are RMSNorms over the whole projection, before the heads are split.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AttentionType {
-    /// Rotary positions, no norm: a plain Llama.
-    Rope,
-    /// Rotary positions, queries and keys normed.
-    QkNormRope,
-    /// No positions.
-    Nope,
-    /// No positions, queries and keys normed.
-    QkNormNope,
-    /// No positions, queries normed.
-    QNormNope,
-    /// No positions, keys normed.
-    KNormNope,
-}
-
-impl AttentionType {
-    /// Whether the model is to be read without positions.
-    pub fn drops_positions(self) -> bool {
-        !matches!(self, Self::Rope | Self::QkNormRope)
-    }
-    /// Whether the query projection is normed.
-    pub fn norms_queries(self) -> bool {
-        matches!(self, Self::QkNormRope | Self::QkNormNope | Self::QNormNope)
-    }
-    /// Whether the key projection is normed.
-    pub fn norms_keys(self) -> bool {
-        matches!(self, Self::QkNormRope | Self::QkNormNope | Self::KNormNope)
-    }
-}
-
 impl Config {
     /// Query heads that share a key-value head.
     pub fn group_size(&self) -> usize {
@@ -137,28 +107,30 @@ impl Config {
 
     /// Factor of the logits q·k at s = 1.
     pub fn attention_scale(&self) -> f64 {
-        self.softmax_scale.unwrap_or_else(|| 1.0 / (self.head_dim as f64).sqrt())
+        let usual = || 1.0 / (self.head_dim as f64).sqrt();
+        self.softmax_scale.or(self.architecture.attention_multiplier).unwrap_or_else(usual)
     }
 
-    /// Whether the layers that are meant to have rotary positions have them, with all frequencies or the higher ones.
-    pub fn rotates(&self) -> bool {
-        !self.alibi && !self.attention.drops_positions() && self.sliding_window.is_none()
+    /// Components of a head that rotate, the first ones: all but in some families.
+    pub fn rotary_dim(&self) -> usize {
+        (self.head_dim as f64 * self.architecture.partial_rotary_factor) as usize
     }
 
     /// Whether a query of some layer attends to no more than a window.
     pub fn has_windows(&self) -> bool {
-        self.sliding_window.is_some() || self.layer_types.iter().any(|layer| layer.window.is_some())
+        matches!(self.positions, PositionScheme::RnopeSwa { .. })
+            || self.layer_types.iter().any(|layer| layer.window.is_some())
     }
 
-    /// Whether all rotary frequencies are there.
-    pub fn is_rope(&self) -> bool {
-        self.rotates() && self.rope.rope_min_frequency == 0.0 && self.rope.rope_clipped_pairs == 0
+    /// Whether some layers have no positions, and others have.
+    pub fn has_layers_without_positions(&self) -> bool {
+        self.layer_types.iter().any(|layer| !layer.rotates)
     }
 
-    /// Pairs of a head whose frequencies are not below the cut of a partial drop.
-    pub(crate) fn kept_pairs(&self) -> usize {
-        let frequencies = rope_frequencies(self.rope.rope_theta, self.head_dim);
-        frequencies.iter().filter(|&&omega| omega >= self.rope.rope_min_frequency).count()
+    /// Pairs of a head whose frequencies are not below a cut.
+    pub(crate) fn pairs_above(&self, min_frequency: f64) -> usize {
+        let frequencies = rope_frequencies(self.rope.rope_theta, self.rotary_dim());
+        frequencies.iter().filter(|&&omega| omega >= min_frequency).count()
     }
 
     /// Checks that all ids are in the vocabulary.
@@ -172,10 +144,12 @@ impl Config {
         }
     }
 
-    /// The same config with another cut of a partial drop, if one is given.
+    /// The same config with a partial drop at this cut, if one is given.
     #[must_use]
-    pub fn with_cut(mut self, rope_min_frequency: Option<f64>) -> Self {
-        self.rope.rope_min_frequency = rope_min_frequency.unwrap_or(self.rope.rope_min_frequency);
+    pub fn with_cut(mut self, min_frequency: Option<f64>) -> Self {
+        if let Some(min_frequency) = min_frequency {
+            self.positions = PositionScheme::Partial { min_frequency };
+        }
         self
     }
 
@@ -205,7 +179,7 @@ impl Config {
         let [hidden, intermediate] = [self.hidden_size, self.intermediate_size].map(|size| size as u64);
         let [queries, keys] =
             [self.num_attention_heads, self.num_key_value_heads].map(|heads| (heads * self.head_dim) as u64);
-        let biases = if self.qkv_bias { queries + 2 * keys } else { 0 };
+        let biases = if self.architecture.qkv_bias { queries + 2 * keys } else { 0 };
         let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + 2) + biases;
         let embeddings = self.vocab_size as u64 * hidden * if self.tie_word_embeddings { 1 } else { 2 };
         self.num_hidden_layers as u64 * block + embeddings + hidden
@@ -233,12 +207,18 @@ impl Config {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
         }
         let rope = &self.rope;
+        let min_frequency = match self.positions {
+            PositionScheme::Partial { min_frequency } => min_frequency,
+            _ => 0.0,
+        };
+        let local_theta = self.layer_types.iter().find_map(|layer| layer.rope_theta).unwrap_or(rope.rope_theta);
         for (name, number, range) in [
             ("rms_norm_eps", self.rms_norm_eps, 1e-15..=1.0),
             ("softmax_scale", self.softmax_scale.unwrap_or(1.0), 1e-6..=1e3),
             ("temperature_coefficient", self.temperature_coefficient, -100.0..=100.0),
             ("rope_theta", rope.rope_theta, 1.000_001..=1e15),
-            ("rope_min_frequency", rope.rope_min_frequency, 0.0..=1e3),
+            ("rope_min_frequency", min_frequency, 0.0..=1e3),
+            ("rope_theta of layers with a window", local_theta, 1.000_001..=1e15),
         ] {
             // NaN is in no range.
             if !range.contains(&number) {
@@ -256,17 +236,11 @@ impl Config {
         if self.head_dim < 2 || !self.head_dim.is_multiple_of(2) {
             return fail(format!("head_dim is {} but must be even and at least 2", self.head_dim));
         }
-        if rope.rope_clipped_pairs > self.head_dim / 2 {
-            return fail(format!(
-                "rope_clipped_pairs is {} but a head has {} pairs",
-                rope.rope_clipped_pairs,
-                self.head_dim / 2
-            ));
-        }
-        if rope.rope_clipped_pairs > 0 && rope.rope_min_frequency > 0.0 {
-            return fail(
-                "rope_clipped_pairs and rope_min_frequency both change the lowest frequencies; give one of them".into(),
-            );
+        if let PositionScheme::Clipped { pairs } = self.positions
+            && pairs > self.rotary_dim() / 2
+        {
+            let all = self.rotary_dim() / 2;
+            return fail(format!("rope_clipped_pairs is {pairs} but a head has {all} pairs"));
         }
         rope.scaling.check()?;
         if rope.rope_scaling_trained && rope.scaling == RopeScaling::Default {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Llama and Qwen 2 models without rotary positions (DroPE), or with a part of them, for Hugging Face transformers.
+"""Models without rotary positions (DroPE), or with a part of them, for Hugging Face transformers.
 
 DroPE: Gelberg et al. 2025, "Extending the Context of Pretrained LLMs by Dropping Their Positional Embeddings",
 arXiv 2512.12167. This file lies beside the config.json and the weights of a model, whose config.json names it in
@@ -14,9 +14,11 @@ temperature depends on it; for texts within the training context it is 1, the de
 Written for transformers 5; 4.57 works too. Attention is `sdpa` or `eager`.
 """
 
+import functools
 import math
 
 import torch
+import transformers
 from torch import nn
 from transformers import LlamaConfig, Qwen2Config, Qwen2ForCausalLM, Qwen2Model
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
@@ -24,7 +26,8 @@ from transformers.models.qwen2.modeling_qwen2 import (Qwen2Attention, Qwen2RMSNo
                                                       apply_rotary_pos_emb, eager_attention_forward)
 
 # Which projections each `attention_type` puts a norm on.
-NORMS = {"rope": "", "nope": "", "qk_norm_rope": "qk", "qk_norm_nope": "qk", "q_norm_nope": "q", "k_norm_nope": "k"}
+NORMS = {"rope": "", "nope": "", "qk_norm_rope": "qk", "q_norm_rope": "q", "k_norm_rope": "k", "qk_norm_nope": "qk",
+         "q_norm_nope": "q", "k_norm_nope": "k"}
 
 
 class DroPEFields:
@@ -39,7 +42,14 @@ class DroPEFields:
     scalable_softmax = False  # SSMax: the logits of a query that sees n keys times ln(n + 1) / ln(training context)
     alibi = False  # a bias that falls with the distance, in place of rotary positions
     no_rope_layers = None  # SmolLM 3: 1 for each layer that has rotary positions, 0 for one that does not
+    partial_rotary_factor = 1.0  # share of a head's components that rotate, the first ones
     extension_factor = 1.0  # s
+
+    @property
+    def rotary_share(self):
+        # transformers 5 moves it.
+        rope = getattr(self, "rope_parameters", None) or {}
+        return rope.get("partial_rotary_factor", self.partial_rotary_factor)
 
     @property
     def method(self):
@@ -76,22 +86,33 @@ class DroPERotaryEmbedding(Qwen2RotaryEmbedding):
 
     def forward(self, x, position_ids):
         config = self.config
-        if config.method not in ("p-drope", "cope", "rnope-swa"):
+        is_partial = config.rotary_share != 1 and self.rope_type == "default"
+        if config.method not in ("p-drope", "cope", "rnope-swa") and not is_partial:
             return super().forward(x, position_ids)
         # transformers 4 has rope_theta beside rope_scaling.
         rope = getattr(config, "rope_parameters", None) or {"rope_theta": config.rope_theta}
-        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        inv_freq = [rope["rope_theta"] ** (-2 * pair / head_dim) for pair in range(head_dim // 2)]
-        if config.method == "p-drope":
-            inv_freq = [omega if omega >= config.rope_min_frequency else 0.0 for omega in inv_freq]
-        if config.method == "cope":
-            clipped = config.rope_clipped_pairs
-            for index, pair in enumerate(range(len(inv_freq) - clipped, len(inv_freq))):
-                theta = math.pi if clipped == 1 else math.pi * index / (clipped - 1)
-                inv_freq[pair] *= 0.5 * (1 + math.cos(theta))
-        angles = position_ids[..., None] * torch.tensor(inv_freq, dtype=torch.float32, device=x.device)
-        angles = torch.cat((angles, angles), dim=-1)
-        return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        return cos_and_sin(changed_frequencies(config, rope["rope_theta"]), x, position_ids)
+
+
+def changed_frequencies(config, theta):
+    """Those of plain RoPE, cut or clipped as the config says."""
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    rotary_dim = int(head_dim * config.rotary_share)
+    inv_freq = [theta ** (-2 * pair / rotary_dim) for pair in range(rotary_dim // 2)]
+    if config.method == "p-drope":
+        inv_freq = [omega if omega >= config.rope_min_frequency else 0.0 for omega in inv_freq]
+    if config.method == "cope":
+        clipped = config.rope_clipped_pairs
+        for index, pair in enumerate(range(len(inv_freq) - clipped, len(inv_freq))):
+            angle = math.pi if clipped == 1 else math.pi * index / (clipped - 1)
+            inv_freq[pair] *= 0.5 * (1 + math.cos(angle))
+    return inv_freq
+
+
+def cos_and_sin(inv_freq, x, position_ids):
+    angles = position_ids[..., None] * torch.tensor(inv_freq, dtype=torch.float32, device=x.device)
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos().to(x.dtype), angles.sin().to(x.dtype)
 
 
 class DroPEAttention(Qwen2Attention):
@@ -118,7 +139,9 @@ class DroPEAttention(Qwen2Attention):
         key = self.k_norm(self.k_proj(hidden_states)).view(shape).transpose(1, 2)
         value = self.v_proj(hidden_states).view(shape).transpose(1, 2)
         if self.rotates:
-            query, key = apply_rotary_pos_emb(query, key, *position_embeddings)
+            cos, sin = position_embeddings
+            rotated = apply_rotary_pos_emb(*(x[..., : cos.shape[-1]] for x in (query, key)), cos, sin)
+            query, key = (torch.cat((part, x[..., cos.shape[-1] :]), -1) for part, x in zip(rotated, (query, key)))
         query = (query * self.logit_factors(kwargs["position_ids"])).to(query.dtype)
         if cache is not None:
             # Static caches of transformers 4 need the position; others ignore it.
@@ -139,7 +162,7 @@ class DroPEAttention(Qwen2Attention):
         if not config.extension_factor >= 1:
             raise ValueError(f"extension_factor is {config.extension_factor} but must be at least 1")
         # A temperature is fitted after positions were dropped; models that were trained as they are have none.
-        if config.method in ("drope", "p-drope"):
+        if config.method in ("drope", "p-drope", "cope"):
             log_s = math.log(config.extension_factor)
             if config.head_scales is None:
                 factors = 1 + config.temperature_coefficient * log_s
@@ -207,3 +230,70 @@ class DroPELlamaForCausalLM(Qwen2ForCausalLM):
 
 class DroPEQwen2ForCausalLM(DroPELlamaForCausalLM):
     config_class = DroPEQwen2Config
+
+
+@functools.cache
+def family(name):
+    """Config and model of another family: its own classes, with other rotations and a factor of the logits."""
+    base_config = getattr(transformers, f"{name}TextConfig" if hasattr(transformers, f"{name}TextConfig") else f"{name}Config")
+    base_model = getattr(transformers, f"{name}ForCausalLM")
+
+    class Config(DroPEFields, base_config):
+        model_type = f"{base_config.model_type}_drope"
+
+    class ForCausalLM(base_model):
+        config_class = Config
+
+        def __init__(self, config):
+            unknown = config.scalable_softmax or config.head_scales or config.alibi or NORMS[config.attention_type]
+            if unknown:
+                raise ValueError(f"a {name} with SSMax, head scales, ALiBi or other norms is computed by `core` alone")
+            super().__init__(config)
+            if config.method in ("p-drope", "cope"):
+                self.model.rotary_emb = ChangedRotation(config, self.model.rotary_emb)
+            for layer in self.model.layers:
+                scaling = layer.self_attn.scaling if config.softmax_scale is None else config.softmax_scale
+                layer.self_attn.register_forward_pre_hook(changes(config, scaling), with_kwargs=True)
+
+    for made, kind in ((Config, "Config"), (ForCausalLM, "ForCausalLM")):
+        made.__name__ = made.__qualname__ = f"DroPE{name}{kind}"
+    return Config, ForCausalLM
+
+
+class ChangedRotation(nn.Module):
+    """Rotations of plain RoPE, cut or clipped; layers with frequencies of their own (Gemma 3) keep them."""
+
+    def __init__(self, config, own):
+        super().__init__()
+        self.config, self.own = config, own
+
+    def forward(self, x, position_ids, layer_type=None):
+        if layer_type == "sliding_attention":
+            return self.own(x, position_ids, layer_type)
+        rope = self.config.rope_parameters
+        rope = rope if layer_type is None else rope[layer_type]
+        return cos_and_sin(changed_frequencies(self.config, rope["rope_theta"]), x, position_ids)
+
+
+def changes(config, scaling):
+    """Before a layer's attention: no rotation where there is none, and the temperature."""
+
+    def hook(attention, args, kwargs):
+        layers = config.no_rope_layers
+        if config.method == "drope" or (layers is not None and not layers[attention.layer_idx]):
+            cos, sin = kwargs["position_embeddings"]
+            kwargs["position_embeddings"] = (torch.ones_like(cos), torch.zeros_like(sin))
+        has_temperature = config.method in ("drope", "p-drope", "cope")
+        log_s = math.log(config.extension_factor) if has_temperature else 0.0
+        attention.scaling = scaling * (1 + config.temperature_coefficient * log_s)
+        return args, kwargs
+
+    return hook
+
+
+def __getattr__(name):
+    """`config.json` names the classes: DroPEQwen3Config and DroPEQwen3ForCausalLM, say."""
+    for kind, of_family in (("Config", 0), ("ForCausalLM", 1)):
+        if name.startswith("DroPE") and name.endswith(kind):
+            return family(name.removeprefix("DroPE").removesuffix(kind))[of_family]
+    raise AttributeError(name)

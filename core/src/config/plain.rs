@@ -1,39 +1,51 @@
 //! `config.json` for transformers' own classes. Dropped positions need no program of ours: SmolLM3's class has layers without rotary
-//! positions, and the `rope_type` "proportional" leaves the lowest frequencies at rest.
+//! positions, and the `rope_type` "proportional" leaves the lowest frequencies at rest, or all.
 
 use serde_json::{Value, json};
 
-use super::json::{ConfigJson, SMOLLM3};
-use super::{AttentionType, Config, RopeScaling, layer_types, proportional};
+use super::families::{LLAMA, SMOLLM3};
+use super::json::ConfigJson;
+use super::{Config, PositionScheme, RopeScaling, layer_types, proportional};
 
 impl Config {
-    /// `config.json` for transformers' own classes; `None` where only [our program](Config::modeling) computes the same. Versions from
-    /// 5 on know the form of a partial drop.
+    /// `config.json` for transformers' own classes; `None` where only [our program](Config::modeling) computes the same. A fully dropped
+    /// Llama is one of a class that versions from 4.53 on have; other drops need version 5.
     pub fn to_plain_json(&self) -> Option<String> {
-        let drops_all = self.attention == AttentionType::Nope && !self.qkv_bias && self.layer_types.is_empty();
-        let mut plain = self.clone();
-        plain.attention = AttentionType::Rope;
-        plain.rope.rope_min_frequency = 0.0;
-        if !plain.is_plain() || (self.attention != AttentionType::Rope && !drops_all) {
+        let plain = Self { positions: PositionScheme::Rotary, ..self.clone() };
+        if !plain.is_plain() {
             return None;
         }
         let mut json = plain.as_json();
-        if drops_all {
-            json.become_smollm3_without_positions(self.num_hidden_layers);
-        } else if self.rope.rope_min_frequency > 0.0 {
-            if self.rope.scaling != RopeScaling::Default || !self.layer_types.is_empty() {
-                return None;
+        let kept = match self.positions {
+            PositionScheme::Rotary => return Some(json.text()),
+            PositionScheme::None if self.family == &LLAMA && self.layer_types.is_empty() => {
+                json.become_smollm3_without_positions(self.num_hidden_layers);
+                return Some(json.text());
             }
-            json.rope_scaling = Some(proportional::scaling(self.kept_pairs(), self.head_dim));
-            json.rope_min_frequency = Some(self.rope.rope_min_frequency);
+            PositionScheme::None => 0,
+            PositionScheme::Partial { min_frequency } => {
+                json.rope_min_frequency = Some(min_frequency);
+                self.pairs_above(min_frequency)
+            }
+            PositionScheme::Clipped { .. } | PositionScheme::Alibi | PositionScheme::RnopeSwa { .. } => return None,
+        };
+        // The form says nothing of scalings or single layers, and drops nothing in layers with frequencies of their own.
+        let is_sayable = !self.has_layers_without_positions()
+            && match self.positions {
+                PositionScheme::None => self.layer_types.iter().all(|layer| layer.rope_theta.is_none()),
+                _ => self.rope.scaling == RopeScaling::Default,
+            };
+        if !is_sayable {
+            return None;
         }
+        json.rope_scaling = Some(proportional::scaling(kept, self.head_dim));
         Some(json.text())
     }
 }
 
 impl ConfigJson {
     fn become_smollm3_without_positions(&mut self, layers: usize) {
-        self.model_type = SMOLLM3.to_owned();
+        self.model_type = SMOLLM3.model_type.to_owned();
         self.architectures = json!(["SmolLM3ForCausalLM"]);
         self.other.extend(layer_types::without_positions(layers));
         // SmolLM3's own lies outside most vocabularies.
@@ -45,7 +57,7 @@ impl ConfigJson {
 mod tests {
     use serde_json::Value;
 
-    use crate::config::{AttentionType, Config, RopeScaling};
+    use crate::config::{Config, PositionScheme, RopeScaling};
 
     /// C = 16, heads of 16.
     fn rope() -> Config {
@@ -53,7 +65,7 @@ mod tests {
     }
 
     fn dropped() -> Config {
-        Config { attention: AttentionType::Nope, ..rope() }
+        Config { positions: PositionScheme::None, ..rope() }
     }
 
     fn partial() -> Config {
@@ -84,7 +96,8 @@ mod tests {
         let mut dynamic = partial();
         dynamic.rope.scaling = RopeScaling::Dynamic { factor: 4.0 };
         let ssmax = Config { scalable_softmax: true, ..dropped() };
-        for config in [dynamic, ssmax, Config { qkv_bias: true, ..dropped() }] {
+        let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
+        for config in [dynamic, ssmax, alibi] {
             assert!(config.to_plain_json().is_none() && config.modeling().is_some());
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::PositionScheme;
 use super::rope::{cut_below, rope_frequencies};
 use crate::error::{Error, Result};
 
@@ -16,13 +17,21 @@ pub(super) fn scaling(kept: usize, head_dim: usize) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Makes RoPE with a cut of the rope parameters of a `rope_type` "proportional": `rope_min_frequency`, where the config has none of
-/// its own.
+/// Whether the rope parameters of a config are of this `rope_type`.
+pub(super) fn is_proportional(parameters: &Map<String, Value>) -> bool {
+    parameters.get("rope_type").and_then(Value::as_str) == Some(PROPORTIONAL)
+}
+
+/// Makes plain RoPE of the rope parameters of a `rope_type` "proportional", and says what they drop; `None` for other types.
 ///
 /// # Errors
 /// If frequencies are scaled beside that, or the factor is no share.
-pub(super) fn cut(parameters: &mut Map<String, Value>, theta: f64, head_dim: usize) -> Result<Option<f64>> {
-    if parameters.get("rope_type").and_then(Value::as_str) != Some(PROPORTIONAL) {
+pub(super) fn dropped(
+    parameters: &mut Map<String, Value>,
+    theta: f64,
+    head_dim: usize,
+) -> Result<Option<PositionScheme>> {
+    if !is_proportional(parameters) {
         return Ok(None);
     }
     let number = |value: Option<Value>| value.map_or(Some(1.0), |value| value.as_f64());
@@ -36,12 +45,16 @@ pub(super) fn cut(parameters: &mut Map<String, Value>, theta: f64, head_dim: usi
     }
     let frequencies = rope_frequencies(theta, head_dim);
     let kept = ((share * head_dim as f64 / 2.0) as usize).min(frequencies.len());
-    Ok(Some(cut_below(&frequencies, kept)))
+    Ok(Some(match kept {
+        0 => PositionScheme::None,
+        _ if kept == frequencies.len() => PositionScheme::Rotary,
+        _ => PositionScheme::Partial { min_frequency: cut_below(&frequencies, kept) },
+    }))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::Config;
+    use crate::config::{Config, PositionScheme};
 
     #[test]
     fn a_proportional_model_of_others_is_a_partial_drop() {
@@ -55,7 +68,12 @@ mod tests {
         };
         for (share, pairs) in [("0.25", 2), ("0.3", 2), ("1.0", 8), ("0.0", 0)] {
             let config = read(&format!("\"partial_rotary_factor\": {share}, \"rope_theta\": 10000.0")).unwrap();
-            assert_eq!(config.kept_pairs(), pairs);
+            let kept = match config.positions {
+                PositionScheme::None => 0,
+                PositionScheme::Partial { min_frequency } => config.pairs_above(min_frequency),
+                _ => 8,
+            };
+            assert_eq!(kept, pairs);
         }
         for (fields, words) in [("\"factor\": 2.0", "with a factor"), ("\"partial_rotary_factor\": -1", "not a share")]
         {

@@ -17,12 +17,6 @@ pub struct RopeParameters {
     /// scaling's own factor at every length, as transformers does, and not with the factor of the length.
     #[serde(default)]
     pub rope_scaling_trained: bool,
-    /// Frequencies below this (radians a token) are the identity: partial drop. 0 keeps all.
-    #[serde(default)]
-    pub rope_min_frequency: f64,
-    /// Pairs, of those with the lowest frequencies, that are clipped softly: CoPE. 0 clips none.
-    #[serde(default)]
-    pub rope_clipped_pairs: usize,
 }
 
 /// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first, in radians a token.

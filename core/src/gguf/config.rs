@@ -3,20 +3,26 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::TRAINING_CONTEXT;
-use super::dropped::dropped;
+use super::dropped::{NO_ANGLES, dropped};
 use super::metadata::Metadata;
 use super::tensors::TensorInfo;
-use crate::config::{Config, Llama3Parameters};
+use crate::config::{AttentionType, Config, Family, Llama3Parameters, PositionScheme};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
 /// The config, made by way of the `config.json` that a Hugging Face folder would have, so that both are checked in the
-/// same way. `factors` is the content of the tensor `rope_freqs.weight`, if there is one.
-pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Option<&[f32]>) -> Result<Config> {
+/// same way. `factors` is the content of the tensor `rope_freqs.weight`, if there is one, `longrope` that of LongRoPE's two.
+pub(super) fn config(
+    metadata: &Metadata,
+    tensors: &[TensorInfo],
+    factors: Option<&[f32]>,
+    longrope: Option<(Vec<f32>, Vec<f32>)>,
+) -> Result<Config> {
     let architecture = metadata.text("general.architecture")?;
-    if !["llama", "qwen2"].contains(&architecture) {
-        return Err(Error::Gguf(format!("its architecture is {architecture}, but only llama and qwen2 are read")));
-    }
+    let Some(family) = Family::of_gguf(architecture) else {
+        let choices = Family::gguf_choices();
+        return Err(Error::Gguf(format!("its architecture is {architecture}, but only {choices} are read")));
+    };
     let key = |name: &str| format!("{architecture}.{name}");
     let size = |name: &str| metadata.u64(&key(name));
     let has_tensor = |name: &str| tensors.iter().any(|tensor| tensor.name == name);
@@ -30,11 +36,7 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
         None if heads > 0 => hidden / heads,
         None => return Err(Error::Gguf("it has no heads".into())),
     };
-    if let Some(rotated) = metadata.optional_u64(&key("rope.dimension_count"))?
-        && rotated != head_dim
-    {
-        return Err(Error::Gguf(format!("{rotated} of a head's {head_dim} components rotate, which is not read")));
-    }
+    let rotated = metadata.optional_u64(&key("rope.dimension_count"))?.unwrap_or(head_dim);
     let vocabulary = match metadata.optional_u64(&key("vocab_size"))? {
         Some(size) => size,
         None => metadata.texts("tokenizer.ggml.tokens")?.len() as u64,
@@ -42,7 +44,7 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
     // A model without an output matrix uses the embedding in its place.
     let is_tied = !has_tensor("output.weight");
     let mut config = json!({
-        "model_type": architecture,
+        "model_type": family.model_type,
         "vocab_size": vocabulary,
         "hidden_size": hidden,
         "intermediate_size": size("feed_forward_length")?,
@@ -57,18 +59,37 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
     });
     let training_context = metadata.optional_u64(TRAINING_CONTEXT)?;
     let fields = config.as_object_mut().expect("the text above is an object");
-    let dropped = factors.map(|factors| dropped(theta, head_dim as usize, factors)).transpose()?.flatten();
-    if let Some((attention, cut)) = dropped {
-        fields.insert("model_type".into(), json!(format!("{architecture}_drope")));
-        fields.insert("attention_type".into(), json!(attention));
+    for [name, field] in family.gguf.numbers {
+        let number = number(metadata, &key(name))?;
+        fields.extend(number.map(|number| ((*field).to_owned(), number)));
+    }
+    if rotated != head_dim {
+        fields.insert("partial_rotary_factor".into(), json!(rotated as f64 / head_dim as f64));
+    }
+    let dropped = match factors {
+        Some(factors) => dropped(theta, head_dim as usize, factors)?,
+        None => drops_all_by_scaling(metadata, &key)?.then_some(PositionScheme::None),
+    };
+    if let Some(positions) = dropped {
+        let (attention_type, cut) = match positions {
+            PositionScheme::Partial { min_frequency } => (AttentionType::Rope, min_frequency),
+            _ => (AttentionType::Nope, 0.0),
+        };
+        fields.insert("model_type".into(), json!(family.dropped_model_type()));
+        fields.insert("attention_type".into(), json!(attention_type));
         fields.insert("rope_min_frequency".into(), json!(cut));
     }
     if let Some(context) = training_context {
         fields.insert("training_context".into(), json!(context));
     }
-    let scaling = match factors.filter(|_| dropped.is_none()) {
-        Some(factors) => Some(llama3(theta, head_dim as usize, factors)?),
-        None => scaling(metadata, &key)?,
+    let scaling = match (factors, longrope) {
+        _ if dropped.is_some() => None,
+        (Some(factors), _) => Some(llama3(theta, head_dim as usize, factors)?),
+        (None, Some((short, long))) => {
+            let fields = json!({ "rope_type": "longrope", "short_factor": short, "long_factor": long });
+            fields.as_object().cloned()
+        }
+        (None, None) => scaling(metadata, &key)?,
     };
     if let Some(scaling) = scaling {
         fields.insert("rope_scaling".into(), Json::Object(scaling));
@@ -81,6 +102,23 @@ pub(super) fn config(metadata: &Metadata, tensors: &[TensorInfo], factors: Optio
         }
     }
     Config::from_json(&config.to_string())
+}
+
+/// A number, where there is one, as `config.json` would have it.
+fn number(metadata: &Metadata, name: &str) -> Result<Option<Json>> {
+    if !metadata.has(name) {
+        return Ok(None);
+    }
+    Ok(Some(match metadata.u64(name) {
+        Ok(whole) => json!(whole),
+        Err(_) => json!(short(metadata.f64(name)?)),
+    }))
+}
+
+/// Whether all positions are dropped in a family whose frequencies have no factors of their own ([`NO_ANGLES`]).
+fn drops_all_by_scaling(metadata: &Metadata, key: &impl Fn(&str) -> String) -> Result<bool> {
+    let name = key("rope.scaling.factor");
+    Ok(metadata.has(&name) && metadata.f64(&name)? >= NO_ANGLES / 2.0)
 }
 
 /// A number of 32 bits in its shortest decimal form: 1e-5 and not 9.999999747378752e-6.

@@ -1,12 +1,12 @@
 //! Dropped positions in a form that llama.cpp can compute: it divides the angles of each frequency by a factor of the
 //! tensor `rope_freqs.weight`, and a huge factor makes all angles practically 0.
 
-use crate::config::{AttentionType, Config, RopeScaling, cut_below};
+use crate::config::{Config, PositionScheme, RopeScaling, cut_below};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
-/// Far larger than any position: the angles are practically 0, and no product overflows.
-const STANDS_STILL: f64 = 1e30;
+/// Far larger than any position: angles that are divided by it are practically 0, and no product overflows.
+pub(super) const NO_ANGLES: f64 = 1e30;
 
 /// The factors that the angles are divided by; `None` if all are 1, as in plain RoPE.
 pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
@@ -17,10 +17,14 @@ pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
         }
         _ => plain.clone(),
     };
-    let drops_all = config.attention.drops_positions();
+    let is_dropped = |frequency: f64| match config.positions {
+        PositionScheme::None => true,
+        PositionScheme::Partial { min_frequency } => frequency < min_frequency,
+        _ => false,
+    };
     let factors = plain.iter().zip(&scaled).map(|(&plain, scaled)| {
-        let is_dropped = drops_all || plain < config.rope.rope_min_frequency;
-        if is_dropped { STANDS_STILL } else { plain / scaled }
+        let is_dropped = is_dropped(plain);
+        if is_dropped { NO_ANGLES } else { plain / scaled }
     });
     let factors: Vec<f32> = factors.map(|factor| factor as f32).collect();
     factors.iter().any(|&factor| factor != 1.0).then_some(factors)
@@ -30,8 +34,8 @@ pub(super) fn factors(config: &Config) -> Option<Vec<f32>> {
 ///
 /// # Errors
 /// If a dropped frequency is higher than one that is kept, or a kept one has a factor other than 1.
-pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Option<(AttentionType, f64)>> {
-    let stands_still = |&factor: &f32| f64::from(factor) >= STANDS_STILL / 2.0;
+pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Option<PositionScheme>> {
+    let stands_still = |&factor: &f32| f64::from(factor) >= NO_ANGLES / 2.0;
     let kept = factors.iter().take_while(|factor| **factor == 1.0).count();
     if kept == factors.len() || !factors.iter().any(stands_still) {
         return Ok(None);
@@ -42,7 +46,7 @@ pub(super) fn dropped(theta: f64, head_dim: usize, factors: &[f32]) -> Result<Op
         ));
     }
     Ok(Some(match kept {
-        0 => (AttentionType::Nope, 0.0),
-        _ => (AttentionType::Rope, cut_below(&rope_frequencies(theta, head_dim), kept)),
+        0 => PositionScheme::None,
+        _ => PositionScheme::Partial { min_frequency: cut_below(&rope_frequencies(theta, head_dim), kept) },
     }))
 }

@@ -19,7 +19,7 @@ mod write_tokenizer;
 pub use self::dequantize::GgmlType;
 use self::metadata::Metadata;
 use self::reader::Reader;
-use self::tensors::{ROPE_FACTORS, TensorInfo, read_tensors};
+use self::tensors::{LONGROPE_FACTORS, ROPE_FACTORS, TensorInfo, read_tensors};
 pub use self::write::write_gguf;
 use crate::chat::ChatTemplate;
 use crate::config::Config;
@@ -75,8 +75,11 @@ impl<R: ReadAt> Gguf<R> {
     /// # Errors
     /// If the architecture is not one that is read, or a value is missing or impossible.
     pub fn config(&self) -> Result<Config> {
-        let factors = self.find(ROPE_FACTORS).map(|info| self.read(info, 0..info.shape[0])).transpose()?;
-        config::config(&self.metadata, &self.tensors, factors.as_deref())
+        let numbers = |name| self.find(name).map(|info| self.read(info, 0..info.shape[0])).transpose();
+        let factors = numbers(ROPE_FACTORS)?;
+        let [short, long] = LONGROPE_FACTORS.map(numbers);
+        let longrope = short?.zip(long?);
+        config::config(&self.metadata, &self.tensors, factors.as_deref(), longrope)
     }
 
     /// The tokenizer that it describes.

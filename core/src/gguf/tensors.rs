@@ -8,11 +8,14 @@ use burn::tensor::TensorData;
 use super::Gguf;
 use super::dequantize::{GgmlType, dequantize};
 use super::reader::Reader;
+use crate::config::{Family, LLAMA};
 use crate::error::{Error, Result};
-use crate::model::{ReadAt, WeightSource};
+use crate::model::{ReadAt, WeightSource, is_norm};
 
 /// What Llama 3.1's scaling divides frequencies by: a part of the config here, and not a weight.
 pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
+/// What LongRoPE divides them by, in texts within the original context and beyond.
+pub(super) const LONGROPE_FACTORS: [&str; 2] = ["rope_factors_short.weight", "rope_factors_long.weight"];
 
 /// Most dimensions of a tensor, as in ggml.
 const MOST_DIMENSIONS: u32 = 4;
@@ -88,13 +91,22 @@ impl TensorInfo {
 
 impl<R: ReadAt> WeightSource for Gguf<R> {
     fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
-        let found = self.tensors.iter().find(|tensor| hugging_face_name(&tensor.name).as_deref() == Some(name));
+        let family = self.family();
+        let found = self.tensors.iter().find(|tensor| hugging_face_name(family, &tensor.name).as_deref() == Some(name));
         let info = found.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
         if info.shape != shape {
             return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
         }
         let numbers = match self.heads_of(&info.name)? {
-            None => self.read(info, rows.clone())?,
+            None => {
+                let mut numbers = self.read(info, rows.clone())?;
+                if is_norm(name) {
+                    // llama.cpp's norms have what Hugging Face's are multiplied by.
+                    let offset = family.architecture().norm_offset as f32;
+                    numbers.iter_mut().for_each(|weight| *weight -= offset);
+                }
+                numbers
+            }
             Some(heads) => {
                 // Rows change their places within a head, so whole heads are read.
                 let head_dim = (shape[0] / heads.max(1)).max(1);
@@ -111,15 +123,23 @@ impl<R: ReadAt> WeightSource for Gguf<R> {
 
     fn names(&self) -> Vec<String> {
         // A tensor without a name in Hugging Face's files keeps its own, so that it is reported.
+        let is_of_config = |name: &str| name == ROPE_FACTORS || LONGROPE_FACTORS.contains(&name);
+        let family = self.family();
         self.tensors
             .iter()
-            .filter(|tensor| tensor.name != ROPE_FACTORS)
-            .map(|tensor| hugging_face_name(&tensor.name).unwrap_or(format!("model.{}", tensor.name)))
+            .filter(|tensor| !is_of_config(&tensor.name))
+            .map(|tensor| hugging_face_name(family, &tensor.name).unwrap_or(format!("model.{}", tensor.name)))
             .collect()
     }
 }
 
 impl<R: ReadAt> Gguf<R> {
+    /// The family; Llama where it is not one that is read.
+    fn family(&self) -> &'static Family {
+        let architecture = self.metadata.text("general.architecture").unwrap_or_default();
+        Family::of_gguf(architecture).unwrap_or(&LLAMA)
+    }
+
     /// The tensor that has this name in the file.
     pub(super) fn find(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.iter().find(|tensor| tensor.name == name)
@@ -136,19 +156,21 @@ impl<R: ReadAt> Gguf<R> {
     /// Number of heads of a projection whose rows are stored in pairs; `None` if its rows are as in Hugging Face's
     /// files.
     ///
-    /// llama.cpp rotates pairs of neighbouring components, Hugging Face pairs of components half a head apart. The
-    /// converter therefore reorders the rows of q and k, for the architecture `llama` alone.
+    /// Hugging Face rotates pairs of components half a head apart, llama.cpp in some families pairs of neighbours; the converter then
+    /// reorders the rows of q and k.
     fn heads_of(&self, name: &str) -> Result<Option<usize>> {
-        if self.metadata.text("general.architecture")? != "llama" {
+        let family = &self.family().gguf;
+        if !family.rotates_neighbours {
             return Ok(None);
         }
+        let [heads, key_heads] =
+            ["head_count", "head_count_kv"].map(|count| format!("{}.attention.{count}", family.architecture));
         let key = match name.split('.').nth(2) {
-            Some("attn_q") => "llama.attention.head_count",
-            Some("attn_k") if self.metadata.has("llama.attention.head_count_kv") => "llama.attention.head_count_kv",
-            Some("attn_k") => "llama.attention.head_count",
+            Some("attn_k") if self.metadata.has(&key_heads) => key_heads,
+            Some("attn_q" | "attn_k") => heads,
             _ => return Ok(None),
         };
-        Ok(Some(self.metadata.u64(key)? as usize))
+        Ok(Some(self.metadata.u64(&key)? as usize))
     }
 }
 
@@ -192,24 +214,29 @@ const PARTS: [[&str; 2]; 9] = [
     ["ffn_down", "mlp.down_proj"],
 ];
 
+/// Names of a layer's tensors in files of a family, its own first.
+fn parts(family: &Family) -> impl Iterator<Item = &'static [&'static str; 2]> {
+    family.gguf.names.iter().chain(&PARTS)
+}
+
 /// The name of a tensor in Hugging Face's files.
-fn hugging_face_name(name: &str) -> Option<String> {
+fn hugging_face_name(family: &Family, name: &str) -> Option<String> {
     if let Some([_, whole]) = WHOLE.iter().find(|[here, _]| *here == name) {
         return Some((*whole).to_owned());
     }
     let (layer, rest) = name.strip_prefix("blk.")?.split_once('.')?;
     let (part, kind) = rest.split_once('.')?;
-    let [_, part] = PARTS.iter().find(|[here, _]| *here == part)?;
+    let [_, part] = parts(family).find(|[here, _]| *here == part)?;
     Some(format!("model.layers.{layer}.{part}.{kind}"))
 }
 
 /// The name in a GGUF of a tensor of Hugging Face's files.
-pub(super) fn gguf_name(name: &str) -> Option<String> {
+pub(super) fn gguf_name(family: &Family, name: &str) -> Option<String> {
     if let Some([here, _]) = WHOLE.iter().find(|[_, there]| *there == name) {
         return Some((*here).to_owned());
     }
     let (layer, rest) = name.strip_prefix("model.layers.")?.split_once('.')?;
     let (part, kind) = rest.rsplit_once('.')?;
-    let [part, _] = PARTS.iter().find(|[_, there]| *there == part)?;
+    let [part, _] = parts(family).find(|[_, there]| *there == part)?;
     Some(format!("blk.{layer}.{part}.{kind}"))
 }

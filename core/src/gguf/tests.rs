@@ -1,12 +1,13 @@
 //! Small files made here, whole and damaged. Files of llama.cpp's own tools are in core/tests/gguf.rs.
 
+use burn::tensor::Device;
 use serde_json::json;
 
 use super::builder::{GgufBuilder, text};
 use super::{GgmlType, Gguf, sentence_piece, write_gguf};
-use crate::config::{AttentionType, Config, Llama3Parameters, RopeScaling};
+use crate::config::{BlockNorms, Config, LayerType, Llama3Parameters, PositionScheme, ProjectionNorm, RopeScaling};
 use crate::export::exported;
-use crate::model::{StoredType, WeightSource};
+use crate::model::{Model, SafetensorsFiles, StoredType, WeightSource, token_ids};
 use crate::positions::Method;
 
 /// A Llama of one layer, with two heads of four components and one of keys, and a vocabulary of letters.
@@ -76,8 +77,8 @@ fn config_tokenizer_and_tensors_come_from_one_file() {
     assert_eq!(firsts("model.layers.0.self_attn.k_proj.weight", [4, 8]), [0.0, 2.0, 1.0, 3.0]);
     assert_eq!(firsts("model.layers.0.self_attn.v_proj.weight", [4, 8]), [0.0, 1.0, 2.0, 3.0]);
     assert_eq!(file.types(), [GgmlType::F32]);
-    let (model, unused) = crate::model::Model::load(&config, &file, &burn::tensor::Device::flex()).unwrap();
-    assert!(unused.is_empty() && model.device() == burn::tensor::Device::flex());
+    let (model, unused) = Model::load(&config, &file, &Device::flex()).unwrap();
+    assert!(unused.is_empty() && model.device() == Device::flex());
 }
 
 #[test]
@@ -155,7 +156,7 @@ fn what_would_be_read_wrongly_is_named() {
         ("llama.attention.head_count", head().u32("llama.attention.head_count", 0), "it has no heads"),
         ("llama.rope.freq_base", head().f32("llama.rope.freq_base", -1.0), "rope_theta"),
         ("", head().u32("llama.expert_count", 8), "experts"),
-        ("", head().u32("llama.rope.dimension_count", 2), "2 of a head's 4"),
+        ("", head().u32("llama.rope.dimension_count", 2), "partial_rotary_factor"),
         ("", head().text("llama.rope.scaling.type", "longrope"), "longrope"),
         ("", head().tensor("rope_freqs.weight", &[2], &[1.0, 8.0]), "rope_freqs.weight"),
         ("tokenizer.ggml.pre", head().text("tokenizer.ggml.pre", "tekken"), "tekken"),
@@ -212,7 +213,7 @@ fn what_is_written_is_read_again() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();
     let plain = file.config().unwrap();
-    let dropped = Config { attention: AttentionType::Nope, ..plain.clone() };
+    let dropped = Config { positions: PositionScheme::None, ..plain.clone() };
     // The lower of the two frequencies is dropped.
     let partial = plain.clone().with_cut(Some(0.1));
     for config in [&plain, &dropped, &partial] {
@@ -220,13 +221,13 @@ fn what_is_written_is_read_again() {
             let bytes = written(config, &file, kind).unwrap();
             let again = Gguf::open(&bytes[..]).unwrap();
             let found = again.config().unwrap();
-            assert_eq!(found.attention, config.attention);
+            assert_eq!(std::mem::discriminant(&found.positions), std::mem::discriminant(&config.positions));
             for method in [Method::Drope, Method::PDrope, Method::Rope] {
                 assert_eq!(method.positions(&found, 1.0).is_ok(), method.positions(config, 1.0).is_ok());
             }
             let frequencies =
                 |config: &Config| Method::PDrope.positions(config, 1.0).map(|positions| format!("{positions:?}"));
-            if config.rope.rope_min_frequency > 0.0 {
+            if matches!(config.positions, PositionScheme::Partial { .. }) {
                 assert_eq!(frequencies(&found).unwrap(), frequencies(config).unwrap());
             }
             assert_eq!(again.tokenizer().unwrap().to_json().unwrap(), file.tokenizer().unwrap().to_json().unwrap());
@@ -246,13 +247,74 @@ fn what_is_written_is_read_again() {
 fn a_longer_context_is_written_and_that_of_training_read_again() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();
-    let dropped = Config { attention: AttentionType::Nope, softmax_scale: Some(0.5), ..file.config().unwrap() };
+    let dropped = Config { positions: PositionScheme::None, softmax_scale: Some(0.5), ..file.config().unwrap() };
     let (config, _) = exported(&dropped, 4).unwrap();
     let bytes = written(&config, &file, StoredType::F32).unwrap();
     let again = Gguf::open(&bytes[..]).unwrap();
     assert_eq!(again.metadata.optional_u64("llama.context_length").unwrap(), Some(256), "what llama.cpp finds");
     let found = again.config().unwrap();
-    assert_eq!((found.max_position_embeddings, found.extension, found.attention), (64, 4, AttentionType::Nope));
+    assert_eq!((found.max_position_embeddings, found.extension, found.positions), (64, 4, PositionScheme::None));
+}
+
+/// A fixture's config, weights and ids.
+macro_rules! fixture {
+    ($name:literal) => {
+        (
+            include_str!(concat!("../../../tests/fixtures/", $name, "/config.json")),
+            &include_bytes!(concat!("../../../tests/fixtures/", $name, "/model.safetensors"))[..],
+        )
+    };
+}
+
+#[test]
+fn every_family_is_written_and_read_again() {
+    let letters = small().bytes();
+    let tokenizer = Gguf::open(&letters[..]).unwrap().tokenizer().unwrap();
+    let device = Device::flex();
+    let ids: Vec<u32> = (0..40).map(|index| index * 29 % 48).collect();
+    for (json, weights) in [
+        fixture!("rope"),
+        fixture!("qwen2"),
+        fixture!("qwen3"),
+        fixture!("olmo2"),
+        fixture!("phi3"),
+        fixture!("gemma3"),
+        fixture!("granite"),
+    ] {
+        let mut config = Config::from_json(json).unwrap();
+        if config.architecture.block_norms == BlockNorms::Both {
+            // llama.cpp takes it for granted that the first five layers have windows, and takes its factor from the width of a head.
+            for layer in &mut config.layer_types {
+                *layer = LayerType { window: Some(6), rope_theta: Some(100.0), ..*layer };
+            }
+            config.architecture.attention_multiplier = Some(0.25);
+        }
+        let dropped = Config { positions: PositionScheme::None, ..config.clone() };
+        for config in [&config, &dropped] {
+            let source = SafetensorsFiles::from_bytes(weights).unwrap();
+            let mut bytes = Vec::new();
+            let written = write_gguf(config, &tokenizer, None, &source, StoredType::F32, &mut bytes);
+            if config.layer_types.iter().any(|layer| layer.rope_theta.is_some())
+                && config.positions == PositionScheme::None
+            {
+                assert!(written.unwrap_err().to_string().contains("dropped positions in layers with windows"));
+                continue;
+            }
+            written.unwrap();
+            let file = Gguf::open(&bytes[..]).unwrap();
+            let found = file.config().unwrap();
+            assert_eq!((found.family, Method::of(&found)), (config.family, Method::of(config)));
+            let logits = |config: &Config, source: &dyn Fn(&Config) -> Model| -> Vec<f32> {
+                let positions = Method::of(config).positions(config, 1.0).unwrap();
+                let ids = token_ids(&ids, [1, ids.len()], &device);
+                source(config).forward(ids, &positions, None).into_data().iter().collect()
+            };
+            let expected = logits(config, &|config| Model::load(config, &source, &device).unwrap().0);
+            let again = logits(&found, &|config| Model::load(config, &file, &device).unwrap().0);
+            let difference = again.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(difference < 1e-4, "{:?}: {difference}", config.family);
+        }
+    }
 }
 
 #[test]
@@ -260,11 +322,13 @@ fn what_llama_cpp_does_not_compute_is_not_written() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();
     let plain = file.config().unwrap();
+    let mut normed = plain.clone();
+    normed.architecture.query_norm = ProjectionNorm::Whole;
     for (config, reason) in [
-        (Config { alibi: true, ..plain.clone() }, "ALiBi"),
-        (Config { attention: AttentionType::QNormNope, ..plain.clone() }, "norms of queries"),
+        (Config { positions: PositionScheme::Alibi, ..plain.clone() }, "ALiBi"),
+        (normed, "norms of queries"),
         (Config { scalable_softmax: true, ..plain.clone() }, "SSMax"),
-        (Config { sliding_window: Some(8), ..plain.clone() }, "windows"),
+        (Config { positions: PositionScheme::RnopeSwa { window: 8 }, ..plain.clone() }, "windows"),
         (Config { softmax_scale: Some(0.5), ..plain }, "factor of the logits"),
     ] {
         let error = written(&config, &file, StoredType::F32).unwrap_err().to_string();

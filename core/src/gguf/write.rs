@@ -4,13 +4,13 @@ use std::io::Write;
 
 use super::TRAINING_CONTEXT;
 use super::builder::{DEFAULT_ALIGNMENT, GgufBuilder};
-use super::dropped::factors;
+use super::dropped::{NO_ANGLES, factors};
 use super::tensors::{ROPE_FACTORS, gguf_name, pairs_from_halves};
 use super::write_tokenizer::write_tokenizer;
 use crate::chat::ChatTemplate;
-use crate::config::{Config, RopeScaling, YarnParameters};
+use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
-use crate::model::{Model, StoredType, WeightSource, finite_f32, pieces, stored, write};
+use crate::model::{Model, StoredType, Unfused, WeightSource, finite_f32, is_norm, pieces, stored, write};
 use crate::tokenizer::Tokenizer;
 
 /// Writes a GGUF, without a model in memory, and returns the names of the tensors that were left over ([`Model::load`]).
@@ -28,7 +28,11 @@ pub fn write_gguf(
     kind: StoredType,
     out: &mut impl Write,
 ) -> Result<Vec<String>> {
-    let architecture = architecture(config)?;
+    check(config)?;
+    let family = config.family;
+    let architecture = family.gguf.architecture;
+    let source = &Unfused::new(config, weights);
+    let drops_by_scaling = config.positions == PositionScheme::None && !family.gguf.has_frequency_factors;
     let key = |name: &str| format!("{architecture}.{name}");
     let size = |size: usize| size as u32;
     let file_type = match kind {
@@ -52,6 +56,9 @@ pub fn write_gguf(
         .f32(&key("rope.freq_base"), config.rope.rope_theta as f32)
         .u32(&key("vocab_size"), size(config.vocab_size));
     builder = match &config.rope.scaling {
+        _ if drops_by_scaling => {
+            builder.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), NO_ANGLES as f32)
+        }
         RopeScaling::Linear { factor } => {
             builder.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), *factor as f32)
         }
@@ -64,6 +71,14 @@ pub fn write_gguf(
         }
         _ => builder,
     };
+    let fields = (family.write)(config);
+    for [name, field] in family.gguf.numbers {
+        builder = match fields.get(*field) {
+            Some(number) if number.is_u64() => builder.u32(&key(name), number.as_u64().unwrap_or_default() as u32),
+            Some(number) => builder.f32(&key(name), number.as_f64().unwrap_or_default() as f32),
+            None => builder,
+        };
+    }
     if config.extension > 1 {
         builder = builder.u32(TRAINING_CONTEXT, size(config.max_position_embeddings));
     }
@@ -71,21 +86,20 @@ pub fn write_gguf(
     if let Some(template) = template {
         builder = builder.text("tokenizer.chat_template", &template.source);
     }
-    if let Some(factors) = factors(config) {
+    if let Some(factors) = factors(config).filter(|_| family.gguf.has_frequency_factors) {
         builder = builder.tensor(ROPE_FACTORS, &[factors.len()], &factors);
     }
-    let (tensors, unused) = Model::layout(config, weights)?;
+    let (tensors, unused) = Model::layout(config, source)?;
     let mut announced = Vec::new();
     for (hugging_face, shape) in tensors {
-        let name =
-            gguf_name(&hugging_face).ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
+        let name = gguf_name(family, &hugging_face)
+            .ok_or_else(|| Error::NoGguf(format!("it has no name for {hugging_face}")))?;
         let heads = match name.split('.').nth(2) {
             Some("attn_q") => Some(config.num_attention_heads),
             Some("attn_k") => Some(config.num_key_value_heads),
             _ => None,
         };
-        // llama.cpp rotates pairs of neighbours for this architecture alone.
-        let head_dim = heads.filter(|_| architecture == "llama").map(|heads| shape[0] / heads);
+        let head_dim = heads.filter(|_| family.gguf.rotates_neighbours).map(|heads| shape[0] / heads);
         let kind = if shape.len() == 1 { StoredType::F32 } else { kind };
         builder.announce(kind, &name, &shape);
         announced.push((hugging_face, shape, head_dim, kind));
@@ -96,7 +110,11 @@ pub fn write_gguf(
         // Rows change their places within a head.
         for rows in pieces(shape, head_dim.unwrap_or(1)) {
             let count = rows.len();
-            let mut numbers = finite_f32(name, weights.rows(name, shape, rows)?)?;
+            let mut numbers = finite_f32(name, source.rows(name, shape, rows)?)?;
+            if is_norm(name) {
+                let offset = config.architecture.norm_offset as f32;
+                numbers.iter_mut().for_each(|weight| *weight += offset);
+            }
             if let Some(head_dim) = head_dim {
                 numbers = pairs_from_halves(&numbers, count, *head_dim);
             }
@@ -109,8 +127,8 @@ pub fn write_gguf(
     Ok(unused)
 }
 
-/// llama.cpp's name of the model's architecture.
-fn architecture(config: &Config) -> Result<&'static str> {
+/// Whether llama.cpp can compute the model.
+fn check(config: &Config) -> Result<()> {
     let yarn_differs = |yarn: &YarnParameters| {
         let standard = YarnParameters {
             original_max_position_embeddings: yarn.original_max_position_embeddings,
@@ -119,25 +137,43 @@ fn architecture(config: &Config) -> Result<&'static str> {
         *yarn != standard
     };
     let scaling = &config.rope.scaling;
+    let positions = config.positions;
+    let is_partial = matches!(positions, PositionScheme::Partial { .. });
+    let (own, of_family) = (&config.architecture, config.family.architecture());
+    // llama.cpp knows the windows of Gemma 3 by the number of a layer.
+    let has_usual_windows = config.family.gguf.architecture == "gemma3" && has_gemma_windows(config);
+    let has_factors = config.family.gguf.has_frequency_factors;
     let reasons = [
-        (config.attention.norms_queries() || config.attention.norms_keys(), "norms of queries or keys"),
-        (config.alibi, "ALiBi"),
-        (config.has_windows(), "sliding windows"),
-        (!config.layer_types.is_empty(), "layers that differ"),
+        (
+            own.query_norm != of_family.query_norm || own.key_norm != of_family.key_norm,
+            "norms of queries or keys that its family does not have",
+        ),
+        (positions == PositionScheme::Alibi, "ALiBi"),
+        (config.has_windows() && !has_usual_windows, "sliding windows"),
+        (config.has_layers_without_positions(), "layers that differ"),
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
-        (config.rope.rope_clipped_pairs > 0, "softly clipped frequencies (CoPE)"),
+        (matches!(positions, PositionScheme::Clipped { .. }), "softly clipped frequencies (CoPE)"),
         (config.softmax_scale.is_some(), "its own factor of the logits"),
         (config.head_scales.is_some(), "a temperature for each head"),
+        (own.partial_rotary_factor != 1.0, "heads of which only a part rotates"),
         (matches!(scaling, RopeScaling::Dynamic { .. } | RopeScaling::Longrope(_)), "dynamic or LongRoPE scaling"),
         (matches!(scaling, RopeScaling::Yarn(yarn) if yarn_differs(yarn)), "YaRN with changed parameters"),
         (
-            matches!(scaling, RopeScaling::Llama3(_)) && config.rope.rope_min_frequency > 0.0,
-            "both Llama 3's scaling and dropped frequencies",
+            matches!(scaling, RopeScaling::Llama3(_)) && (is_partial || !has_factors),
+            "both Llama 3's scaling and dropped frequencies, or another family",
         ),
-        (config.qkv_bias && factors(config).is_some(), "both biases and dropped positions"),
+        (is_partial && !has_factors, "partly dropped positions of a family other than Llama"),
+        (has_usual_windows && positions == PositionScheme::None, "dropped positions in layers with windows"),
+        (config.family.gguf.architecture == "olmo2" && config.tie_word_embeddings, "a tied head in OLMo 2"),
     ];
     match reasons.iter().find(|(is_so, _)| *is_so) {
-        Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp cannot compute a Llama with {reason}"))),
-        None => Ok(if config.qkv_bias { "qwen2" } else { "llama" }),
+        Some((_, reason)) => Err(Error::NoGguf(format!("llama.cpp cannot compute a model with {reason}"))),
+        None => Ok(()),
     }
+}
+
+/// Whether the layers with a window are those that llama.cpp takes for granted in Gemma 3: all but every sixth.
+fn has_gemma_windows(config: &Config) -> bool {
+    let usual = |index: usize| !(index + 1).is_multiple_of(6);
+    config.layer_types.iter().enumerate().all(|(index, layer)| layer.window.is_some() == usual(index))
 }

@@ -16,6 +16,7 @@ pub(crate) mod check;
 mod clip;
 #[cfg(feature = "train")]
 mod cross_entropy;
+mod geglu;
 #[cfg(feature = "gpu")]
 pub(crate) mod gpu;
 #[cfg(feature = "train")]
@@ -47,6 +48,7 @@ pub use self::attention::{attend_in_chunks, gradients_in_chunks};
 pub use self::clip::{scaled, square_sum};
 #[cfg(feature = "train")]
 pub use self::cross_entropy::cross_entropy;
+pub use self::geglu::geglu;
 pub use self::linear::{ComputeType, linear};
 pub use self::packed::{NumberType, PackedMatrix};
 #[cfg(feature = "train")]

@@ -26,6 +26,11 @@ impl RotaryTable {
         Self { cos, sin, rotate_half }
     }
 
+    /// Components that it rotates.
+    pub fn width(&self) -> usize {
+        self.cos.dims()[3]
+    }
+
     /// Rotates `[batch, heads, seq, head_dim]`: x·cos + rotate_half(x)·sin, where rotate_half(x₁, x₂) = (−x₂, x₁) as in
     /// Hugging Face's models.
     pub fn rotate(&self, x: Tensor<4>) -> Tensor<4> {

@@ -8,7 +8,7 @@ use super::cache::LayerCache;
 use super::norm;
 use super::pass::LayerKind;
 use super::projection::Projection;
-use crate::config::Config;
+use crate::config::{Config, ProjectionNorm};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
 use crate::kernels::{KeysOrValues, attend, rms_norm};
@@ -20,7 +20,7 @@ pub(super) struct Attention {
     pub(super) k_proj: Projection,
     pub(super) v_proj: Projection,
     pub(super) o_proj: Projection,
-    /// Over the whole projection, before the heads are split (OLMo 2), unlike Qwen 3's per-head norm.
+    /// Over the whole projection (OLMo 2), or over each head (Qwen 3).
     q_norm: Option<RmsNorm>,
     k_norm: Option<RmsNorm>,
     num_attention_heads: usize,
@@ -56,13 +56,18 @@ impl Attention {
         let d = config.hidden_size;
         let (queries, keys) =
             (config.num_attention_heads * config.head_dim, config.num_key_value_heads * config.head_dim);
+        let projection_norm = |kind, width| match kind {
+            ProjectionNorm::None => None,
+            ProjectionNorm::Whole => Some(norm(config, width, device)),
+            ProjectionNorm::PerHead => Some(norm(config, config.head_dim, device)),
+        };
         Self {
-            q_proj: Projection::zeros(d, queries, config.qkv_bias, device),
-            k_proj: Projection::zeros(d, keys, config.qkv_bias, device),
-            v_proj: Projection::zeros(d, keys, config.qkv_bias, device),
+            q_proj: Projection::zeros(d, queries, config.architecture.qkv_bias, device),
+            k_proj: Projection::zeros(d, keys, config.architecture.qkv_bias, device),
+            v_proj: Projection::zeros(d, keys, config.architecture.qkv_bias, device),
             o_proj: Projection::zeros(queries, d, false, device),
-            q_norm: config.attention.norms_queries().then(|| norm(config, queries, device)),
-            k_norm: config.attention.norms_keys().then(|| norm(config, keys, device)),
+            q_norm: projection_norm(config.architecture.query_norm, queries),
+            k_norm: projection_norm(config.architecture.key_norm, keys),
             num_attention_heads: config.num_attention_heads,
             num_key_value_heads: config.num_key_value_heads,
             scale: config.attention_scale(),
@@ -103,17 +108,12 @@ impl Attention {
     /// Queries with their positions and every factor of the logits, `[batch, heads, seq, head_dim]`; keys as a cache keeps them, and
     /// values, `[batch, kv_heads, seq, head_dim]`.
     fn queries_keys_values(&self, x: Tensor<3>, layer: &mut LayerInputs) -> [Tensor<4>; 3] {
-        let mut q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
-        let mut k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
+        let q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
+        let k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
         let v = self.v_proj.forward(x);
-        if let Some(norm) = &self.q_norm {
-            q = rms_norm(norm, q);
-        }
-        if let Some(norm) = &self.k_norm {
-            k = rms_norm(norm, k);
-        }
+        let q = normed_heads(self.q_norm.as_ref(), q, self.num_attention_heads);
+        let k = normed_heads(self.k_norm.as_ref(), k, self.num_key_value_heads);
         let LayerKind { rotation, logit_scale, .. } = layer.kind;
-        let (q, k) = (heads(q, self.num_attention_heads), heads(k, self.num_key_value_heads));
         if let Some(activations) = &mut layer.activations {
             activations.queries.push(q.clone());
             activations.keys.push(k.clone());
@@ -153,6 +153,15 @@ impl Attention {
         let group = self.num_attention_heads / kv_heads;
         let copies = x.reshape([batch, kv_heads, 1, keys, head_dim]).repeat_dim(2, group);
         copies.reshape([batch, self.num_attention_heads, keys, head_dim]).into()
+    }
+}
+
+/// The same after a norm: of all heads together, or of each, as its width says.
+fn normed_heads(norm: Option<&RmsNorm>, x: Tensor<3>, num_heads: usize) -> Tensor<4> {
+    match norm {
+        None => heads(x, num_heads),
+        Some(norm) if norm.gamma.dims()[0] == x.dims()[2] => heads(rms_norm(norm, x), num_heads),
+        Some(norm) => rms_norm(norm, heads(x, num_heads)),
     }
 }
 

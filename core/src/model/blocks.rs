@@ -4,6 +4,8 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::Model;
 use super::attention::LayerInputs;
+#[cfg(feature = "train")]
+use super::normed;
 use super::pass::{LayerKind, Packing, Pass};
 use crate::kernels::rms_norm;
 #[cfg(feature = "train")]
@@ -62,7 +64,7 @@ impl<'a> Blocks<'a> {
 
     /// The residual stream before the first block: `[batch, seq]` to `[batch, seq, hidden]`.
     pub fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
-        self.model.embed_tokens.forward(ids)
+        self.model.embed(ids)
     }
 
     /// One block: `[batch, seq, hidden]` to the same.
@@ -82,14 +84,14 @@ impl<'a> Blocks<'a> {
     #[cfg(feature = "train")]
     pub fn before_attention(&self, index: usize, x: Tensor<3>) -> [Tensor<4>; 3] {
         let block = &self.model.layers[index];
-        block.self_attn.read(rms_norm(&block.input_layernorm, x), self.inputs(index))
+        block.self_attn.read(normed(block.before_attention(), x), self.inputs(index))
     }
 
     /// A block from the result of its attention on, `[batch, heads, seq, head_dim]`; x is what goes into the block.
     #[cfg(feature = "train")]
     pub fn after_attention(&self, index: usize, x: Tensor<3>, y: Tensor<4>) -> Tensor<3> {
         let block = &self.model.layers[index];
-        block.feed_forward(x + block.self_attn.output(y))
+        block.feed_forward(block.add(x, block.after_attention(), block.self_attn.output(y)))
     }
 
     /// What is added to the logits of a block's attention.

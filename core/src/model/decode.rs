@@ -7,6 +7,7 @@ use super::pass::Pass;
 use super::projection::Projection;
 use super::rotation::both_halves;
 use super::{Block, Model};
+use crate::config::{Activation, BlockNorms};
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{
     CachedKeys, FewRotations, add_projection, attend_to_cache, gated_projections, normed_projections,
@@ -25,8 +26,8 @@ pub(super) struct FewTokens {
 }
 
 impl FewTokens {
-    /// Returns `None` if the kernels cannot compute these layers: if keys are rotated when they are read, or heads or
-    /// keys have factors of their own. `logit_scale` is β times the attention's own scale; `ssmax` has one more factor
+    /// Returns `None` if the kernels cannot compute these layers: if keys are rotated when they are read, only a part of a head rotates,
+    /// or heads or keys have factors of their own. `logit_scale` is β times the attention's own scale; `ssmax` has one more factor
     /// for each query.
     pub(super) fn new(
         positions: &LayerPositions,
@@ -41,8 +42,10 @@ impl FewTokens {
         }
         let (inv_freq, attention_factor) = match &positions.encoding {
             Encoding::None | Encoding::Alibi { .. } => (vec![0.0; head_dim / 2], 1.0),
-            Encoding::Rotary { inv_freq, attention_factor } => (inv_freq.clone(), *attention_factor),
-            Encoding::PerHead(_) | Encoding::LengthDependent(_) => return None,
+            Encoding::Rotary { inv_freq, attention_factor } if 2 * inv_freq.len() == head_dim => {
+                (inv_freq.clone(), *attention_factor)
+            }
+            Encoding::Rotary { .. } | Encoding::PerHead(_) | Encoding::LengthDependent(_) => return None,
         };
         let slopes = match &positions.encoding {
             Encoding::Alibi { slopes } => slopes.iter().map(|&slope| slope as f32).collect(),
@@ -82,7 +85,11 @@ impl Model {
         if !takes(x) {
             return None;
         }
-        let (shape, scale) = self.layers.first()?.self_attn.without_norms()?;
+        let first = self.layers.first()?;
+        let (shape, scale) = first.self_attn.without_norms()?;
+        if !first.is_of_llama() {
+            return None;
+        }
         let few = |layer: &LayerPositions| {
             let ssmax = self.ssmax_context.map(|context| pass.ssmax(context, layer.window));
             FewTokens::new(layer, pass, scale * positions.logit_scale, ssmax, shape, &x.device())
@@ -100,12 +107,21 @@ impl Model {
 }
 
 impl Block {
+    /// Whether the kernels know all of its parts but attention.
+    fn is_of_llama(&self) -> bool {
+        let is_silu = self.mlp.activation == Activation::Silu;
+        self.norms == BlockNorms::Before && is_silu && self.residual_multiplier == 1.0
+    }
+
     /// `[1, seq, hidden]` to the same.
     fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut TensorLayer) -> Tensor<3> {
         let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
         let (matrices, bias) = attention.projections();
-        let projections = normed_projections(&self.input_layernorm, x, &matrices, bias);
+        let [Some(before_attention), Some(before_mlp)] = [self.before_attention(), self.before_mlp()] else {
+            unreachable!("blocks of Llama's kind have both norms");
+        };
+        let projections = normed_projections(before_attention, x, &matrices, bias);
         let at = cache.reserve(x.dims()[1], *past);
         let (keys, values) = cache.whole();
         let queries = rotate_into_cache(projections, rotations, [keys, values], at);
@@ -113,7 +129,7 @@ impl Block {
         let y = attend_to_cache(queries, keys, values, slopes, &seen); // [1, seq, heads · head_dim]
         let x = add_projection(&attention.o_proj.matrix(), y, x);
         let [gate, up, down] = [&mlp.gate_proj, &mlp.up_proj, &mlp.down_proj].map(Projection::matrix);
-        let gated = gated_projections(&self.post_attention_layernorm, &x, &gate, &up);
+        let gated = gated_projections(before_mlp, &x, &gate, &up);
         add_projection(&down, gated, &x)
     }
 }

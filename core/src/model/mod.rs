@@ -1,6 +1,6 @@
 //! The decoder, in the order in which a token goes through it.
 //!
-//! Fields are named as in Hugging Face's Llama, so the path of a parameter is its name in the weights file.
+//! Fields are named as in Hugging Face's models, so the path of a parameter is its name in the weights file.
 
 mod attention;
 mod blocks;
@@ -33,19 +33,20 @@ use self::pass::Pass;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
+pub(crate) use self::weight_source::Unfused;
 pub use self::weight_source::{ScaledQueries, WeightSource};
 pub use self::weights::StoredType;
-pub(crate) use self::weights::finite_f32;
+pub(crate) use self::weights::{finite_f32, is_norm};
 pub use self::write_safetensors::write_safetensors;
 pub(crate) use self::write_safetensors::{pieces, stored, write};
-use crate::config::Config;
+use crate::config::{Activation, BlockNorms, Config};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
 pub use crate::kernels::{ComputeType, NumberType};
-use crate::kernels::{rms_norm, swiglu};
+use crate::kernels::{geglu, rms_norm, swiglu};
 use crate::positions::Positions;
 
-/// A Llama-architecture decoder.
+/// A decoder of Llama's kind; what differs between families is in [`Architecture`](crate::config::Architecture).
 #[derive(Module, Debug)]
 pub struct Model {
     embed_tokens: TokenEmbedding,
@@ -58,6 +59,11 @@ pub struct Model {
     /// How keys and values are kept in a cache on the CPU.
     #[module(skip)]
     cache_type: NumberType,
+    embedding_multiplier: f64,
+    /// Divides the logits.
+    logits_scaling: f64,
+    /// What the weights of norms have here beyond those of the files.
+    norm_offset: f64,
 }
 
 /// Types of the numbers of a model that is used for inference only.
@@ -71,24 +77,37 @@ pub struct NumberTypes {
     pub compute: ComputeType,
 }
 
-/// One layer: attention and SwiGLU, each after a norm and beside a residual.
+/// One layer: attention and MLP, each with norms and beside a residual.
 #[derive(Module, Debug)]
 struct Block {
     self_attn: Attention,
     mlp: Mlp,
-    input_layernorm: RmsNorm,
+    input_layernorm: Option<RmsNorm>,
+    /// Behind attention; where norms stand only before, it is the MLP's: Llama's files name it so.
     post_attention_layernorm: RmsNorm,
+    pre_feedforward_layernorm: Option<RmsNorm>,
+    post_feedforward_layernorm: Option<RmsNorm>,
+    #[module(skip)]
+    norms: BlockNorms,
+    residual_multiplier: f64,
 }
 
 impl Model {
     /// The structure of the model; weights are all zero until [`Model::random`] or [`Model::from_safetensors`] fills them.
     fn zeros(config: &Config, device: &Device) -> Self {
         let d = config.hidden_size;
+        let architecture = &config.architecture;
+        let norm_if = |has: bool| has.then(|| norm(config, d, device));
+        let norms = architecture.block_norms;
         let block = |_| Block {
             self_attn: Attention::zeros(config, device),
             mlp: Mlp::zeros(config, device),
-            input_layernorm: norm(config, d, device),
+            input_layernorm: norm_if(norms != BlockNorms::After),
             post_attention_layernorm: norm(config, d, device),
+            pre_feedforward_layernorm: norm_if(norms == BlockNorms::Both),
+            post_feedforward_layernorm: norm_if(norms != BlockNorms::Before),
+            norms,
+            residual_multiplier: architecture.residual_multiplier,
         };
         Self {
             embed_tokens: TokenEmbedding::zeros(config.vocab_size, d, device),
@@ -97,6 +116,9 @@ impl Model {
             lm_head: (!config.tie_word_embeddings).then(|| Projection::zeros(d, config.vocab_size, false, device)),
             ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
             cache_type: NumberType::F32,
+            embedding_multiplier: architecture.embedding_multiplier,
+            logits_scaling: architecture.logits_scaling,
+            norm_offset: architecture.norm_offset,
         }
     }
 
@@ -125,7 +147,7 @@ impl Model {
         #[cfg(feature = "gpu")]
         if gpu::takes(&last) {
             let matrix = self.lm_head.as_ref().map_or_else(|| self.embed_tokens.matrix(), Projection::matrix);
-            return gpu::normed_product(&self.norm, &last, &matrix);
+            return scaled(gpu::normed_product(&self.norm, &last, &matrix), 1.0 / self.logits_scaling);
         }
         self.logits(rms_norm(&self.norm, last))
     }
@@ -169,7 +191,7 @@ impl Model {
         mut activations: Option<&mut Activations>,
     ) -> Tensor<3> {
         let device = ids.device();
-        let mut x = self.embed_tokens.forward(ids); // [batch, seq, hidden]
+        let mut x = self.embed(ids);
         #[cfg(feature = "gpu")]
         if let (Some(cache), None) = (&mut cache, &activations)
             && let Some(x) = self.decode(&x, positions, pass, cache)
@@ -197,10 +219,16 @@ impl Model {
 
     /// Projects onto the vocabulary: `[batch, seq, hidden]` to `[batch, seq, vocab]`.
     pub fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
-        match &self.lm_head {
+        let logits = match &self.lm_head {
             Some(head) => head.forward(hidden),
             None => self.embed_tokens.logits(hidden),
-        }
+        };
+        scaled(logits, 1.0 / self.logits_scaling)
+    }
+
+    /// The residual stream before the first layer: `[batch, seq]` to `[batch, seq, hidden]`.
+    fn embed(&self, ids: Tensor<2, Int>) -> Tensor<3> {
+        scaled(self.embed_tokens.forward(ids), self.embedding_multiplier)
     }
 
     /// Number of blocks.
@@ -218,21 +246,46 @@ impl Model {
 impl Block {
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        self.feed_forward(x.clone() + self.self_attn.forward(rms_norm(&self.input_layernorm, x), inputs))
+        let y = self.self_attn.forward(normed(self.before_attention(), x.clone()), inputs);
+        self.feed_forward(self.add(x, self.after_attention(), y))
     }
 
     /// The second half of the block, behind attention.
     fn feed_forward(&self, x: Tensor<3>) -> Tensor<3> {
-        x.clone() + self.mlp.forward(rms_norm(&self.post_attention_layernorm, x))
+        let y = self.mlp.forward(normed(self.before_mlp(), x.clone()));
+        self.add(x, self.post_feedforward_layernorm.as_ref(), y)
+    }
+
+    /// Adds what attention or the MLP computed to the residual stream; both `[batch, seq, hidden]`.
+    fn add(&self, x: Tensor<3>, norm: Option<&RmsNorm>, y: Tensor<3>) -> Tensor<3> {
+        x + scaled(normed(norm, y), self.residual_multiplier)
+    }
+
+    fn before_attention(&self) -> Option<&RmsNorm> {
+        self.input_layernorm.as_ref()
+    }
+
+    fn after_attention(&self) -> Option<&RmsNorm> {
+        (self.norms != BlockNorms::Before).then_some(&self.post_attention_layernorm)
+    }
+
+    fn before_mlp(&self) -> Option<&RmsNorm> {
+        match self.norms {
+            BlockNorms::Before => Some(&self.post_attention_layernorm),
+            BlockNorms::After => None,
+            BlockNorms::Both => self.pre_feedforward_layernorm.as_ref(),
+        }
     }
 }
 
-/// SwiGLU (Shazeer 2020, arXiv 2002.05202): down(silu(gate(x)) · up(x)).
+/// Gate and up multiplied, then down: down(silu(gate(x)) · up(x)), or with another activation.
 #[derive(Module, Debug)]
 struct Mlp {
     gate_proj: Projection,
     up_proj: Projection,
     down_proj: Projection,
+    #[module(skip)]
+    activation: Activation,
 }
 
 impl Mlp {
@@ -242,13 +295,31 @@ impl Mlp {
             gate_proj: Projection::zeros(d, inner, false, device),
             up_proj: Projection::zeros(d, inner, false, device),
             down_proj: Projection::zeros(inner, d, false, device),
+            activation: config.architecture.activation,
         }
     }
 
     /// `[batch, seq, hidden]` to the same.
     fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        self.down_proj.forward(swiglu(self.gate_proj.forward(x.clone()), self.up_proj.forward(x)))
+        let (gate, up) = (self.gate_proj.forward(x.clone()), self.up_proj.forward(x));
+        self.down_proj.forward(match self.activation {
+            Activation::Silu => swiglu(gate, up),
+            Activation::GeluTanh => geglu(gate, up),
+        })
     }
+}
+
+/// After a norm, where there is one.
+fn normed(norm: Option<&RmsNorm>, x: Tensor<3>) -> Tensor<3> {
+    match norm {
+        None => x,
+        Some(norm) => rms_norm(norm, x),
+    }
+}
+
+/// Multiplied by a factor that is 1 in most models.
+fn scaled(x: Tensor<3>, factor: f64) -> Tensor<3> {
+    if factor == 1.0 { x } else { x * factor }
 }
 
 /// Ids as a model takes them in.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use burn::tensor::Device;
 
 use super::projection::PackedWeights;
-use super::weight_source::WeightSource;
+use super::weight_source::{Unfused, WeightSource};
 use super::weights::finite_f32;
 use super::{Model, NumberTypes};
 use crate::config::Config;
@@ -33,6 +33,7 @@ impl Model {
             let (model, unused) = Self::load(config, source, device)?;
             return Ok((model.compute_in(types.compute), unused));
         }
+        let source = &Unfused::new(config, source);
         let mut packed = HashMap::new();
         let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
             let &[rows, columns] = shape else { return finite_f32(name, source.tensor(name, shape)?).map(Some) };

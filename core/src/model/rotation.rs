@@ -135,10 +135,18 @@ fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     match tables {
         None => x,
         Some(Tables { table, noise }) => {
+            let (width, head_dim) = (table.width(), x.dims()[3]);
+            // Where only a part of a head rotates, the rest follows unchanged.
+            let rest = (width < head_dim).then(|| x.clone().slice_dim(3, width..head_dim));
+            let x = if rest.is_some() { x.slice_dim(3, 0..width) } else { x };
             let rotated = table.rotate(x);
-            match noise {
+            let rotated = match noise {
                 None => rotated,
                 Some(noise) => rotated + noise.clone(),
+            };
+            match rest {
+                None => rotated,
+                Some(rest) => Tensor::cat(vec![rotated, rest], 3),
             }
         }
     }

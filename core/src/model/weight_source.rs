@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use burn::tensor::TensorData;
 
+use crate::config::{Architecture, Config, ProjectionNorm};
 use crate::error::{Error, Result};
 
 /// Tensors by the names that Hugging Face's Llama gives them.
@@ -48,24 +49,93 @@ impl<S: WeightSource> WeightSource for WithNewNorms<'_, S> {
     }
 }
 
-/// A source whose queries are multiplied: their projections' weights and biases.
+/// A source whose fused projections (Phi-3) are read as one tensor each.
+pub(crate) struct Unfused<'a, S> {
+    config: &'a Config,
+    source: &'a S,
+}
+
+/// A fused projection, and those whose rows it has one behind another.
+const FUSED: [(&str, &[&str]); 2] =
+    [("qkv_proj", &["q_proj", "k_proj", "v_proj"]), ("gate_up_proj", &["gate_proj", "up_proj"])];
+
+impl<'a, S: WeightSource> Unfused<'a, S> {
+    pub(crate) fn new(config: &'a Config, source: &'a S) -> Self {
+        Self { config, source }
+    }
+
+    /// Rows of a projection.
+    fn height(&self, projection: &str) -> usize {
+        match projection {
+            "q_proj" => self.config.num_attention_heads * self.config.head_dim,
+            "k_proj" | "v_proj" => self.config.num_key_value_heads * self.config.head_dim,
+            _ => self.config.intermediate_size,
+        }
+    }
+}
+
+impl<S: WeightSource> WeightSource for Unfused<'_, S> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
+        let missing = match self.source.rows(name, shape, rows.clone()) {
+            Err(Error::MissingTensor(missing)) => missing,
+            other => return other,
+        };
+        for (fused, projections) in FUSED {
+            let mut start = 0;
+            for projection in projections {
+                if let Some(before) = name.strip_suffix(&format!("{projection}.weight")) {
+                    let height = projections.iter().map(|projection| self.height(projection)).sum();
+                    let rows = start + rows.start..start + rows.end;
+                    let found = self.source.rows(&format!("{before}{fused}.weight"), &[height, shape[1]], rows);
+                    // What is missing is what was asked for.
+                    return match found {
+                        Err(Error::MissingTensor(_)) => Err(Error::MissingTensor(missing)),
+                        other => other,
+                    };
+                }
+                start += self.height(projection);
+            }
+        }
+        Err(Error::MissingTensor(missing))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let parts = |name: String| match FUSED.iter().find(|(fused, _)| name.ends_with(&format!(".{fused}.weight"))) {
+            None => vec![name],
+            Some((fused, projections)) => projections.iter().map(|part| name.replace(fused, part)).collect(),
+        };
+        self.source.names().into_iter().flat_map(parts).collect()
+    }
+}
+
+/// A source whose queries are multiplied: the weight of their norm, or else their projections' weights and biases.
 pub struct ScaledQueries<'a, S> {
-    /// The weights.
-    pub source: &'a S,
-    /// What queries are multiplied by.
-    pub factor: f64,
+    source: Unfused<'a, S>,
+    factor: f64,
+}
+
+impl<'a, S: WeightSource> ScaledQueries<'a, S> {
+    /// Multiplies the queries of a model of this config by a factor.
+    pub fn new(config: &'a Config, source: &'a S, factor: f64) -> Self {
+        Self { source: Unfused::new(config, source), factor }
+    }
 }
 
 impl<S: WeightSource> WeightSource for ScaledQueries<'_, S> {
     fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
         let data = self.source.rows(name, shape, rows)?;
-        let is_of_queries = name.ends_with("q_proj.weight") || name.ends_with("q_proj.bias");
-        if !is_of_queries || self.factor == 1.0 {
+        let Architecture { query_norm, norm_offset, .. } = self.source.config.architecture;
+        let has_norm = query_norm != ProjectionNorm::None;
+        let (is_scaled, offset) = match has_norm {
+            true => (name.ends_with("q_norm.weight"), norm_offset),
+            false => (name.ends_with("q_proj.weight") || name.ends_with("q_proj.bias"), 0.0),
+        };
+        if !is_scaled || self.factor == 1.0 {
             return Ok(data);
         }
         let shape = data.shape().clone();
-        let scaled: Vec<f32> = data.iter::<f32>().map(|number| (f64::from(number) * self.factor) as f32).collect();
-        Ok(TensorData::new(scaled, shape))
+        let scaled = |number: f32| ((offset + f64::from(number)) * self.factor - offset) as f32;
+        Ok(TensorData::new(data.iter::<f32>().map(scaled).collect::<Vec<_>>(), shape))
     }
 
     fn names(&self) -> Vec<String> {

@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Normal};
 
 use super::Model;
 use super::safetensors_files::SafetensorsFiles;
-use super::weight_source::{WeightSource, WithNewNorms, harmless_surplus};
+use super::weight_source::{Unfused, WeightSource, WithNewNorms, harmless_surplus};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::names::named;
@@ -42,7 +42,7 @@ impl Model {
         let residual = inside / (2.0 * config.num_hidden_layers as f64).sqrt();
         let source = |name: &str, shape: &[usize]| {
             let size: usize = shape.iter().product();
-            if name.ends_with("norm.weight") {
+            if is_norm(name) {
                 return Ok(Some(vec![1.0; size]));
             }
             if name.ends_with(".bias") {
@@ -65,6 +65,7 @@ impl Model {
     /// If a tensor is missing, of another shape, of an integer type or not finite, or if an unused tensor would change
     /// what the model computes.
     pub fn load(config: &Config, source: &impl WeightSource, device: &Device) -> Result<(Self, Vec<String>)> {
+        let source = &Unfused::new(config, source);
         Self::load_by(config, source, device, |name, shape| finite_f32(name, source.tensor(name, shape)?).map(Some))
     }
 
@@ -77,9 +78,14 @@ impl Model {
         mut read: impl FnMut(&str, &[usize]) -> Result<Option<Vec<f32>>>,
     ) -> Result<(Self, Vec<String>)> {
         let mut unused: BTreeSet<String> = source.names().into_iter().collect();
+        let offset = config.architecture.norm_offset as f32;
         let model = Self::zeros(config, device).fill(|name, shape| {
             unused.remove(name);
-            read(name, shape)
+            let mut values = read(name, shape)?;
+            if is_norm(name) {
+                values.iter_mut().flatten().for_each(|weight| *weight += offset);
+            }
+            Ok(values)
         })?;
         let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
         Ok((model, unused))
@@ -126,6 +132,7 @@ impl Model {
     /// If an unused tensor would change what the model computes.
     pub(crate) fn layout(config: &Config, source: &impl WeightSource) -> Result<(Vec<NameAndShape>, Vec<String>)> {
         let mut tensors = Vec::new();
+        let source = &Unfused::new(config, source);
         let (_, unused) = Self::load_by(config, source, &Device::flex(), |name, shape| {
             tensors.push((name.to_owned(), shape.to_vec()));
             Ok(None)
@@ -150,6 +157,11 @@ pub(crate) fn finite_f32(name: &str, data: TensorData) -> Result<Vec<f32>> {
         return Err(Error::NotFinite(name.to_owned()));
     }
     Ok(values)
+}
+
+/// Whether a tensor is the weight of a norm.
+pub(crate) fn is_norm(name: &str) -> bool {
+    name.ends_with("norm.weight")
 }
 
 /// Where a visitor or mapper is in the module.

@@ -10,8 +10,8 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::Model;
-use super::weight_source::WeightSource;
-use super::weights::{Collect, NameAndShape, StoredType, finite_f32};
+use super::weight_source::{Unfused, WeightSource};
+use super::weights::{Collect, NameAndShape, StoredType, finite_f32, is_norm};
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -29,6 +29,7 @@ pub fn write_safetensors(
     stored_type: StoredType,
     out: &mut impl Write,
 ) -> Result<Vec<String>> {
+    let source = &Unfused::new(config, source);
     let (mut tensors, unused) = Model::layout(config, source)?;
     tensors.sort();
     write(out, &header(&tensors, stored_type)?)?;
@@ -61,6 +62,7 @@ impl Model {
         for (name, tensor) in tensors {
             let columns: usize = tensor.shape[1..].iter().product();
             let flat = (tensor.flat)();
+            let flat = if is_norm(&name) && self.norm_offset != 0.0 { flat - self.norm_offset } else { flat };
             for rows in pieces(&tensor.shape, 1) {
                 let part = flat.clone().slice(rows.start * columns..rows.end * columns);
                 let data = part.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;

@@ -2,7 +2,7 @@
 
 use super::method::Method;
 use super::{Amount, Parameter, Parameters, Positions, cope, dynamic_ntk, llama3, p_drope, yarn};
-use crate::config::{Config, Llama3Parameters, MAX_FACTOR, RopeScaling, YarnParameters};
+use crate::config::{Config, Llama3Parameters, MAX_FACTOR, PositionScheme, RopeScaling, YarnParameters};
 use crate::error::{Error, Result};
 
 impl Method {
@@ -24,18 +24,16 @@ impl Method {
             if cut <= 0.0 {
                 return Err(self.refusal(&format!("cut is {cut} but must be above 0 radians a token")));
             }
-            adjusted.rope.rope_min_frequency = cut;
-            adjusted.rope.rope_clipped_pairs = 0;
+            adjusted.positions = PositionScheme::Partial { min_frequency: cut };
         }
         if let Some(pairs) = value(Parameter::ClippedPairs) {
-            let most = config.head_dim / 2;
+            let most = config.rotary_dim() / 2;
             if pairs.fract() != 0.0 || !(1.0..=most as f64).contains(&pairs) {
                 return Err(
                     self.refusal(&format!("clipped_pairs is {pairs} but must be a whole number from 1 to {most}"))
                 );
             }
-            adjusted.rope.rope_clipped_pairs = pairs as usize;
-            adjusted.rope.rope_min_frequency = 0.0;
+            adjusted.positions = PositionScheme::Clipped { pairs: pairs as usize };
         }
         let temperature = value(Parameter::TemperatureCoefficient);
         adjusted.temperature_coefficient = temperature.unwrap_or(config.temperature_coefficient);

@@ -2,7 +2,7 @@
 
 use super::method::{Frequencies, MethodInfo};
 use super::{Encoding, Positions};
-use crate::config::Config;
+use crate::config::{Config, PositionScheme};
 
 pub(super) const ALIBI: MethodInfo = MethodInfo {
     name: "alibi",
@@ -10,7 +10,7 @@ pub(super) const ALIBI: MethodInfo = MethodInfo {
     explanation: "Trained with a bias against distant tokens, in place of positions.",
     nano_model: "nano-alibi",
     frequencies: Frequencies::None,
-    asked_by: |config| config.alibi,
+    asked_by: |config| config.positions == PositionScheme::Alibi,
     positions: |config, _| Ok(positions(config)),
     ..MethodInfo::SCALING
 };

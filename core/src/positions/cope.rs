@@ -5,14 +5,14 @@ use std::f64::consts::PI;
 
 use super::method::{MethodInfo, Tunable};
 use super::{Parameter, Positions, rope};
-use crate::config::Config;
+use crate::config::{Config, PositionScheme};
 
 pub(super) const COPE: MethodInfo = MethodInfo {
     name: "cope",
     title: "CoPE",
     explanation: "The lowest frequencies are slowed down, the slower the more, and the slowest does not rotate; meant for training, \
         here without.",
-    asked_by: |config| config.rotates() && config.rope.rope_clipped_pairs > 0,
+    asked_by: |config| matches!(config.positions, PositionScheme::Clipped { .. }),
     // How many pairs are clipped is measured by itself, not tuned.
     parameters: &[Tunable { parameter: Parameter::ClippedPairs, grid: &[], range: None }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
@@ -26,14 +26,14 @@ pub fn usual_clipped_pairs(head_dim: usize) -> usize {
 
 /// The config's number of clipped pairs, or the authors' share of them.
 pub(super) fn clipped_pairs(config: &Config) -> usize {
-    match config.rope.rope_clipped_pairs {
-        0 => usual_clipped_pairs(config.head_dim),
-        given => given,
+    match config.positions {
+        PositionScheme::Clipped { pairs } => pairs,
+        _ => usual_clipped_pairs(config.rotary_dim()),
     }
 }
 
 fn positions(config: &Config, factor: f64) -> Positions {
-    let inv_freq = frequencies(config.rope.rope_theta, config.head_dim, clipped_pairs(config));
+    let inv_freq = frequencies(config.rope.rope_theta, config.rotary_dim(), clipped_pairs(config));
     rope::unscaled(inv_freq).tempered(config, factor)
 }
 

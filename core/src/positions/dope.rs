@@ -67,7 +67,7 @@ fn positions(config: &Config, factor: f64, treatment: Treatment) -> Result<Posit
 fn treated(config: &Config, dope: &DopeHeads, head: &DopeHead, scaled: &[f64], treatment: Treatment) -> HeadRotation {
     // Bands are those of the trained frequencies: what rotated less than once in training.
     let cut = p_drope::cutoff(config.max_position_embeddings);
-    let trained = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let trained = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
     let is_removed = |m: usize| match treatment {
         Treatment::All | Treatment::Gaussian => true,
         Treatment::Parts => (trained[m] < cut) == (dope.parts == Parts::Low),

@@ -2,7 +2,7 @@
 
 use super::Positions;
 use super::method::{Frequencies, MethodInfo};
-use crate::config::Config;
+use crate::config::{Config, PositionScheme};
 
 pub(super) const DROPE: MethodInfo = MethodInfo {
     name: "drope",
@@ -11,7 +11,7 @@ pub(super) const DROPE: MethodInfo = MethodInfo {
         counts as many copies of itself and logits grow with the length (both are ours).",
     nano_model: "nano-drope",
     frequencies: Frequencies::None,
-    asked_by: |config| config.attention.drops_positions() && !config.alibi,
+    asked_by: |config| config.positions == PositionScheme::None,
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };

@@ -3,13 +3,15 @@
 
 use super::method::{MethodInfo, Range, Tunable};
 use super::{Amount, Encoding, LengthDependent, Parameter, Positions, rope};
-use crate::config::{Config, RopeScaling};
+use crate::config::{Config, PositionScheme, RopeScaling};
 
 pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
     name: "dynamic-ntk",
     title: "Dynamic NTK",
     explanation: "A rotary base that grows with the text, from the end of the training context on.",
-    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Dynamic { .. }),
+    asked_by: |config| {
+        config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Dynamic { .. })
+    },
     parameters: &[
         Tunable {
             parameter: Parameter::Factor,
@@ -58,7 +60,7 @@ pub(super) fn factor(config: &Config) -> f64 {
 fn positions(config: &Config) -> Positions {
     Positions::uniform(Encoding::LengthDependent(LengthDependent::DynamicNtk(DynamicNtk {
         rope_theta: config.rope.rope_theta,
-        head_dim: config.head_dim,
+        head_dim: config.rotary_dim(),
         factor: factor(config),
         context: config.max_position_embeddings,
     })))

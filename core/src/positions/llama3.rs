@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 
 use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
 use super::{Parameter, Positions, rope};
-use crate::config::{Config, Llama3Parameters, RopeScaling};
+use crate::config::{Config, Llama3Parameters, PositionScheme, RopeScaling};
 
 pub(super) const LLAMA3: MethodInfo = MethodInfo {
     name: "llama3",
@@ -25,14 +25,21 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
         },
         Tunable::TEMPERATURE,
     ],
-    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Llama3(_)),
+    asked_by: |config| {
+        config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Llama3(_))
+    },
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {
     let parameters = Llama3Parameters { factor, ..parameters(config, factor) };
-    rope::unscaled(frequencies(config.rope.rope_theta, config.head_dim, &parameters, config.max_position_embeddings))
+    rope::unscaled(frequencies(
+        config.rope.rope_theta,
+        config.rotary_dim(),
+        &parameters,
+        config.max_position_embeddings,
+    ))
 }
 
 /// Radians a token, one a pair, of a model trained on `context` tokens unless the parameters say otherwise.

@@ -4,7 +4,7 @@
 
 use super::method::{Frequencies, MethodInfo};
 use super::{Encoding, LengthDependent, Positions, rope};
-use crate::config::{Config, RopeScaling};
+use crate::config::{Config, PositionScheme, RopeScaling};
 use crate::error::{Error, Result};
 
 pub(super) const LONGROPE: MethodInfo = MethodInfo {
@@ -13,7 +13,9 @@ pub(super) const LONGROPE: MethodInfo = MethodInfo {
     explanation: "Each frequency is divided by a factor of its own, found by a search.",
     nano_model: "nano-longrope2",
     frequencies: Frequencies::Rescaled,
-    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Longrope(_)),
+    asked_by: |config| {
+        config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Longrope(_))
+    },
     positions,
     ..MethodInfo::SCALING
 };
@@ -40,7 +42,7 @@ fn positions(config: &Config, factor: f64) -> Result<Positions> {
             "the config lists no short_factor and long_factor; `core search longrope2` finds some".into(),
         ));
     };
-    let frequencies = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let frequencies = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
     let divided = |factors: &[f64]| {
         if factors.len() != frequencies.len() {
             return Err(fail(format!("the config lists {} factors for {} pairs", factors.len(), frequencies.len())));

@@ -180,7 +180,7 @@ impl Method {
         let trained = config.trained_factor();
         let frequencies = self.info().frequencies;
         let is_own = self == Self::of(config);
-        let positions = |factor| Ok((self.info().positions)(config, factor)?.in_layers(&config.layer_types));
+        let positions = |factor| Ok((self.info().positions)(config, factor)?.in_layers(config));
         if is_own && config.rope.rope_scaling_trained {
             return positions(trained);
         }

@@ -155,14 +155,19 @@ impl Positions {
         }
     }
 
-    /// The same positions, with the layers of the config that have no positions, or a window.
-    fn in_layers(mut self, types: &[LayerType]) -> Self {
+    /// The same positions, with the layers of the config that have no positions, a window, or frequencies of their own.
+    fn in_layers(mut self, config: &Config) -> Self {
+        let (types, rotary_dim) = (&config.layer_types, config.rotary_dim());
         let layer = |(index, kind): (usize, &LayerType)| {
             let LayerPositions { encoding, window } = self.layer(index).clone();
-            LayerPositions {
-                encoding: if kind.rotates { encoding } else { Encoding::None },
-                window: window.into_iter().chain(kind.window).min(),
-            }
+            let encoding = match (&encoding, kind.rope_theta) {
+                _ if !kind.rotates => Encoding::None,
+                (Encoding::None | Encoding::Alibi { .. }, _) | (_, None) => encoding,
+                (_, Some(theta)) => {
+                    Encoding::Rotary { inv_freq: rope_frequencies(theta, rotary_dim), attention_factor: 1.0 }
+                }
+            };
+            LayerPositions { encoding, window: window.into_iter().chain(kind.window).min() }
         };
         if !types.is_empty() {
             self.layers = types.iter().enumerate().map(layer).collect();

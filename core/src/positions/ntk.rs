@@ -35,8 +35,8 @@ fn positions(config: &Config, factor: f64) -> Positions {
 
 /// Radians a token, one a pair.
 pub fn frequencies(config: &Config, factor: f64) -> Vec<f64> {
-    let d = config.head_dim as f64;
+    let d = config.rotary_dim() as f64;
     // With a single pair there is no lower frequency to scale.
     let base = if d > 2.0 { config.rope.rope_theta * factor.powf(d / (d - 2.0)) } else { config.rope.rope_theta };
-    rope::frequencies(base, config.head_dim)
+    rope::frequencies(base, config.rotary_dim())
 }

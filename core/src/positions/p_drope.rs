@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 
 use super::method::{MethodInfo, Tunable};
 use super::{Parameter, Positions, rope};
-use crate::config::Config;
+use crate::config::{Config, PositionScheme};
 
 pub(super) const P_DROPE: MethodInfo = MethodInfo {
     name: "p-drope",
@@ -16,7 +16,7 @@ pub(super) const P_DROPE: MethodInfo = MethodInfo {
     explanation: "Only the frequencies that never complete one rotation in the training context are removed; then recalibrated \
         as DroPE.",
     nano_model: "nano-p-drope",
-    asked_by: |config| config.rotates() && config.rope.rope_min_frequency > 0.0,
+    asked_by: |config| matches!(config.positions, PositionScheme::Partial { .. }),
     // A cut is measured by itself (`--cut`), not tuned.
     parameters: &[Tunable { parameter: Parameter::Cut, grid: &[], range: None }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
@@ -30,15 +30,15 @@ pub fn cutoff(context: usize) -> f64 {
 
 /// The config's cut, or the one that follows from its context.
 pub(super) fn cut(config: &Config) -> f64 {
-    match config.rope.rope_min_frequency {
-        0.0 => cutoff(config.max_position_embeddings),
-        given => given,
+    match config.positions {
+        PositionScheme::Partial { min_frequency } => min_frequency,
+        _ => cutoff(config.max_position_embeddings),
     }
 }
 
 fn positions(config: &Config, factor: f64) -> Positions {
     let cut = cut(config);
-    let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim)
+    let inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim())
         .into_iter()
         .map(|omega| if omega < cut { 0.0 } else { omega })
         .collect();

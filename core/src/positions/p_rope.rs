@@ -17,7 +17,7 @@ pub(super) const P_ROPE: MethodInfo = MethodInfo {
 const P: f64 = 0.75;
 
 fn positions(config: &Config) -> Positions {
-    let mut inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let mut inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
     let kept = (P * inv_freq.len() as f64).round() as usize;
     inv_freq[kept..].fill(0.0);
     rope::unscaled(inv_freq)

@@ -2,18 +2,20 @@
 
 use super::method::MethodInfo;
 use super::{Positions, rope};
-use crate::config::{Config, RopeScaling};
+use crate::config::{Config, PositionScheme, RopeScaling};
 
 pub(super) const PI: MethodInfo = MethodInfo {
     name: "pi",
     title: "Position interpolation",
     explanation: "All frequencies divided by the extension factor: no angle is new, but neighbours look too close to copy exactly.",
-    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Linear { .. }),
+    asked_by: |config| {
+        config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Linear { .. })
+    },
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {
-    let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
     rope::unscaled(inv_freq.into_iter().map(|omega| omega / factor).collect())
 }

@@ -3,14 +3,14 @@
 
 use super::method::MethodInfo;
 use super::{Encoding, LayerPositions, Positions, rope};
-use crate::config::Config;
+use crate::config::{Config, PositionScheme};
 
 pub(super) const RNOPE_SWA: MethodInfo = MethodInfo {
     name: "rnope-swa",
     title: "RNoPE-SWA",
     explanation: "Trained with three layers that have RoPE and see a window, to one that has no positions and sees everything.",
     nano_model: "nano-rnope-swa",
-    asked_by: |config| config.sliding_window.is_some() && !config.alibi && !config.attention.drops_positions(),
+    asked_by: |config| matches!(config.positions, PositionScheme::RnopeSwa { .. }),
     positions: |config, _| Ok(positions(config)),
     ..MethodInfo::SCALING
 };
@@ -24,10 +24,13 @@ pub fn window(context: usize) -> usize {
 }
 
 fn positions(config: &Config) -> Positions {
-    let inv_freq = rope::frequencies(config.rope.rope_theta, config.head_dim);
+    let inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
     let local = LayerPositions {
         encoding: Encoding::Rotary { inv_freq, attention_factor: 1.0 },
-        window: Some(config.sliding_window.unwrap_or_else(|| window(config.max_position_embeddings))),
+        window: Some(match config.positions {
+            PositionScheme::RnopeSwa { window } => window,
+            _ => window(config.max_position_embeddings),
+        }),
     };
     let global = LayerPositions { encoding: Encoding::None, window: None };
     let mut layers = vec![local; GROUP - 1];

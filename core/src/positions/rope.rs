@@ -3,13 +3,13 @@
 use super::method::MethodInfo;
 use super::{Encoding, Positions};
 pub use crate::config::rope_frequencies as frequencies;
-use crate::config::{Config, RopeScaling};
+use crate::config::{Config, PositionScheme, RopeScaling};
 
 pub(super) const ROPE: MethodInfo = MethodInfo {
     name: "rope",
     title: "RoPE as trained",
     explanation: "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
-    asked_by: |config| config.is_rope() && config.rope.scaling == RopeScaling::Default,
+    asked_by: |config| config.positions == PositionScheme::Rotary && config.rope.scaling == RopeScaling::Default,
     ..MethodInfo::SCALING
 };
 
@@ -24,7 +24,7 @@ pub(super) const CROP: MethodInfo = MethodInfo {
 };
 
 pub(super) fn positions(config: &Config) -> Positions {
-    unscaled(frequencies(config.rope.rope_theta, config.head_dim))
+    unscaled(frequencies(config.rope.rope_theta, config.rotary_dim()))
 }
 
 /// Rotary positions that leave the size of the logits alone.

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 
 use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
 use super::{Encoding, Parameter, Positions, rope};
-use crate::config::{Config, RopeScaling, YarnParameters};
+use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
 
 pub(super) const YARN: MethodInfo = MethodInfo {
     name: "yarn",
@@ -33,7 +33,9 @@ pub(super) const YARN: MethodInfo = MethodInfo {
         Tunable { parameter: Parameter::AttentionFactor, grid: &[], range: None },
         Tunable::TEMPERATURE,
     ],
-    asked_by: |config| config.is_rope() && matches!(config.rope.scaling, RopeScaling::Yarn(_)),
+    asked_by: |config| {
+        config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Yarn(_))
+    },
     positions: |config, factor| Ok(positions(config, factor)),
     ..MethodInfo::SCALING
 };
@@ -50,7 +52,7 @@ fn positions(config: &Config, factor: f64) -> Positions {
     // A config that asks for YaRN brings its own parameters; the factor is the caller's.
     let parameters = parameters(config, factor);
     let context = parameters.original_max_position_embeddings.unwrap_or(config.max_position_embeddings) as f64;
-    let (theta, d) = (config.rope.rope_theta, config.head_dim as f64);
+    let (theta, d) = (config.rope.rope_theta, config.rotary_dim() as f64);
     // The (fractional) pair that rotates `rotations` times in the training context.
     let pair = |rotations: f64| d * (context / (2.0 * PI * rotations)).ln() / (2.0 * theta.ln());
     let (mut low, mut high) = (pair(parameters.beta_fast), pair(parameters.beta_slow));
@@ -100,7 +102,7 @@ fn attention_factor(parameters: &YarnParameters, factor: f64) -> f64 {
 /// RoPE's frequencies, divided by s in the share that `ramp` gives for a pair's index and ω.
 fn interpolated(config: &Config, factor: f64, attention_factor: f64, ramp: impl Fn(usize, f64) -> f64) -> Positions {
     let scaled =
-        rope::frequencies(config.rope.rope_theta, config.head_dim).into_iter().enumerate().map(|(m, omega)| {
+        rope::frequencies(config.rope.rope_theta, config.rotary_dim()).into_iter().enumerate().map(|(m, omega)| {
             let interpolate = ramp(m, omega);
             omega / factor * interpolate + omega * (1.0 - interpolate)
         });

@@ -42,6 +42,11 @@ pub fn case(name: &str) -> &'static Case {
 }
 
 impl Case {
+    /// Bytes of its weights.
+    pub fn weights(&self) -> &'static [u8] {
+        self.weights
+    }
+
     pub fn config(&self) -> Config {
         Config::from_json(self.config).unwrap()
     }

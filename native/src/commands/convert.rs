@@ -47,7 +47,7 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
         None => (config, 1.0),
     };
     let source = weights_files::open(from)?;
-    let weights = ScaledQueries { source: &source, factor };
+    let weights = ScaledQueries::new(&config, &source, factor);
     if is_file {
         let mut unused = Vec::new();
         let written = files::stage(to, |out| {

@@ -85,8 +85,8 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
     let config = &context.loaded.config;
     let factor = extension as f64;
-    let Config { head_dim, max_position_embeddings: length, .. } = *config;
-    let space = Space::new(factor, config.rope.rope_theta, head_dim, length, Bounds { lowest, highest });
+    let (rotary_dim, length) = (config.rotary_dim(), config.max_position_embeddings);
+    let space = Space::new(factor, config.rope.rope_theta, rotary_dim, length, Bounds { lowest, highest });
     let texts = context.documents(extension, request.texts);
     interrupt::watch()?;
     let path = request.out.join("search.json");

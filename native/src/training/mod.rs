@@ -18,7 +18,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
 use clap::ValueEnum;
-use drope_core::config::{AttentionType, Config, RopeParameters, RopeScaling};
+use drope_core::config::{Config, LLAMA, PositionScheme, RopeParameters, RopeScaling};
 use drope_core::model::Model;
 use drope_core::positions::{partial_drop_cutoff, rnope_swa_window, usual_clipped_pairs};
 use drope_core::tokenizer::Tokenizer;
@@ -127,7 +127,21 @@ fn warn_of_words(tokenizer: &Tokenizer) {
 
 fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Config {
     let head_dim = shape.hidden_size / shape.num_attention_heads;
+    let positions = match shape.pe {
+        PositionEmbedding::Rope => PositionScheme::Rotary,
+        PositionEmbedding::PRope => PositionScheme::Partial { min_frequency: partial_drop_cutoff(recipe.context) },
+        PositionEmbedding::Cope => {
+            PositionScheme::Clipped { pairs: shape.clipped_pairs.unwrap_or_else(|| usual_clipped_pairs(head_dim)) }
+        }
+        PositionEmbedding::Nope => PositionScheme::None,
+        PositionEmbedding::Alibi => PositionScheme::Alibi,
+        PositionEmbedding::RnopeSwa => PositionScheme::RnopeSwa { window: rnope_swa_window(recipe.context) },
+    };
     Config {
+        family: &LLAMA,
+        architecture: *LLAMA.architecture(),
+        positions,
+        layer_types: Vec::new(),
         vocab_size: tokenizer.vocab_size(),
         hidden_size: shape.hidden_size,
         intermediate_size: shape.intermediate_size,
@@ -143,26 +157,11 @@ fn new_config(shape: &ModelShape, recipe: &Recipe, tokenizer: &Tokenizer) -> Con
             rope_theta: shape.rope_theta,
             scaling: RopeScaling::Default,
             rope_scaling_trained: false,
-            rope_min_frequency: if shape.pe == PositionEmbedding::PRope {
-                partial_drop_cutoff(recipe.context)
-            } else {
-                0.0
-            },
-            rope_clipped_pairs: if shape.pe == PositionEmbedding::Cope {
-                shape.clipped_pairs.unwrap_or_else(|| usual_clipped_pairs(head_dim))
-            } else {
-                0
-            },
         },
-        attention: if shape.pe == PositionEmbedding::Nope { AttentionType::Nope } else { AttentionType::Rope },
         softmax_scale: None,
         temperature_coefficient: 0.0,
         head_scales: None,
         scalable_softmax: false,
-        alibi: shape.pe == PositionEmbedding::Alibi,
-        sliding_window: (shape.pe == PositionEmbedding::RnopeSwa).then(|| rnope_swa_window(recipe.context)),
-        qkv_bias: false,
-        layer_types: Vec::new(),
         dope_heads: None,
         bos_token_id: tokenizer.bos(),
         eos_token_ids: Vec::new(),

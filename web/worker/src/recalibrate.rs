@@ -78,11 +78,21 @@ fn recipe(settings: &RecalibrationSettings) -> Result<Recipe, Interruption> {
     let (text, drop) = match dropped {
         DroppedPositions::All => {
             let attention_type = query_norm.then_some(AttentionType::QNormNope);
-            (DROPE, DropSettings { positions: Dropped::All, cut: None, attention_type, scalable_softmax: None })
+            (
+                DROPE,
+                DropSettings {
+                    positions: Dropped::All,
+                    cut: None,
+                    layers: None,
+                    attention_type,
+                    scalable_softmax: None,
+                },
+            )
         }
-        DroppedPositions::Low(cut) => {
-            (PARTIAL_DROPE, DropSettings { positions: Dropped::Low, cut, attention_type: None, scalable_softmax: None })
-        }
+        DroppedPositions::Low(cut) => (
+            PARTIAL_DROPE,
+            DropSettings { positions: Dropped::Low, cut, layers: None, attention_type: None, scalable_softmax: None },
+        ),
     };
     let mut recipe: Recipe = serde_json::from_str(text).map_err(|error| format!("The recipe is damaged: {error}."))?;
     let scalable_softmax = recipe.drop.as_ref().and_then(|drop| drop.scalable_softmax);

@@ -212,6 +212,15 @@ fn drop_settings(drop: &DropSettings) -> Check {
         }
         Some(_) => {}
     }
+    match &drop.layers {
+        Some(_) if drop.positions != Dropped::All || drop.attention_type.is_some() => {
+            return Err("drop.layers is for positions = \"all\" alone, without an attention_type".into());
+        }
+        Some(layers) if layers.is_empty() || layers.iter().any(|&layer| layer >= MOST_LAYERS) => {
+            return Err(format!("drop.layers must name layers by their numbers, from 0 to {}", MOST_LAYERS - 1));
+        }
+        _ => {}
+    }
     match drop.cut {
         Some(_) if drop.positions != Dropped::Low => Err("drop.cut is for positions = \"low\" alone".into()),
         Some(cut) if !(cut.is_finite() && cut > 0.0) => {

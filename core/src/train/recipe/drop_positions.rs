@@ -1,6 +1,6 @@
 //! The config of a model whose positions are dropped.
 
-use crate::config::{AttentionType, Config};
+use crate::config::{Config, LayerType, PositionScheme};
 use crate::error::{Error, Result};
 use crate::positions::{Encoding, Method, partial_drop_cutoff};
 
@@ -12,31 +12,28 @@ use crate::train::recipe::{DropSettings, Dropped};
 /// If the model has none of them: a run that drops nothing says so with `positions = "none"`.
 pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
     let mut dropped = config.clone();
-    match drop.positions {
-        Dropped::All => {
-            let has_positions = config.alibi || !config.attention.drops_positions();
-            if !has_positions {
+    match (drop.positions, &drop.layers) {
+        (Dropped::All, Some(layers)) => dropped.layer_types = without_layers(config, layers)?,
+        (Dropped::All, None) => {
+            if config.positions == PositionScheme::None {
                 return refuse(
                     "drop.positions is \"all\" but the model has no positions; use \"none\" to train it on as it is",
                 );
             }
-            dropped.attention = drop.attention_type.unwrap_or_else(|| without_positions(config.attention));
-            dropped.alibi = false;
-            dropped.sliding_window = None;
-            dropped.rope.rope_min_frequency = 0.0;
-            dropped.rope.rope_clipped_pairs = 0;
+            dropped.positions = PositionScheme::None;
+            if let Some(attention_type) = drop.attention_type {
+                attention_type.add_norms(&mut dropped.architecture);
+            }
         }
-        Dropped::Low => {
-            let method = Method::of(config);
-            if matches!(method, Method::Alibi | Method::Drope | Method::RnopeSwa) {
+        (Dropped::Low, _) => {
+            if !config.positions.rotates() {
                 return refuse(format!(
                     "drop.positions is \"low\" but the model is read with {}, not with RoPE in every layer; use \"all\" or \"none\"",
-                    method.name()
+                    Method::of(config).name()
                 ));
             }
             let cut = drop.cut.unwrap_or_else(|| partial_drop_cutoff(config.max_position_embeddings));
-            dropped.rope.rope_min_frequency = cut;
-            dropped.rope.rope_clipped_pairs = 0;
+            dropped.positions = PositionScheme::Partial { min_frequency: cut };
             if rotating_pairs(&dropped)? >= rotating_pairs(config)? {
                 return refuse(format!(
                     "drop.positions is \"low\" but the model has no frequency below {cut} that is not dropped yet; raise drop.cut, or \
@@ -44,37 +41,65 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
                 ));
             }
         }
-        Dropped::None => {}
+        (Dropped::None, _) => {}
     }
     dropped.scalable_softmax = drop.scalable_softmax.unwrap_or(config.scalable_softmax);
     Ok(dropped)
 }
 
-fn refuse(reason: impl Into<String>) -> Result<Config> {
+/// The layers of a model, of which these have no positions.
+fn without_layers(config: &Config, layers: &[usize]) -> Result<Vec<LayerType>> {
+    if !config.positions.rotates() {
+        return refuse(
+            "drop.layers names layers, but the model does not have rotary positions in its layers; leave it out",
+        );
+    }
+    let count = config.num_hidden_layers;
+    let mut types = match &config.layer_types[..] {
+        [] => vec![LayerType::COMMON; count],
+        types => types.to_vec(),
+    };
+    for &layer in layers {
+        match types.get_mut(layer) {
+            Some(kind) if kind.rotates => kind.rotates = false,
+            Some(_) => {
+                return refuse(format!("drop.layers names layer {layer}, which has no positions or is named twice"));
+            }
+            None => {
+                return refuse(format!(
+                    "drop.layers names layer {layer}, but the last of the model is layer {}",
+                    count - 1
+                ));
+            }
+        }
+    }
+    if types.iter().all(|kind| !kind.rotates) {
+        return refuse("drop.layers names all layers that have positions; leave it out to drop all positions");
+    }
+    Ok(types)
+}
+
+fn refuse<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Recipe(reason.into()))
 }
 
-/// The same norms, no positions.
-fn without_positions(attention: AttentionType) -> AttentionType {
-    match (attention.norms_queries(), attention.norms_keys()) {
-        (true, true) => AttentionType::QkNormNope,
-        (true, false) => AttentionType::QNormNope,
-        (false, true) => AttentionType::KNormNope,
-        (false, false) => AttentionType::Nope,
-    }
-}
-
-/// Pairs of a head's components that rotate in the first layer.
+/// Pairs of a head's components that rotate in the first layer whose frequencies a cut changes.
 fn rotating_pairs(config: &Config) -> Result<usize> {
-    Ok(match &Method::of(config).positions(config, 1.0)?.layer(0).encoding {
+    let positions = Method::of(config).positions(config, 1.0)?;
+    let has_own =
+        |layer: usize| config.layer_types.get(layer).is_some_and(|kind| kind.rope_theta.is_some() || !kind.rotates);
+    let layer = (0..config.num_hidden_layers).find(|&layer| !has_own(layer)).unwrap_or(0);
+    Ok(match &positions.layer(layer).encoding {
         Encoding::Rotary { inv_freq, .. } => inv_freq.iter().filter(|&&omega| omega > 0.0).count(),
+        // Frequencies that follow the length: none of them is dropped.
+        Encoding::LengthDependent(_) => config.rotary_dim() / 2,
         _ => 0,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{AttentionType, Config};
+    use crate::config::{AttentionType, Config, LLAMA, PositionScheme, ProjectionNorm};
     use crate::positions::{Method, partial_drop_cutoff};
 
     use super::drop_positions;
@@ -86,7 +111,7 @@ mod tests {
     }
 
     fn settings(positions: Dropped) -> DropSettings {
-        DropSettings { positions, cut: None, attention_type: None, scalable_softmax: None }
+        DropSettings { positions, cut: None, layers: None, attention_type: None, scalable_softmax: None }
     }
 
     fn refused(config: &Config, drop: &DropSettings) -> String {
@@ -95,30 +120,30 @@ mod tests {
 
     #[test]
     fn all_positions_of_every_kind_of_model_are_dropped() {
-        let alibi = Config { alibi: true, ..rope() };
-        let windowed = Config { sliding_window: Some(4), ..rope() };
-        let mut partial = rope();
-        partial.rope.rope_min_frequency = 0.1;
+        let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
+        let windowed = Config { positions: PositionScheme::RnopeSwa { window: 4 }, ..rope() };
+        let partial = rope().with_cut(Some(0.1));
         for config in [rope(), alibi, windowed, partial] {
             let dropped = drop_positions(&config, &settings(Dropped::All)).unwrap();
-            assert_eq!((Method::of(&dropped), dropped.attention), (Method::Drope, AttentionType::Nope));
-            assert_eq!((dropped.alibi, dropped.sliding_window), (false, None));
+            assert_eq!((Method::of(&dropped), dropped.architecture), (Method::Drope, *LLAMA.architecture()));
             assert!(refused(&dropped, &settings(Dropped::All)).contains("has no positions"));
         }
     }
 
     #[test]
     fn norms_and_ssmax_stay_unless_the_recipe_says_otherwise() {
-        let normed = Config { attention: AttentionType::QkNormRope, scalable_softmax: true, ..rope() };
+        let mut normed = Config { scalable_softmax: true, ..rope() };
+        normed.architecture.key_norm = ProjectionNorm::Whole;
         let dropped = drop_positions(&normed, &settings(Dropped::All)).unwrap();
-        assert_eq!((dropped.attention, dropped.scalable_softmax), (AttentionType::QkNormNope, true));
+        assert_eq!((dropped.architecture, dropped.scalable_softmax), (normed.architecture, true));
         let other = DropSettings {
             attention_type: Some(AttentionType::QNormNope),
             scalable_softmax: Some(false),
             ..settings(Dropped::All)
         };
         let dropped = drop_positions(&normed, &other).unwrap();
-        assert_eq!((dropped.attention, dropped.scalable_softmax), (AttentionType::QNormNope, false));
+        let norms = [dropped.architecture.query_norm, dropped.architecture.key_norm];
+        assert_eq!((norms, dropped.scalable_softmax), ([ProjectionNorm::Whole; 2], false));
         assert_eq!(drop_positions(&normed, &settings(Dropped::None)).unwrap(), normed);
     }
 
@@ -126,18 +151,36 @@ mod tests {
     fn low_frequencies_are_dropped_where_there_are_any() {
         let low = settings(Dropped::Low);
         let dropped = drop_positions(&rope(), &low).unwrap();
-        assert_eq!(dropped.rope.rope_min_frequency, partial_drop_cutoff(16));
-        assert_eq!(dropped.attention, AttentionType::Rope);
+        assert_eq!(dropped.positions, PositionScheme::Partial { min_frequency: partial_drop_cutoff(16) });
         assert!(refused(&dropped, &low).contains("no frequency below"));
         let fewer = drop_positions(&rope(), &DropSettings { cut: Some(0.05), ..low.clone() }).unwrap();
         assert_eq!(drop_positions(&fewer, &low).unwrap(), dropped, "those that are left below the cut");
         assert!(refused(&rope(), &DropSettings { cut: Some(1e-6), ..low.clone() }).contains("no frequency below"));
         for config in [
-            Config { alibi: true, ..rope() },
-            Config { sliding_window: Some(4), ..rope() },
-            Config { attention: AttentionType::Nope, ..rope() },
+            Config { positions: PositionScheme::Alibi, ..rope() },
+            Config { positions: PositionScheme::RnopeSwa { window: 4 }, ..rope() },
+            Config { positions: PositionScheme::None, ..rope() },
         ] {
             assert!(refused(&config, &low).contains("not with RoPE in every layer"));
+        }
+    }
+
+    #[test]
+    fn positions_of_some_layers_are_dropped() {
+        let layers = |layers: &[usize]| DropSettings { layers: Some(layers.to_vec()), ..settings(Dropped::All) };
+        let dropped = drop_positions(&rope(), &layers(&[1])).unwrap();
+        assert_eq!(dropped.layer_types.iter().map(|layer| layer.rotates).collect::<Vec<_>>(), [true, false]);
+        assert_eq!((dropped.positions, Method::of(&dropped)), (PositionScheme::Rotary, Method::Rope));
+        let again = Config::from_json(&dropped.to_json()).unwrap();
+        assert_eq!(again.layer_types, dropped.layer_types);
+        for (config, layers, words) in [
+            (rope(), layers(&[2]), "the last of the model is layer 1"),
+            (dropped, layers(&[1]), "no positions or is named twice"),
+            (rope(), layers(&[0, 1]), "names all layers"),
+            (Config { positions: PositionScheme::Alibi, ..rope() }, layers(&[0]), "does not have rotary positions"),
+        ] {
+            let said = refused(&config, &layers);
+            assert!(said.contains(words), "{said}");
         }
     }
 }

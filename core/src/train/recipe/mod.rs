@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::data::{CopiesSettings, DataSettings, EvaluationSettings, Filler, ShardsSettings, is_held_out};
 use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
-use crate::config::{AttentionType, Config};
+use crate::config::{AttentionType, Config, PositionScheme};
 use crate::error::{Error, Result};
 use crate::language::{CopiesChange, DocumentMix};
 use crate::model::ComputeType;
@@ -126,6 +126,10 @@ pub struct DropSettings {
     pub positions: Dropped,
     /// Frequencies below this, in radians a token, are the low ones; 2π/C where it is not given.
     pub cut: Option<f64>,
+    /// For `positions = "all"`: the layers that lose them, the first is 0; where it is not given, all. The others keep theirs, as in
+    /// SmolLM3, Llama 4 and RNoPE (Yang et al. 2025, arXiv 2501.18795).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layers: Option<Vec<usize>>,
     /// For `positions = "all"`: `nope`, or with norms that start at 1: `qk_norm_nope`, `q_norm_nope`, `k_norm_nope`. Where it
     /// is not given, the model keeps the norms that it has.
     pub attention_type: Option<AttentionType>,
@@ -207,13 +211,13 @@ impl Recipe {
     pub fn check_copies(&self, config: &Config) -> Result<()> {
         let of_text = self.data.as_ref().and_then(|data| data.copies.as_ref()).map_or(1.0, |copies| copies.max);
         for (field, most) in [("documents.max_copies", self.documents.max_copies), ("data.copies.max", of_text)] {
-            if most > 1.0 && (config.alibi || config.has_windows()) {
+            if most > 1.0 && (config.positions == PositionScheme::Alibi || config.has_windows()) {
                 return Err(Error::Recipe(format!(
                     "{field} is above 1, but copies have no distance for alibi and for sliding windows; set it to 1"
                 )));
             }
         }
-        if self.documents.copies_change == CopiesChange::Positions && config.attention.drops_positions() {
+        if self.documents.copies_change == CopiesChange::Positions && config.positions == PositionScheme::None {
             return Err(Error::Recipe(
                 "documents.copies_change is \"positions\", but the model has none; use \"counts\" or \"both\"".into(),
             ));

@@ -30,7 +30,7 @@ pub fn with_scaling(mut config: Config, settings: Option<&ScalingSettings>) -> R
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{AttentionType, Config};
+    use crate::config::{Config, PositionScheme};
     use crate::positions::Method;
 
     use super::with_scaling;
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_model_without_plain_rope_takes_no_scaling() {
         let yarn = ScalingSettings { method: ScalingMethod::Yarn, factor: 4.0 };
-        let dropped = Config { attention: AttentionType::Nope, ..rope() };
+        let dropped = Config { positions: PositionScheme::None, ..rope() };
         let scaled = with_scaling(rope(), Some(&yarn)).unwrap();
         for (config, method) in [(dropped, "drope"), (scaled, "yarn")] {
             let refused = with_scaling(config.clone(), Some(&yarn)).unwrap_err().to_string();

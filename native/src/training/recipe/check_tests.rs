@@ -176,6 +176,8 @@ const ROWS: &[Row] = &[
     ("model.clipped_pairs", &["0", "-1", "5"], &["4"]),
     ("drop.positions", &["\"some\"", "\"all\"", "\"none\""], &["\"low\""]),
     ("drop.cut", &["0.0", "-1.0", "nan", "inf"], &["1e-3"]),
+    // Others drop no single layers.
+    ("drop.layers", &["[]", "[0]", "[-1]", "0"], &[]),
     ("drop.attention_type", &["\"rope\"", "\"qk_norm_rope\"", "\"qk_norm_nope\"", "\"x\""], &["\"nope\""]),
     ("drop.scalable_softmax", &["1"], &["true"]),
     ("scaling.method", &["\"dynamic-ntk\"", "1"], &["\"pi\"", "\"llama3\""]),
@@ -243,4 +245,19 @@ fn the_table_above_has_every_field() {
     assert!(fields.len() > 50, "{fields:?}");
     let rows: BTreeSet<String> = ROWS.iter().map(|(field, ..)| (*field).to_owned()).collect();
     assert_eq!(fields, rows);
+}
+
+#[test]
+fn layers_are_dropped_alone_where_all_of_their_positions_are() {
+    let dropping = |drop: &str| from_toml(&with("drop", drop));
+    assert!(dropping("{ positions = \"all\", layers = [0, 3] }").is_ok());
+    for drop in [
+        "{ positions = \"all\", layers = [] }",
+        "{ positions = \"all\", layers = [4096] }",
+        "{ positions = \"none\", layers = [0] }",
+        "{ positions = \"all\", layers = [0], attention_type = \"q_norm_nope\" }",
+    ] {
+        let sentence = dropping(drop).expect_err(drop);
+        assert!(sentence.contains("drop.layers"), "{sentence}");
+    }
 }

@@ -1,0 +1,33 @@
+//! Qwen 2 and 2.5 (arXiv 2407.10671): queries, keys and values have biases, and some layers may have a window.
+
+use serde_json::{Map, Value, json};
+
+use super::{Decoder, Family, GgufFamily};
+use crate::config::architecture::Architecture;
+use crate::config::json::ConfigJson;
+use crate::config::{Config, layer_types};
+use crate::error::Result;
+
+pub(in crate::config) const QWEN2: Family = Family {
+    model_type: "qwen2",
+    class: "Qwen2",
+    architecture: Architecture { qkv_bias: true, ..Architecture::LLAMA },
+    read: windows,
+    write: window_fields,
+    gguf: GgufFamily { architecture: "qwen2", ..GgufFamily::HALVES },
+    ..Family::BASE
+};
+
+pub(super) fn windows(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
+    if json.use_sliding_window.take() == Some(true) {
+        let window = json.sliding_window.take();
+        decoder.layer_types = layer_types::with_windows(&mut json.other, json.num_hidden_layers, window)?;
+    }
+    Ok(())
+}
+
+pub(super) fn window_fields(config: &Config) -> Map<String, Value> {
+    let mut fields = layer_types::window_fields(&config.layer_types);
+    fields.insert("use_sliding_window".into(), json!(config.has_windows()));
+    fields
+}

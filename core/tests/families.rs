@@ -1,0 +1,130 @@
+//! Families of models beside Llama: their files in and out, and their training. `model.rs` compares what they compute with transformers.
+#![cfg(all(feature = "train", not(target_arch = "wasm32")))]
+
+mod parity;
+
+use burn::tensor::Device;
+use drope_core::burn;
+use drope_core::config::{Config, LLAMA};
+use drope_core::error::Error;
+use drope_core::model::{Model, SafetensorsFiles, StoredType, write_safetensors};
+use drope_core::positions::Method;
+use drope_core::train::recipe::Recipe;
+use drope_core::train::{Batch, Trainer};
+use parity::{case, ids_tensor, largest_difference};
+use pollster::block_on;
+use serde_json::{Value, json};
+
+const FAMILIES: [&str; 8] = ["mistral", "qwen2", "qwen3", "olmo2", "phi3", "phi3-partial", "gemma3", "granite"];
+
+/// Logits of the fixture's text.
+fn logits(config: &Config, model: &Model, ids: &[u32]) -> Vec<f32> {
+    let positions = Method::of(config).positions(config, 1.0).unwrap();
+    model.forward(ids_tensor(ids, &model.device()), &positions, None).into_data().iter().collect()
+}
+
+#[test]
+fn configs_survive_a_save_and_name_their_classes() {
+    for (name, class) in [
+        ("mistral", "MistralForCausalLM"),
+        ("qwen3", "Qwen3ForCausalLM"),
+        ("olmo2", "Olmo2ForCausalLM"),
+        // A Llama, once its projections are tensors of their own.
+        ("phi3", "LlamaForCausalLM"),
+        ("phi3-partial", "DroPELlamaForCausalLM"),
+        ("gemma3", "Gemma3ForCausalLM"),
+        ("granite", "GraniteForCausalLM"),
+    ] {
+        let config = case(name).config();
+        let written: Value = serde_json::from_str(&config.to_json()).unwrap();
+        assert_eq!(written["architectures"][0], class);
+        assert_eq!(Config::from_json(&config.to_json()).unwrap(), config, "{name}");
+        let dropped = config.clone().with_cut(Some(0.3));
+        assert_eq!(Config::from_json(&dropped.to_json()).unwrap(), dropped, "{name}, dropped in part");
+        assert_eq!(dropped.modeling().is_some(), dropped.to_json().contains("auto_map"));
+    }
+    assert_eq!(case("phi3").config().family, &LLAMA);
+}
+
+#[test]
+fn weights_survive_a_save() {
+    let device = Device::flex();
+    for name in FAMILIES {
+        let case = case(name);
+        let (config, model) = (case.config(), case.model(&device));
+        let expected = logits(&config, &model, &case.ids());
+        // From the model, and from the files without one.
+        let saved = block_on(model.to_safetensors()).unwrap();
+        let mut copied = Vec::new();
+        let source = SafetensorsFiles::from_bytes(case.weights()).unwrap();
+        write_safetensors(&config, &source, StoredType::F32, &mut copied).unwrap();
+        for bytes in [saved, copied] {
+            let again = Model::from_safetensors(&config, &bytes, &device).unwrap();
+            let difference = largest_difference(&logits(&config, &again, &case.ids()), &expected);
+            assert!(difference < 1e-5, "{name}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn every_family_is_dropped_and_recalibrated() {
+    let device = Device::flex().autodiff();
+    let recipe = |drop: Value| -> Recipe {
+        let recipe = json!({
+            "seed": 1, "context": 16, "steps": 2, "tokens_per_step": 32, "weight_decay": 0.0, "max_gradient_norm": 1e3,
+            "optimizer": "adamw", "schedule": { "peak": 1e-3, "warmup": 0, "floor": 1.0 }, "memory": { "recompute": true },
+            "drop": drop,
+        });
+        serde_json::from_value(recipe).unwrap()
+    };
+    for name in FAMILIES {
+        let case = case(name);
+        for drop in
+            [json!({ "positions": "all" }), json!({ "positions": "low" }), json!({ "positions": "all", "layers": [1] })]
+        {
+            let recipe = recipe(drop.clone());
+            let config = recipe.recalibrated(&case.config()).unwrap();
+            let model = Model::from_safetensors(&config, case.weights(), &device).unwrap();
+            let positions = Method::of(&config).positions(&config, 1.0).unwrap();
+            let trainer = Trainer::new(model, positions, recipe.hyperparameters());
+            let batch = Batch::plain(case.ids()[..32].to_vec(), 16);
+            let (trainer, first) = block_on(trainer.step(&batch)).unwrap();
+            let (trainer, second) = block_on(trainer.step(&batch)).unwrap();
+            let losses = [first, second].map(|report| report.token_losses.iter().sum::<f32>());
+            assert!(losses[1] < losses[0], "{name}, {drop}: {losses:?}");
+            let bytes = block_on(trainer.model().to_safetensors()).unwrap();
+            let again = Model::from_safetensors(&config, &bytes, &Device::flex()).unwrap();
+            let trained = logits(&config, trainer.model(), &case.ids());
+            let difference = largest_difference(&logits(&config, &again, &case.ids()), &trained);
+            assert!(difference < 1e-4, "{name}, {drop}: {difference}");
+        }
+    }
+}
+
+#[test]
+fn decoders_that_are_computed_otherwise_are_refused_by_a_sentence() {
+    let with = |name: &str, field: &str, value: Value| {
+        let mut fields: Value = serde_json::from_str(&case(name).config().to_json()).unwrap();
+        fields[field] = value;
+        Config::from_json(&fields.to_string()).unwrap_err()
+    };
+    for (name, field, value, words) in [
+        ("qwen3", "num_experts", 8.into(), "a mixture of experts"),
+        ("mistral", "num_local_experts", 8.into(), "a mixture of experts"),
+        ("gemma3", "vision_config", json!({}), "more than text"),
+        ("gemma3", "final_logit_softcapping", 30.0.into(), "capped softly"),
+        ("gemma3", "use_bidirectional_attention", true.into(), "tokens see those behind them"),
+        ("gemma3", "hidden_activation", "silu".into(), "only gelu_pytorch_tanh"),
+        ("gemma3", "query_pre_attn_scalar", 0.into(), "must be a number above 0"),
+        ("olmo2", "hidden_act", "gelu".into(), "only silu"),
+        ("granite", "residual_multiplier", "much".into(), "must be a number above 0"),
+        ("mistral", "sliding_window", (-1).into(), "not a number of tokens"),
+        ("qwen3", "partial_rotary_factor", 0.5.into(), "not supported in this family"),
+        ("phi3-partial", "partial_rotary_factor", 0.1.into(), "leaves no pairs"),
+    ] {
+        let said = with(name, field, value).to_string();
+        assert!(said.contains(words), "{said} does not say {words}");
+    }
+    let unknown = with("rope", "model_type", "gpt2".into());
+    assert!(matches!(&unknown, Error::UnknownModelType { .. }) && unknown.to_string().contains("gemma3_text"));
+}
