@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use drope_core::config::{AttentionType, Config, HeadScales, MODELING_FILE};
+use drope_core::config::{Config, HeadScales, LayerType, MODELING_FILE, PositionScheme};
 use drope_core::export::exported;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
@@ -75,11 +75,20 @@ fn assert_same_logits(name: &str, reference: &SafeTensors, ours: &[f32]) {
     }
 }
 
+fn without_layer(mut config: Config, layer: usize) -> Config {
+    if config.layer_types.is_empty() {
+        config.layer_types = vec![LayerType::COMMON; config.num_hidden_layers];
+    }
+    config.layer_types[layer].rotates = false;
+    config
+}
+
 /// The fixture models, with what transformers' own classes do not know.
 fn own_models() -> Vec<(&'static str, &'static str, f64, Config)> {
-    let nope = |name: &str| Config { attention: AttentionType::Nope, ..fixture(name) };
+    let nope = |name: &str| Config { positions: PositionScheme::None, ..fixture(name) };
     let scales = vec![vec![0.7, 1.0, 1.4, 1.1], vec![1.3, 0.9, 1.0, 0.8]];
-    let partial = fixture("p-drope").with_cut(Some(std::f64::consts::TAU / 16.0));
+    let cut = |name: &str| fixture(name).with_cut(Some(std::f64::consts::TAU / 16.0));
+    let partial = cut("p-drope");
     vec![
         ("DroPE", "drope", 1.0, nope("drope")),
         ("norm of queries", "drope-q-norm", 1.0, fixture("drope-q-norm")),
@@ -97,10 +106,29 @@ fn own_models() -> Vec<(&'static str, &'static str, f64, Config)> {
             Config { head_scales: Some(HeadScales { factor: 4.0, scales }), ..nope("drope") },
         ),
         ("softmax scale", "drope", 1.0, Config { softmax_scale: Some(0.5), ..nope("drope") }),
-        ("ALiBi", "alibi", 1.0, Config { alibi: true, ..fixture("alibi") }),
-        ("RNoPE-SWA", "rnope-swa", 1.0, Config { sliding_window: Some(4), ..fixture("rnope-swa") }),
+        ("ALiBi", "alibi", 1.0, Config { positions: PositionScheme::Alibi, ..fixture("alibi") }),
+        (
+            "RNoPE-SWA",
+            "rnope-swa",
+            1.0,
+            Config { positions: PositionScheme::RnopeSwa { window: 4 }, ..fixture("rnope-swa") },
+        ),
         ("windows of Qwen 2", "qwen2-windows", 1.0, Config { scalable_softmax: true, ..fixture("qwen2-windows") }),
         ("layers of SmolLM3", "smollm3", 1.0, Config { softmax_scale: Some(0.3), ..fixture("smollm3") }),
+        ("Mistral without positions in a layer", "mistral", 1.0, without_layer(fixture("mistral"), 0)),
+        ("Qwen 3 with a temperature", "qwen3", 4.0, Config { temperature_coefficient: 0.4, ..nope("qwen3") }),
+        ("OLMo 2 with a temperature", "olmo2", 4.0, Config { temperature_coefficient: -0.2, ..cut("olmo2") }),
+        ("Gemma 3 without positions", "gemma3", 1.0, nope("gemma3")),
+        ("Gemma 3 with its own factor", "gemma3", 1.0, Config { softmax_scale: Some(0.4), ..cut("gemma3") }),
+        ("Gemma 3 without positions in a layer", "gemma3", 1.0, without_layer(fixture("gemma3"), 2)),
+        (
+            "Granite with CoPE",
+            "granite",
+            1.0,
+            Config { positions: PositionScheme::Clipped { pairs: 3 }, ..fixture("granite") },
+        ),
+        ("three quarters of a head", "phi3-partial", 1.0, fixture("phi3-partial")),
+        ("three quarters of a head, dropped in part", "phi3-partial", 1.0, cut("phi3-partial")),
     ]
 }
 
@@ -118,6 +146,12 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
         let modeling = config.modeling().unwrap_or_else(|| panic!("{name} needs no program"));
         let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
         let weights = std::fs::read(weights).unwrap();
+        // As a model is written: a projection a tensor.
+        let weights = {
+            let (source, mut written) = (SafetensorsFiles::from_bytes(&weights).unwrap(), Vec::new());
+            write_safetensors(&config, &source, StoredType::F32, &mut written).unwrap();
+            written
+        };
         for (file, bytes) in [
             ("request.json", request.as_bytes()),
             ("config.json", config.to_json().as_bytes()),
@@ -146,12 +180,24 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
 /// Models whose positions are dropped, with a temperature where one was fitted, as they were before their export.
 fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
     let partial = |name: &str| fixture(name).with_cut(Some(std::f64::consts::TAU / 16.0));
-    let dropped = Config { attention: AttentionType::Nope, ..fixture("drope") };
+    let dropped_of = |name: &str| Config { positions: PositionScheme::None, ..fixture(name) };
+    let dropped = dropped_of("drope");
     vec![
         ("DroPE", "drope", Config { temperature_coefficient: 0.4, softmax_scale: Some(0.3), ..dropped }),
         ("partial DroPE", "p-drope", Config { temperature_coefficient: -0.1, ..partial("p-drope") }),
         ("partial DroPE of Qwen 2", "qwen2", Config { temperature_coefficient: 0.2, ..partial("qwen2") }),
         ("tied, one key head a query head", "rope-mha-tied", partial("rope-mha-tied")),
+        ("DroPE of Qwen 2", "qwen2", dropped_of("qwen2")),
+        ("DroPE of Qwen 3", "qwen3", Config { temperature_coefficient: 0.3, ..dropped_of("qwen3") }),
+        ("partial DroPE of Qwen 3", "qwen3", Config { temperature_coefficient: 0.3, ..partial("qwen3") }),
+        ("DroPE of OLMo 2", "olmo2", Config { temperature_coefficient: 0.2, ..dropped_of("olmo2") }),
+        ("partial DroPE of OLMo 2", "olmo2", partial("olmo2")),
+        ("DroPE of Phi-3", "phi3", Config { temperature_coefficient: 0.2, ..dropped_of("phi3") }),
+        ("partial DroPE of Phi-3", "phi3", partial("phi3")),
+        ("partial DroPE of Gemma 3", "gemma3", Config { temperature_coefficient: 0.1, ..partial("gemma3") }),
+        ("DroPE of Mistral", "mistral", Config { temperature_coefficient: 0.2, ..dropped_of("mistral") }),
+        ("DroPE of Granite", "granite", Config { temperature_coefficient: 0.2, ..dropped_of("granite") }),
+        ("RoPE without positions in a layer", "rope", without_layer(fixture("rope"), 0)),
     ]
 }
 
@@ -173,7 +219,8 @@ fn transformers_reads_what_is_converted_for_longer_texts_without_a_program() {
         let (written, factor) = exported(&config, EXTENSION).unwrap();
         let source = SafetensorsFiles::from_bytes(&weights).unwrap();
         let mut bytes = Vec::new();
-        write_safetensors(&written, &ScaledQueries { source: &source, factor }, StoredType::F32, &mut bytes).unwrap();
+        write_safetensors(&written, &ScaledQueries::new(&config, &source, factor), StoredType::F32, &mut bytes)
+            .unwrap();
         let json = written.to_plain_json().unwrap_or_else(|| panic!("{name} needs a program"));
         std::fs::write(folder.join("request.json"), serde_json::json!({ "ids": ids, "greedy": GREEDY }).to_string())
             .unwrap();
