@@ -294,3 +294,13 @@ fn a_smaller_cache_answers_alike_and_is_measured_anew() {
     assert!(own != half && half != eighth, "{cells:?}");
     assert!(cells[1..].iter().all(|(smaller, _)| *smaller != full && (smaller / full - 1.0).abs() < 0.02), "{cells:?}");
 }
+
+#[test]
+fn shells_learn_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = succeeds(&["completions", shell]);
+        assert!(
+            ["recalibrate", "longrope2", "--held-out"].iter().all(|word| script.contains(word.trim_start_matches('-')))
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 mod bench;
 mod benchmarks;
+mod completions;
 mod convert;
 mod data;
 mod doctor;
@@ -24,7 +25,7 @@ mod study;
 mod tune;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::threads;
 
@@ -81,6 +82,8 @@ enum Command {
     Study(study::StudyArgs),
     /// Join the results of all shards into one file, as if they had been measured together.
     Merge(merge::MergeArgs),
+    /// Print what a shell needs to complete these commands; `core completions bash > ~/.local/share/bash-completion/completions/core`.
+    Completions(completions::CompletionsArgs),
 }
 
 #[derive(Subcommand)]
@@ -120,7 +123,8 @@ impl Command {
             | Self::Doctor(_)
             | Self::Bench(_)
             | Self::Study(_)
-            | Self::Merge(_) => 1,
+            | Self::Merge(_)
+            | Self::Completions(_) => 1,
         }
     }
 }
@@ -153,5 +157,6 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Study(args) => study::study(&args),
         Command::Merge(args) => merge::merge(&args),
+        Command::Completions(args) => completions::completions(&args, Cli::command()),
     }
 }
