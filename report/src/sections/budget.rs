@@ -5,8 +5,8 @@ use drope_core::niah::Task;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 
+use super::Section;
 use super::systems::ROPE;
-use super::{Section, number_in};
 use crate::markdown::{by_length, joined, table};
 use crate::number::{Number, Row, questions};
 use crate::results::{Ask, Results, System, system};
@@ -17,8 +17,8 @@ const CUT: f64 = 0.0075;
 
 const LENGTHS: [usize; 5] = [1, 2, 4, 8, 16];
 
-/// How the models are recalibrated.
-const RECIPE: &str = include_str!("../../../recipes/reproduction/budget.toml");
+/// Updates of recalibration, as recipes/reproduction/budget.toml has them.
+const STEPS: usize = 1000;
 
 /// Systems, and the most copies in recalibration; `None`: not recalibrated. A model that was has its cut in its config.
 const SYSTEMS: [(System, Option<usize>); 7] = [
@@ -45,7 +45,6 @@ pub struct BudgetRow<'a> {
 
 pub fn compare_at_equal_budget(results: &Results) -> Result<Option<Section>> {
     let (rows, pretraining) = (rows(results)?, results.training("nano-rope")?);
-    let recalibration = number_in(RECIPE, "steps")?;
     let line = |row: &BudgetRow| {
         let perplexity = Number::perplexity(row.perplexity).decimals();
         let cells = [row.system.name.to_owned(), row.steps.to_string(), perplexity, row.excess.difference()];
@@ -60,7 +59,7 @@ pub fn compare_at_equal_budget(results: &Results) -> Result<Option<Section>> {
     Ok((!rows.is_empty()).then(|| Section {
         paper: "DroPE that drops after 14 K of 16 K steps ends at the loss of RoPE that is trained for 16 K.".into(),
         body: format!(
-            "nano-rope has {} steps of about {} tokens; the others go on from it for {recalibration}, with the same schedule, seed and kinds \
+            "nano-rope has {} steps of about {} tokens; the others go on from it for {STEPS}, with the same schedule, seed and kinds \
              of documents (recipes/reproduction/budget.toml), and temperatures by core fit-scale. Perplexities are compared text by \
              text, with RoPE's of as many steps. {} questions a cell.\n\n{}",
             pretraining.steps,
@@ -78,7 +77,7 @@ pub fn compare_at_equal_budget(results: &Results) -> Result<Option<Section>> {
 
 /// A row for each system whose perplexity is measured, and RoPE's of as many steps.
 pub fn rows(results: &Results) -> Result<Vec<BudgetRow<'_>>> {
-    let (pretraining, recalibration) = (results.training("nano-rope")?.steps, number_in(RECIPE, "steps")?);
+    let pretraining = results.training("nano-rope")?.steps;
     let mut rows = Vec::new();
     // The last of RoPE so far: what the systems behind it are compared with.
     let mut rope = None;
@@ -91,11 +90,23 @@ pub fn rows(results: &Results) -> Result<Vec<BudgetRow<'_>>> {
         rows.push(BudgetRow {
             system,
             copies,
-            steps: pretraining + copies.map_or(0, |_| recalibration),
+            steps: pretraining + copies.map_or(0, |_| STEPS),
             perplexity,
             excess: Number::excess(perplexity, rope),
             scores: results.exact(&system, &Ask::new("budget", Task::MultiKey, &LENGTHS)),
         });
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::STEPS;
+    use crate::sections::number_in;
+
+    #[test]
+    fn the_steps_are_those_of_the_recipe() {
+        let recipe = include_str!("../../../recipes/reproduction/budget.toml");
+        assert_eq!(number_in(recipe, "steps"), STEPS);
+    }
 }

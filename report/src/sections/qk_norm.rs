@@ -3,7 +3,7 @@
 use anyhow::Result;
 use drope_core::positions::Method;
 
-use super::{Section, number_in};
+use super::Section;
 use crate::markdown::{picture, table};
 use crate::results::{Results, system};
 use crate::verdict::Verdict;
@@ -16,13 +16,13 @@ const RUNS: [(&str, [&str; 2]); 3] = [
 ];
 
 /// How the models are recalibrated.
-const RECIPE: &str = include_str!("../../../recipes/reproduction/qk-norm.toml");
+const STEPS: usize = 600;
+const TOKENS_PER_STEP: usize = 2048;
 
 pub fn vary_norm_and_rate(results: &Results) -> Result<Option<Section>> {
     let loss = |model| Some(results.perplexity_at_1x(&system("", model, Method::Drope))?.loss);
     let losses = RUNS.map(|(_, models)| Some([loss(models[0])?, loss(models[1])?]));
     let [Some(lowest), Some(_), Some(highest)] = losses else { return Ok(None) };
-    let (steps, tokens_per_step) = (number_in(RECIPE, "steps")?, number_in(RECIPE, "tokens_per_step")?);
     let lines = RUNS
         .iter()
         .zip(losses.into_iter().flatten())
@@ -32,8 +32,8 @@ pub fn vary_norm_and_rate(results: &Results) -> Result<Option<Section>> {
                 3e-5: 3.102 / 2.713. The norm helps at high rates, where it prevents spikes, and costs at low ones."
             .into(),
         body: format!(
-            "Held-out loss at 1× after {steps} steps (about {:.1} M tokens) of recalibration from nano-rope with Muon.\n\n{}{}",
-            (steps * tokens_per_step) as f64 / 1e6,
+            "Held-out loss at 1× after {STEPS} steps (about {:.1} M tokens) of recalibration from nano-rope with Muon.\n\n{}{}",
+            (STEPS * TOKENS_PER_STEP) as f64 / 1e6,
             table(["peak learning rate", "without norm", "with QK norm"], lines),
             // Drawn when the models were trained; their curves were not kept.
             picture("qk-norm.svg", "Training loss, with and without QK norm.")
@@ -58,7 +58,15 @@ fn judge(lowest: [f64; 2], highest: [f64; 2]) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::{Verdict, judge};
+    use super::{STEPS, TOKENS_PER_STEP, Verdict, judge};
+    use crate::sections::number_in;
+
+    #[test]
+    fn steps_and_tokens_are_those_of_the_recipe() {
+        let recipe = include_str!("../../../recipes/reproduction/qk-norm.toml");
+        let numbers = ["steps", "tokens_per_step"].map(|field| number_in(recipe, field));
+        assert_eq!(numbers, [STEPS, TOKENS_PER_STEP]);
+    }
 
     #[test]
     fn the_norm_must_help_at_the_top_and_cost_at_the_bottom() {
