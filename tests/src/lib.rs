@@ -47,6 +47,18 @@ pub fn llama_cpp() -> Option<PathBuf> {
     None
 }
 
+/// What builds Python wheels, if this machine can install one. Where it cannot, this says so, and `cargo xtask test` counts the test as not
+/// run.
+pub fn maturin() -> Option<PathBuf> {
+    let has_python = Command::new("python3").args(["-c", "import ensurepip, venv"]).output();
+    if has_python.is_ok_and(|output| output.status.success()) && cfg!(all(target_os = "linux", target_arch = "x86_64"))
+    {
+        return Some(fetched("DROPE_MATURIN", "maturin-1.16.0/maturin"));
+    }
+    println!("NOT RUN: the wheel needs Python with venv on x86-64 Linux");
+    None
+}
+
 /// A folder of vocabularies as GGUF, with texts and their ids beside each.
 pub fn vocabularies() -> PathBuf {
     fetched("DROPE_VOCABULARIES", "vocabularies")

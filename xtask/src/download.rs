@@ -62,6 +62,13 @@ pub const LLAMA_CPP_ADDON: Download = Download {
     sha256: "0d953e1503d5ab4608d8ed5b739132308c81ac05ffeb760d2a7f30e08a9f90e0",
 };
 
+/// maturin (MIT, Apache 2.0), which builds the Python wheel; a wheel itself.
+pub const MATURIN: Download = Download {
+    name: "maturin-1.16.0-py3-none-manylinux2010_x86_64.whl",
+    address: "https://files.pythonhosted.org/packages/0a/dc/e77f490557cb5e045a75c3d18a7965425ac576235c970dfff4d903eb2c74/maturin-1.16.0-py3-none-manylinux2010_x86_64.manylinux_2_12_x86_64.musllinux_1_1_x86_64.whl",
+    sha256: "837db2f4d93d4899c3ac393fb3cc9eebf35b6002336e5d574f4a4fb6c49fe283",
+};
+
 /// The file in the cache, downloaded if it is missing or incomplete.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::Workplace;
 use crate::debian_text;
-use crate::download::{AXE, DJANGO, LLAMA_CPP, LLAMA_CPP_ADDON, SMOLLM2, TRL, fetch};
+use crate::download::{AXE, DJANGO, LLAMA_CPP, LLAMA_CPP_ADDON, MATURIN, SMOLLM2, TRL, fetch};
 use crate::shell::run;
 
 /// Name of the GGUF in the cache.
@@ -155,4 +155,19 @@ pub fn templates(place: &Workplace) -> Result<PathBuf> {
 /// The folder of llama.cpp's addon for Node.js.
 pub fn llama_cpp(place: &Workplace) -> Result<PathBuf> {
     folder(place, "llama-cpp-3.22.1", |unpacked| run(&mut tar(&fetch(place, &LLAMA_CPP_ADDON)?, unpacked, 1)))
+}
+
+/// The program that builds Python wheels.
+pub fn maturin(place: &Workplace) -> Result<PathBuf> {
+    let folder = folder(place, "maturin-1.16.0", |unpacked| {
+        let wheel = std::fs::File::open(fetch(place, &MATURIN)?)?;
+        let mut wheel = zip::ZipArchive::new(wheel).context("the wheel is a zip")?;
+        let mut program = wheel.by_name("maturin-1.16.0.data/scripts/maturin")?;
+        let path = unpacked.join("maturin");
+        std::io::copy(&mut program, &mut std::fs::File::create(&path)?)?;
+        #[cfg(unix)]
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+        Ok(())
+    })?;
+    Ok(folder.join("maturin"))
 }

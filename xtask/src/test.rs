@@ -17,7 +17,8 @@ use crate::tools::Tools;
 use crate::{fetch, gpu};
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
-const CROSSING: [&str; 6] = ["browser", "chat_templates", "real_model", "tokenizers", "torch_engine", "transformers"];
+const CROSSING: [&str; 8] =
+    ["browser", "chat_templates", "llama_cpp", "real_model", "tokenizers", "torch_engine", "transformers", "wheel"];
 
 /// After a longer run the machine is too slow to compile Burn for wgpu in what is left of CI's 90 minutes.
 const BEFORE_GPU: Duration = Duration::from_secs(45 * 60);
@@ -61,6 +62,7 @@ pub fn all() -> Result<()> {
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
     crossing.env("DROPE_VOCABULARIES", fetch::vocabularies(&place)?);
     crossing.env("DROPE_TEMPLATES", fetch::templates(&place)?).env("DROPE_LLAMA_CPP", fetch::llama_cpp(&place)?);
+    crossing.env("DROPE_MATURIN", fetch::maturin(&place)?);
     match tools.geckodriver(&place) {
         Ok(driver) => drop(crossing.env("DROPE_GECKODRIVER", driver)),
         Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),
