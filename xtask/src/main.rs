@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod book;
 mod debian_text;
 mod dist;
 mod documents;
@@ -46,6 +47,8 @@ enum Task {
     Page,
     /// The same, with compressed files and headers for hosts of static files.
     Dist,
+    /// Make a book of the documents in dist/book, to stand beside the page.
+    Book,
     /// Build the worker's other programs into the page that Trunk is making, with its models and documents; Trunk calls this.
     #[command(hide = true)]
     Programs,
@@ -77,6 +80,7 @@ fn main() {
         Task::Play { port, open } => page::play(port, open),
         Task::Page => page::write(),
         Task::Dist => dist::write(),
+        Task::Book => book::write(),
         Task::Test { quick: true } => test::quick(),
         Task::Test { quick: false } => test::all(),
         Task::Programs => Workplace::find().and_then(|place| programs::build_for_trunk(&place)),

@@ -46,6 +46,15 @@ const GECKODRIVER: Tool =
 const CARGO_FUZZ: Tool =
     Tool { program: "cargo-fuzz", package: "cargo-fuzz", version: "0.13.2", options: &["--locked"], minutes: 1 };
 
+/// Makes the book of the documents.
+const MDBOOK: Tool = Tool {
+    program: "mdbook",
+    package: "mdbook",
+    version: "0.5.4",
+    options: &["--locked", "--no-default-features", "--features", "search"],
+    minutes: 3,
+};
+
 /// These programs mostly wait for cargo and files: the optimised build of their authors takes longer than it saves.
 const FAST_BUILD: [(&str, &str); 3] = [
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -120,6 +129,11 @@ impl Tools {
 /// The fuzzer's driver, installed.
 pub fn cargo_fuzz(place: &Workplace) -> Result<PathBuf> {
     install(&CARGO_FUZZ, &place.cache.join("tools"))
+}
+
+/// What makes the book, installed.
+pub fn mdbook(place: &Workplace) -> Result<PathBuf> {
+    install(&MDBOOK, &place.cache.join("tools"))
 }
 
 /// Chromium or Chrome, under the names that distributions give it.
