@@ -4,15 +4,16 @@
 //! Runs where a Python with torch and transformers is: `$DROPE_PYTHON`, or `python3`. Elsewhere it says so,
 //! and `cargo xtask test` counts it as not run.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use drope_core::config::{Config, HeadScales, LayerType, MODELING_FILE, PositionScheme};
-use drope_core::export::exported;
-use drope_core::generate::{Flow, Options, generate};
+use common::{assert_same_logits, fixture, without_layer};
+use drope_core::config::{Config, HeadScales, MODELING_FILE, PositionScheme};
 use drope_core::gguf::Gguf;
-use drope_core::model::{Model, SafetensorsFiles, ScaledQueries, StoredType, token_ids, write_safetensors};
+use drope_core::model::{Model, SafetensorsFiles, StoredType, token_ids, write_safetensors};
 use drope_core::positions::Method;
 use drope_tests::{python, smollm2};
 use safetensors::SafeTensors;
@@ -56,31 +57,6 @@ fn transformers_computes_our_logits_for_nano_rope() {
     let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-3);
     let largest = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(is_close, "logits differ by {largest}");
-}
-
-fn fixture(name: &str) -> Config {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
-    Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
-}
-
-/// Checks that transformers has our logits, of the whole text at once and of its tokens one by one.
-fn assert_same_logits(name: &str, reference: &SafeTensors, ours: &[f32]) {
-    for of in ["logits", "cached"] {
-        let theirs = reference.tensor(of).unwrap();
-        let theirs: Vec<f32> = theirs.data().as_chunks().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
-        assert_eq!(theirs.len(), ours.len());
-        let largest = theirs.iter().fold(0.0f32, |most, value| most.max(value.abs()));
-        let is_close = ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-4 * largest);
-        assert!(is_close, "{name}, {of}");
-    }
-}
-
-fn without_layer(mut config: Config, layer: usize) -> Config {
-    if config.layer_types.is_empty() {
-        config.layer_types = vec![LayerType::COMMON; config.num_hidden_layers];
-    }
-    config.layer_types[layer].rotates = false;
-    config
 }
 
 /// The fixture models, with what transformers' own classes do not know.
@@ -173,86 +149,7 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
     for (name, folder, ours) in expected {
         let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
         let reference = SafeTensors::deserialize(&bytes).unwrap();
-        assert_same_logits(name, &reference, &ours);
-    }
-}
-
-/// Models whose positions are dropped, with a temperature where one was fitted, as they were before their export.
-fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
-    let partial = |name: &str| fixture(name).with_cut(Some(std::f64::consts::TAU / 16.0));
-    let dropped_of = |name: &str| Config { positions: PositionScheme::None, ..fixture(name) };
-    let dropped = dropped_of("drope");
-    vec![
-        ("DroPE", "drope", Config { temperature_coefficient: 0.4, softmax_scale: Some(0.3), ..dropped }),
-        ("partial DroPE", "p-drope", Config { temperature_coefficient: -0.1, ..partial("p-drope") }),
-        ("partial DroPE of Qwen 2", "qwen2", Config { temperature_coefficient: 0.2, ..partial("qwen2") }),
-        ("tied, one key head a query head", "rope-mha-tied", partial("rope-mha-tied")),
-        ("DroPE of Qwen 2", "qwen2", dropped_of("qwen2")),
-        ("DroPE of Qwen 3", "qwen3", Config { temperature_coefficient: 0.3, ..dropped_of("qwen3") }),
-        ("partial DroPE of Qwen 3", "qwen3", Config { temperature_coefficient: 0.3, ..partial("qwen3") }),
-        ("DroPE of OLMo 2", "olmo2", Config { temperature_coefficient: 0.2, ..dropped_of("olmo2") }),
-        ("partial DroPE of OLMo 2", "olmo2", partial("olmo2")),
-        ("DroPE of Phi-3", "phi3", Config { temperature_coefficient: 0.2, ..dropped_of("phi3") }),
-        ("partial DroPE of Phi-3", "phi3", partial("phi3")),
-        ("partial DroPE of Gemma 3", "gemma3", Config { temperature_coefficient: 0.1, ..partial("gemma3") }),
-        ("DroPE of Mistral", "mistral", Config { temperature_coefficient: 0.2, ..dropped_of("mistral") }),
-        ("DroPE of Granite", "granite", Config { temperature_coefficient: 0.2, ..dropped_of("granite") }),
-        ("RoPE without positions in a layer", "rope", without_layer(fixture("rope"), 0)),
-    ]
-}
-
-#[test]
-fn transformers_reads_what_is_converted_for_longer_texts_without_a_program() {
-    const EXTENSION: usize = 4;
-    const GREEDY: usize = 32;
-    let Some(python) = python("torch, transformers, safetensors") else { return };
-    let out = tempfile::tempdir().unwrap();
-    let device = Device::flex();
-    let mut expected = Vec::new();
-    for (number, (name, weights, config)) in exported_models().into_iter().enumerate() {
-        let folder = out.path().join(format!("model-{number}"));
-        std::fs::create_dir(&folder).unwrap();
-        let tokens = EXTENSION * config.max_position_embeddings;
-        let ids: Vec<u32> = (0..tokens as u32).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
-        let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
-        let weights = std::fs::read(weights).unwrap();
-        let (written, factor) = exported(&config, EXTENSION).unwrap();
-        let source = SafetensorsFiles::from_bytes(&weights).unwrap();
-        let mut bytes = Vec::new();
-        write_safetensors(&written, &ScaledQueries::new(&config, &source, factor), StoredType::F32, &mut bytes)
-            .unwrap();
-        let json = written.to_plain_json().unwrap_or_else(|| panic!("{name} needs a program"));
-        std::fs::write(folder.join("request.json"), serde_json::json!({ "ids": ids, "greedy": GREEDY }).to_string())
-            .unwrap();
-        std::fs::write(folder.join("config.json"), json).unwrap();
-        std::fs::write(folder.join("model.safetensors"), bytes).unwrap();
-        let model = Model::from_safetensors(&config, &weights, &device).unwrap();
-        let positions = Method::of(&config).positions(&config, EXTENSION as f64).unwrap();
-        let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
-        let options = Options {
-            max_new_tokens: GREEDY,
-            stop: vec![],
-            context: tokens,
-            crop_length: None,
-            temperature: 0.0,
-            seed: 0,
-        };
-        let half = &ids[..tokens / 2];
-        let greedy = generate(&model, &config, &positions, half, &options, async |_| Flow::Continue);
-        expected.push((name, folder, ours.iter::<f32>().collect::<Vec<_>>(), pollster::block_on(greedy).unwrap()));
-    }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("modeling_reference.py");
-    let folders = expected.iter().map(|(_, folder, ..)| folder);
-    let status =
-        Command::new(&python).arg(script).args(folders).env("HF_HOME", out.path().join("home")).status().unwrap();
-    assert!(status.success(), "transformers cannot open what was written");
-    for (name, folder, ours, greedy) in expected {
-        let bytes = std::fs::read(folder.join("logits.safetensors")).unwrap();
-        let reference = SafeTensors::deserialize(&bytes).unwrap();
-        assert_same_logits(name, &reference, &ours);
-        let tokens = reference.tensor("greedy").unwrap();
-        let tokens: Vec<u32> = tokens.data().as_chunks().0.iter().map(|id| i64::from_le_bytes(*id) as u32).collect();
-        assert_eq!(tokens, greedy, "{name}");
+        assert_same_logits(name, &reference, &["logits", "cached"], &ours);
     }
 }
 

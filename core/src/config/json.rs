@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::architecture::Activation;
 use super::dope::DopeHeads;
-use super::families::{Decoder, Family, LLAMA, QWEN2, SMOLLM3};
+use super::families::{Decoder, Family, LLAMA, SMOLLM3};
 use super::layer_types::MAX_SIZE;
 use super::{
     AttentionType, Config, HeadScales, PositionScheme, RopeParameters, RopeScaling, layer_types, proportional,
@@ -47,7 +47,7 @@ pub(super) struct ConfigJson {
     pub(super) hidden_act: Option<String>,
     rms_norm_eps: Option<f64>,
     #[serde(deserialize_with = "size")]
-    max_position_embeddings: usize,
+    pub(super) max_position_embeddings: usize,
     /// Ours: C, where `max_position_embeddings` is a multiple of it.
     #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
     training_context: Option<usize>,
@@ -76,7 +76,7 @@ pub(super) struct ConfigJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     rope_clipped_pairs: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rope_scaling_trained: Option<bool>,
+    pub(super) rope_scaling_trained: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature_coefficient: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,6 +114,10 @@ impl Config {
         let model_type = object.get("model_type").and_then(Value::as_str).unwrap_or_default();
         let (family, is_drope) = Family::of_model_type(model_type)
             .ok_or_else(|| Error::UnknownModelType { name: model_type.to_owned(), choices: Family::choices() })?;
+        let mut value = value;
+        if let (Some(window), Some(fields)) = (family.defaults.sliding_window, value.as_object_mut()) {
+            fields.entry("sliding_window").or_insert(json!(window));
+        }
         let json: ConfigJson = serde_path_to_error::deserialize(value).map_err(|error| {
             let (field, inner) = (error.path().to_string(), error.inner().to_string());
             Error::Config(if field == "." { inner } else { format!("{field}: {inner}") })
@@ -128,7 +132,7 @@ impl Config {
         self.as_json().text()
     }
 
-    /// The Python program with which transformers computes the same; `None` if its own Llama, Qwen 2 or SmolLM3 class
+    /// The Python program with which transformers computes the same; `None` if a class of its own
     /// does. `config.json` names the program, which has to be stored beside it as [`MODELING_FILE`].
     pub fn modeling(&self) -> Option<&'static str> {
         (!self.is_plain()).then_some(include_str!("modeling_drope.py"))
@@ -179,8 +183,7 @@ impl Config {
         let positions = self.positions;
         let attention_type =
             AttentionType::of(positions == PositionScheme::None, &self.architecture, &self.family.architecture);
-        // Configs of Qwen 2 do not mention its biases.
-        let has_no_bias = (self.family != &QWEN2).then_some(false);
+        let has_no_bias = self.family.mentions_biases.then_some(false);
         // Gemma's fields have a window of another kind.
         let rnope_window = match positions {
             PositionScheme::RnopeSwa { window } => Some(json!(window)),
@@ -271,8 +274,7 @@ impl ConfigJson {
         self.check_activation(architecture.activation)?;
         let head_dim =
             self.head_dim.or(family.defaults.head_dim).unwrap_or(self.hidden_size / self.num_attention_heads);
-        // Those that transformers' class reads, or ours.
-        architecture.partial_rotary_factor = self.rotary_share(head_dim, is_drope || family.model_type == "phi3")?;
+        architecture.partial_rotary_factor = self.rotary_share(head_dim, is_drope || family.has_partial_rotation)?;
         if is_drope {
             layer_types = layer_types::without_rotation(layer_types, &mut self.other, layers)?;
         }
@@ -313,7 +315,10 @@ impl ConfigJson {
             intermediate_size: self.intermediate_size,
             num_hidden_layers: self.num_hidden_layers,
             num_attention_heads: self.num_attention_heads,
-            num_key_value_heads: self.num_key_value_heads.unwrap_or(self.num_attention_heads),
+            num_key_value_heads: self
+                .num_key_value_heads
+                .or(family.defaults.num_key_value_heads)
+                .unwrap_or(self.num_attention_heads),
             head_dim,
             rms_norm_eps: self.rms_norm_eps.unwrap_or(family.defaults.rms_norm_eps),
             max_position_embeddings,

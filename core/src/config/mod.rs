@@ -51,7 +51,7 @@ pub struct Config {
     pub vocab_size: usize,
     /// Width of the residual stream.
     pub hidden_size: usize,
-    /// Width inside the SwiGLU.
+    /// Width inside the MLPs.
     pub intermediate_size: usize,
     /// Blocks.
     pub num_hidden_layers: usize,
@@ -180,7 +180,8 @@ impl Config {
         let [queries, keys] =
             [self.num_attention_heads, self.num_key_value_heads].map(|heads| (heads * self.head_dim) as u64);
         let biases = if self.architecture.qkv_bias { queries + 2 * keys } else { 0 };
-        let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + 2) + biases;
+        let norms = if self.architecture.block_norms == BlockNorms::Both { 4 } else { 2 };
+        let block = hidden * (2 * queries + 2 * keys + 3 * intermediate + norms) + biases;
         let embeddings = self.vocab_size as u64 * hidden * if self.tie_word_embeddings { 1 } else { 2 };
         self.num_hidden_layers as u64 * block + embeddings + hidden
     }

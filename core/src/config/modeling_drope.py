@@ -31,7 +31,7 @@ NORMS = {"rope": "", "nope": "", "qk_norm_rope": "qk", "q_norm_rope": "q", "k_no
 
 
 class DroPEFields:
-    """Fields of config.json beside those of Llama and Qwen 2. Here they have the values that they have if left out."""
+    """Fields of config.json beside those of the family. Here they have the values that they have if left out."""
 
     attention_type = "nope"  # a key of NORMS
     softmax_scale = None  # factor of the logits in place of 1 / sqrt(head_dim)
@@ -246,8 +246,9 @@ def family(name):
 
         def __init__(self, config):
             unknown = config.scalable_softmax or config.head_scales or config.alibi or NORMS[config.attention_type]
-            if unknown:
-                raise ValueError(f"a {name} with SSMax, head scales, ALiBi or other norms is computed by `core` alone")
+            if unknown or config.rotary_share != 1:
+                raise ValueError(f"a {name} with SSMax, head scales, ALiBi, other norms or heads of which a part rotates is "
+                                 "computed by `core` alone")
             super().__init__(config)
             if config.method in ("p-drope", "cope"):
                 self.model.rotary_emb = ChangedRotation(config, self.model.rotary_emb)
@@ -270,7 +271,8 @@ class ChangedRotation(nn.Module):
     def forward(self, x, position_ids, layer_type=None):
         if layer_type == "sliding_attention":
             return self.own(x, position_ids, layer_type)
-        rope = self.config.rope_parameters
+        # transformers 4 has rope_theta beside rope_scaling.
+        rope = getattr(self.config, "rope_parameters", None) or {"rope_theta": self.config.rope_theta}
         rope = rope if layer_type is None else rope[layer_type]
         return cos_and_sin(changed_frequencies(self.config, rope["rope_theta"]), x, position_ids)
 

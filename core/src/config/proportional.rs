@@ -11,8 +11,9 @@ const PARTIAL_FACTOR: &str = "partial_rotary_factor";
 
 /// What a config says whose `kept` highest pairs rotate.
 pub(super) fn scaling(kept: usize, head_dim: usize) -> Map<String, Value> {
-    // transformers rounds the factor times half of the head's width down; half a pair more leaves no doubt.
-    let factor = (2 * kept + 1) as f64 / head_dim as f64;
+    // transformers rounds the factor times half of the head's width down, mlx-lm the factor times the width: half a component more leaves
+    // no doubt in either.
+    let factor = (2.0 * kept as f64 + 0.5) / head_dim as f64;
     let fields = [("rope_type", json!(PROPORTIONAL)), (PARTIAL_FACTOR, json!(factor))];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

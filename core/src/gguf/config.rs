@@ -10,6 +10,8 @@ use crate::config::{AttentionType, Config, Family, Llama3Parameters, PositionSch
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
+const WINDOW: &str = "sliding_window";
+
 /// The config, made by way of the `config.json` that a Hugging Face folder would have, so that both are checked in the
 /// same way. `factors` is the content of the tensor `rope_freqs.weight`, if there is one, `longrope` that of LongRoPE's two.
 pub(super) fn config(
@@ -60,13 +62,19 @@ pub(super) fn config(
     let training_context = metadata.optional_u64(TRAINING_CONTEXT)?;
     let fields = config.as_object_mut().expect("the text above is an object");
     for [name, field] in family.gguf.numbers {
-        let number = number(metadata, &key(name))?;
+        // A window of 0 is none.
+        let number = number(metadata, &key(name))?.filter(|number| number != &json!(0));
         fields.extend(number.map(|number| ((*field).to_owned(), number)));
     }
+    check_windows(metadata, family, fields)?;
     if rotated != head_dim {
         fields.insert("partial_rotary_factor".into(), json!(rotated as f64 / head_dim as f64));
     }
+    // A switch of Granite.
+    let is_switched_off =
+        metadata.optional_bool(&key("rope.scaling.finetuned"))? == Some(false) && architecture == "granite";
     let dropped = match factors {
+        _ if is_switched_off => Some(PositionScheme::None),
         Some(factors) => dropped(theta, head_dim as usize, factors)?,
         None => drops_all_by_scaling(metadata, &key)?.then_some(PositionScheme::None),
     };
@@ -102,6 +110,25 @@ pub(super) fn config(
         }
     }
     Config::from_json(&config.to_string())
+}
+
+/// Refuses windows that this family's files have for a newer one, and says that a file without a window has none.
+fn check_windows(metadata: &Metadata, family: &Family, fields: &mut Map<String, Json>) -> Result<()> {
+    let architecture = family.gguf.architecture;
+    let window = metadata.optional_u64(&format!("{architecture}.attention.sliding_window"))?.unwrap_or(0);
+    let is_read = family.gguf.numbers.iter().any(|[_, field]| *field == WINDOW);
+    if window > 0 && !is_read {
+        return Err(Error::Gguf(format!("it has sliding windows, which are not read in files of {architecture}")));
+    }
+    if is_read && window == 0 {
+        fields.insert(WINDOW.into(), Json::Null);
+        if let Some(layers) =
+            fields.get("num_hidden_layers").and_then(Json::as_u64).filter(|_| architecture == "gemma3")
+        {
+            fields.insert("layer_types".into(), json!(vec!["full_attention"; layers as usize]));
+        }
+    }
+    Ok(())
 }
 
 /// A number, where there is one, as `config.json` would have it.

@@ -1,6 +1,6 @@
 //! GGUF, the format of llama.cpp: config, tokenizer and weights in one file, whose tensors may be quantised.
 //!
-//! Read: architectures `llama` and `qwen2`; tensors of the types of [`GgmlType`]. Written: the same in 16 or 32 bits, with positions
+//! Read: the architectures of `config/families/`; tensors of the types of [`GgmlType`]. Written: the same in 16 or 32 bits, with positions
 //! dropped too ([`write_gguf`]). Format: version 2 and 3 of
 //! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>.
 

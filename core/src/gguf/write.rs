@@ -59,6 +59,8 @@ pub fn write_gguf(
         _ if drops_by_scaling => {
             builder.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), NO_ANGLES as f32)
         }
+        // Dropped positions have the frequencies of plain RoPE, of which none is scaled.
+        _ if config.positions != PositionScheme::Rotary => builder,
         RopeScaling::Linear { factor } => {
             builder.text(&key("rope.scaling.type"), "linear").f32(&key("rope.scaling.factor"), *factor as f32)
         }
@@ -141,7 +143,11 @@ fn check(config: &Config) -> Result<()> {
     let is_partial = matches!(positions, PositionScheme::Partial { .. });
     let (own, of_family) = (&config.architecture, config.family.architecture());
     // llama.cpp knows the windows of Gemma 3 by the number of a layer.
-    let has_usual_windows = config.family.gguf.architecture == "gemma3" && has_gemma_windows(config);
+    let is_gemma = config.family.gguf.architecture == "gemma3";
+    let has_usual_windows = is_gemma && has_gemma_windows(config);
+    let width =
+        if config.num_hidden_layers == 62 { config.hidden_size / config.num_attention_heads } else { config.head_dim };
+    let has_usual_factor = (config.attention_scale() * (width as f64).sqrt() - 1.0).abs() < 1e-6;
     let has_factors = config.family.gguf.has_frequency_factors;
     let reasons = [
         (
@@ -164,6 +170,7 @@ fn check(config: &Config) -> Result<()> {
         ),
         (is_partial && !has_factors, "partly dropped positions of a family other than Llama"),
         (has_usual_windows && positions == PositionScheme::None, "dropped positions in layers with windows"),
+        (is_gemma && !has_usual_factor, "another factor of the logits than llama.cpp takes for Gemma 3"),
         (config.family.gguf.architecture == "olmo2" && config.tie_word_embeddings, "a tied head in OLMo 2"),
     ];
     match reasons.iter().find(|(is_so, _)| *is_so) {
@@ -175,5 +182,6 @@ fn check(config: &Config) -> Result<()> {
 /// Whether the layers with a window are those that llama.cpp takes for granted in Gemma 3: all but every sixth.
 fn has_gemma_windows(config: &Config) -> bool {
     let usual = |index: usize| !(index + 1).is_multiple_of(6);
-    config.layer_types.iter().enumerate().all(|(index, layer)| layer.window.is_some() == usual(index))
+    !config.layer_types.is_empty()
+        && config.layer_types.iter().enumerate().all(|(index, layer)| layer.window.is_some() == usual(index))
 }

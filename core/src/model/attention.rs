@@ -25,7 +25,7 @@ pub(super) struct Attention {
     k_norm: Option<RmsNorm>,
     num_attention_heads: usize,
     num_key_value_heads: usize,
-    /// 1/√head_dim, or the config's `softmax_scale`.
+    /// Factor of the logits ([`Config::attention_scale`]).
     scale: f64,
 }
 

@@ -46,6 +46,12 @@ fn positions(config: &Config, factor: f64, treatment: Treatment) -> Result<Posit
         method: "dope",
         reason: "the heads are not chosen; run `core dope select`, and give its file with --heads or use --save".into(),
     })?;
+    let has_own = config.layer_types.iter().any(|layer| layer.rope_theta.is_some() || !layer.rotates);
+    if has_own || config.rotary_dim() < config.head_dim {
+        let reason =
+            "DoPE treats whole heads of layers that all have the model's frequencies; this one has others".into();
+        return Err(Error::Method { method: "dope", reason });
+    }
     let scaled = ntk::frequencies(config, factor);
     let plain = Encoding::Rotary { inv_freq: scaled.clone(), attention_factor: 1.0 };
     let layer = |layer: usize| {

@@ -6,7 +6,7 @@
 
 use super::backward::LOGITS_AT_ONCE;
 use super::optimizer::OptimizerKind;
-use crate::config::Config;
+use crate::config::{Activation, BlockNorms, Config, ProjectionNorm};
 
 /// Bytes of a number in 32 bits.
 const F32: u64 = 4;
@@ -100,9 +100,23 @@ fn numbers_of_block(config: &Config) -> u64 {
     let [hidden, inner] = [config.hidden_size, config.intermediate_size].map(|size| size as u64);
     let [queries, keys] =
         [config.num_attention_heads, config.num_key_value_heads].map(|heads| (heads * config.head_dim) as u64);
+    // A norm keeps what goes into it, and the form that the next product reads.
+    let norms = match config.architecture.block_norms {
+        BlockNorms::Before | BlockNorms::After => 0,
+        BlockNorms::Both => 2 * hidden,
+    };
+    let has_norm = |norm| norm != ProjectionNorm::None;
+    let query_norms = if has_norm(config.architecture.query_norm) { queries } else { 0 };
+    let key_norms = if has_norm(config.architecture.key_norm) { keys } else { 0 };
+    // Burn keeps the steps of GELU: the gate's cube, the argument and the value of tanh, and the factor of the gate.
+    let activation = match config.architecture.activation {
+        Activation::Silu => 0,
+        Activation::GeluTanh => 4 * inner,
+    };
     // The stream before and after attention and behind the block, both normed forms, and the output of attention's projection;
     // queries and keys before and after rotation, values, and the output of attention; gate, up, and their product.
-    6 * hidden + 2 * (queries + keys) + keys + queries + 3 * inner
+    let block = 6 * hidden + 2 * (queries + keys) + keys + queries + 3 * inner;
+    block + norms + query_norms + key_norms + activation
 }
 
 /// Numbers that an optimizer keeps.

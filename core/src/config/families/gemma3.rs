@@ -24,6 +24,8 @@ pub(super) const GEMMA3: Family = Family {
         rope_theta: 1_000_000.0,
         tie_word_embeddings: true,
         head_dim: Some(256),
+        num_key_value_heads: Some(4),
+        sliding_window: Some(4096),
         ..Family::BASE.defaults
     },
     read,
@@ -40,6 +42,7 @@ pub(super) const GEMMA3: Family = Family {
         numbers: &[["attention.sliding_window", "sliding_window"], ["rope.freq_base_swa", LOCAL_THETA]],
         ..GgufFamily::HALVES
     },
+    ..Family::BASE
 };
 
 const ACTIVATION: &str = "hidden_activation";
@@ -70,6 +73,13 @@ fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
     if let Some(Value::Object(full)) = json.rope_parameters.as_mut().and_then(|types| types.remove("full_attention")) {
         let sliding = json.rope_parameters.replace(full).and_then(|mut types| types.remove("sliding_attention"));
         local_theta = sliding.and_then(|local| local["rope_theta"].as_f64()).unwrap_or(local_theta);
+    }
+    // The larger models were trained on with a linear scaling, which is a part of their frequencies.
+    let is_scaled = |scaling: &Map<String, Value>| {
+        ["rope_type", "type"].iter().any(|name| scaling.get(*name).is_some_and(|kind| kind == "linear"))
+    };
+    if json.rope_parameters.as_ref().or(json.rope_scaling.as_ref()).is_some_and(is_scaled) {
+        json.rope_scaling_trained.get_or_insert(true);
     }
     decoder.layer_types = layer_types::of_gemma3(&mut json.other, json.num_hidden_layers, json.sliding_window.take())?;
     for layer in decoder.layer_types.iter_mut().filter(|layer| layer.window.is_some()) {

@@ -23,7 +23,7 @@ use crate::error::Result;
 const ALL: &[&Family] = &[
     &LLAMA,
     &mistral::MISTRAL,
-    &QWEN2,
+    &qwen2::QWEN2,
     &qwen3::QWEN3,
     &SMOLLM3,
     &olmo2::OLMO2,
@@ -33,7 +33,6 @@ const ALL: &[&Family] = &[
 ];
 
 pub use self::llama::LLAMA;
-pub(super) use self::qwen2::QWEN2;
 pub(super) use self::smollm3::SMOLLM3;
 
 /// Behind the `model_type` of a family's models that only our program for transformers computes.
@@ -49,6 +48,10 @@ pub struct Family {
     pub(super) architecture: Architecture,
     /// What a config means that lacks these fields.
     pub(super) defaults: Defaults,
+    /// Whether a config may say that only a part of each head rotates (`partial_rotary_factor`).
+    pub(super) has_partial_rotation: bool,
+    /// Whether its configs mention that attention and MLP have no biases.
+    pub(super) mentions_biases: bool,
     /// Changes what the fields of a config change, and takes those out that would be written again.
     pub(super) read: fn(&mut ConfigJson, &mut Decoder) -> Result<()>,
     /// The fields that [`Family::read`] took out.
@@ -65,6 +68,10 @@ pub(super) struct Defaults {
     pub(super) tie_word_embeddings: bool,
     /// Width of a head; `None`: the model's, divided by its heads.
     pub(super) head_dim: Option<usize>,
+    /// `None`: as many as there are heads of queries.
+    pub(super) num_key_value_heads: Option<usize>,
+    /// Of a config that lacks the field; `null` means none.
+    pub(super) sliding_window: Option<usize>,
 }
 
 /// What the fields of a config say about the decoder.
@@ -97,7 +104,16 @@ impl Family {
         model_type: "llama",
         class: "Llama",
         architecture: Architecture::LLAMA,
-        defaults: Defaults { rope_theta: 10_000.0, rms_norm_eps: 1e-6, tie_word_embeddings: false, head_dim: None },
+        defaults: Defaults {
+            rope_theta: 10_000.0,
+            rms_norm_eps: 1e-6,
+            tie_word_embeddings: false,
+            head_dim: None,
+            num_key_value_heads: None,
+            sliding_window: None,
+        },
+        has_partial_rotation: false,
+        mentions_biases: true,
         read: |_, _| Ok(()),
         write: |_| Map::new(),
         gguf: GgufFamily::BASE,

@@ -9,8 +9,12 @@ pub(super) const PHI3: Family = Family {
     model_type: "phi3",
     class: "Phi3",
     defaults: Defaults { rms_norm_eps: 1e-5, ..Family::BASE.defaults },
+    has_partial_rotation: true,
     read: |json, decoder| {
-        decoder.layer_types = layer_types::all_with_window(json.num_hidden_layers, json.sliding_window.take())?;
+        // A window no shorter than the context hides nothing of texts that the model was made for.
+        let context = json.max_position_embeddings as u64;
+        let window = json.sliding_window.take().filter(|window| window.as_u64().is_none_or(|window| window < context));
+        decoder.layer_types = layer_types::all_with_window(json.num_hidden_layers, window)?;
         decoder.family = if decoder.layer_types.is_empty() { &LLAMA } else { &MISTRAL };
         if let Some(scaling) = json.rope_parameters.as_mut().or(json.rope_scaling.as_mut()) {
             for name in ["type", "rope_type"] {

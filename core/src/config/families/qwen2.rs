@@ -8,10 +8,11 @@ use crate::config::json::ConfigJson;
 use crate::config::{Config, layer_types};
 use crate::error::Result;
 
-pub(in crate::config) const QWEN2: Family = Family {
+pub(super) const QWEN2: Family = Family {
     model_type: "qwen2",
     class: "Qwen2",
     architecture: Architecture { qkv_bias: true, ..Architecture::LLAMA },
+    mentions_biases: false,
     read: windows,
     write: window_fields,
     gguf: GgufFamily { architecture: "qwen2", ..GgufFamily::HALVES },

@@ -20,4 +20,5 @@ pub(super) const QWEN3: Family = Family {
         names: &[["attn_q_norm", "self_attn.q_norm"], ["attn_k_norm", "self_attn.k_norm"]],
         ..GgufFamily::HALVES
     },
+    ..Family::BASE
 };

@@ -17,6 +17,6 @@ pub(in crate::config) const SMOLLM3: Family = Family {
         Ok(())
     },
     // llama.cpp has it, but drops the positions of every fourth layer whatever the file says.
-    gguf: GgufFamily { architecture: "smollm3", ..GgufFamily::HALVES },
+    gguf: GgufFamily { architecture: "smollm3", ..GgufFamily::BASE },
     ..Family::BASE
 };

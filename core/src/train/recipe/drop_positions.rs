@@ -1,6 +1,6 @@
 //! The config of a model whose positions are dropped.
 
-use crate::config::{Config, LayerType, PositionScheme};
+use crate::config::{Architecture, AttentionType, Config, LayerType, PositionScheme, ProjectionNorm};
 use crate::error::{Error, Result};
 use crate::positions::{Encoding, Method, partial_drop_cutoff};
 
@@ -22,6 +22,13 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
             }
             dropped.positions = PositionScheme::None;
             if let Some(attention_type) = drop.attention_type {
+                let Architecture { query_norm, key_norm, .. } = *config.family.architecture();
+                if attention_type != AttentionType::Nope && [query_norm, key_norm] != [ProjectionNorm::None; 2] {
+                    return refuse(format!(
+                        "drop.attention_type adds norms of queries or keys, but {:?} has its own; leave it out",
+                        config.family
+                    ));
+                }
                 attention_type.add_norms(&mut dropped.architecture);
             }
         }
@@ -145,6 +152,8 @@ mod tests {
         let norms = [dropped.architecture.query_norm, dropped.architecture.key_norm];
         assert_eq!((norms, dropped.scalable_softmax), ([ProjectionNorm::Whole; 2], false));
         assert_eq!(drop_positions(&normed, &settings(Dropped::None)).unwrap(), normed);
+        let qwen3 = Config::from_json(include_str!("../../../../tests/fixtures/qwen3/config.json")).unwrap();
+        assert!(refused(&qwen3, &other).contains("qwen3 has its own"));
     }
 
     #[test]
