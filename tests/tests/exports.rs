@@ -46,6 +46,25 @@ fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
     ]
 }
 
+/// The shipped models without positions, or with a part of them, that need no SSMax.
+const SHIPPED: [&str; 4] = ["nano-nope", "study-drope", "study-drope-copies", "study-p-drope-copies"];
+
+/// Config and weights of every model.
+fn models() -> Vec<(&'static str, Config, Vec<u8>)> {
+    let read = |folder: PathBuf| std::fs::read(folder.join("model.safetensors")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let fixtures = exported_models().into_iter().map(|(name, weights, config)| {
+        let weights = read(root.join("fixtures").join(weights));
+        (name, config, weights)
+    });
+    let shipped = SHIPPED.into_iter().map(|name| {
+        let folder = root.join("../models").join(name);
+        let config = std::fs::read_to_string(folder.join("config.json")).unwrap();
+        (name, Config::from_json(&config).unwrap(), read(folder))
+    });
+    fixtures.chain(shipped).collect()
+}
+
 /// A model that was written, and what others have to compute.
 struct Export {
     name: &'static str,
@@ -57,13 +76,11 @@ struct Export {
 /// Writes the models, each with a request: ids, and how many tokens are to follow the first half of them.
 fn written(out: &Path) -> Vec<Export> {
     let device = Device::flex();
-    let write = |(number, (name, weights, config)): (usize, (&'static str, &str, Config))| {
+    let write = |(number, (name, config, weights)): (usize, (&'static str, Config, Vec<u8>))| {
         let folder = out.join(format!("model-{number}"));
         std::fs::create_dir(&folder).unwrap();
         let tokens = EXTENSION * config.max_position_embeddings;
         let ids: Vec<u32> = (0..tokens as u32).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
-        let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
-        let weights = std::fs::read(weights).unwrap();
         let (written, factor) = exported(&config, EXTENSION).unwrap();
         let source = SafetensorsFiles::from_bytes(&weights).unwrap();
         let mut bytes = Vec::new();
@@ -90,7 +107,7 @@ fn written(out: &Path) -> Vec<Export> {
         let greedy = generate(&model, &config, &positions, &ids[..tokens / 2], &options, async |_| Flow::Continue);
         Export { name, folder, logits: ours.iter().collect(), greedy: pollster::block_on(greedy).unwrap() }
     };
-    exported_models().into_iter().enumerate().map(write).collect()
+    models().into_iter().enumerate().map(write).collect()
 }
 
 /// Lets a script open the models of all families but some, and compares these tensors of what it writes, and the tokens.
