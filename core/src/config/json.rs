@@ -7,94 +7,16 @@
 //! `sliding_window` marks RNoPE-SWA: transformers' Llama ignores it. Written: v4, which every version of transformers reads. Fields of
 //! others survive.
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::architecture::Activation;
-use super::dope::DopeHeads;
 use super::families::{Decoder, Family, LLAMA, SMOLLM3};
-use super::layer_types::MAX_SIZE;
-use super::{
-    AttentionType, Config, HeadScales, PositionScheme, RopeParameters, RopeScaling, layer_types, proportional,
-};
+use super::fields::{ConfigJson, size};
+use super::{AttentionType, Config, PositionScheme, RopeParameters, RopeScaling, layer_types, proportional};
 use crate::error::{Error, Result};
 
 /// The file that transformers loads if `config.json` names it.
 pub const MODELING_FILE: &str = "modeling_drope.py";
-
-/// `config.json` as it stands in the file.
-#[derive(Serialize, Deserialize)]
-pub(super) struct ConfigJson {
-    #[serde(default)]
-    pub(super) architectures: Value,
-    #[serde(default)]
-    pub(super) model_type: String,
-    #[serde(deserialize_with = "size")]
-    vocab_size: usize,
-    #[serde(deserialize_with = "size")]
-    pub(super) hidden_size: usize,
-    #[serde(deserialize_with = "size")]
-    intermediate_size: usize,
-    #[serde(deserialize_with = "size")]
-    pub(super) num_hidden_layers: usize,
-    #[serde(deserialize_with = "size")]
-    pub(super) num_attention_heads: usize,
-    #[serde(default, deserialize_with = "optional_size")]
-    num_key_value_heads: Option<usize>,
-    #[serde(default, deserialize_with = "optional_size")]
-    pub(super) head_dim: Option<usize>,
-    pub(super) hidden_act: Option<String>,
-    rms_norm_eps: Option<f64>,
-    #[serde(deserialize_with = "size")]
-    pub(super) max_position_embeddings: usize,
-    /// Ours: C, where `max_position_embeddings` is a multiple of it.
-    #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
-    training_context: Option<usize>,
-    tie_word_embeddings: Option<bool>,
-    attention_bias: Option<bool>,
-    mlp_bias: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    partial_rotary_factor: Option<f64>,
-    rope_theta: Option<f64>,
-    pub(super) rope_scaling: Option<Map<String, Value>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rope_parameters: Option<Map<String, Value>>,
-    /// Outside the scaling, as in Phi-3: transformers prefers it to the one inside.
-    #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
-    original_max_position_embeddings: Option<usize>,
-    #[serde(default, deserialize_with = "token_ids", serialize_with = "one_or_many")]
-    bos_token_id: Vec<u32>,
-    #[serde(default, deserialize_with = "token_ids", serialize_with = "one_or_many")]
-    eos_token_id: Vec<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    attention_type: Option<AttentionType>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    softmax_scale: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rope_min_frequency: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rope_clipped_pairs: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) rope_scaling_trained: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temperature_coefficient: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    head_scales: Option<HeadScales>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scalable_softmax: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alibi: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) sliding_window: Option<Value>,
-    /// Qwen: whether its layers have windows.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) use_sliding_window: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dope_heads: Option<DopeHeads>,
-    #[serde(flatten)]
-    pub(super) other: Map<String, Value>,
-}
 
 const AUTO_MAP: &str = "auto_map";
 const ORIGINAL_CONTEXT: &str = "original_max_position_embeddings";
@@ -435,39 +357,4 @@ fn refuse_other_decoders(fields: &Map<String, Value>) -> Result<()> {
         return refuse("use_bidirectional_attention", "tokens see those behind them");
     }
     Ok(())
-}
-
-fn size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<usize, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    match value.as_u64() {
-        Some(size @ 1..=MAX_SIZE) => Ok(size as usize),
-        _ => Err(D::Error::custom(format!("{value} is not a whole number from 1 to {MAX_SIZE}"))),
-    }
-}
-
-fn optional_size<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<usize>, D::Error> {
-    match Value::deserialize(deserializer)? {
-        Value::Null => Ok(None),
-        value => size(value).map(Some).map_err(D::Error::custom),
-    }
-}
-
-/// A token id, a list of them, or none.
-fn token_ids<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<u32>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    let list = match &value {
-        Value::Null => &[],
-        Value::Array(list) => &list[..],
-        id => std::slice::from_ref(id),
-    };
-    let ids = list.iter().map(|id| id.as_u64().and_then(|id| u32::try_from(id).ok()));
-    ids.collect::<Option<_>>().ok_or_else(|| D::Error::custom(format!("{value} is not a token id")))
-}
-
-fn one_or_many<S: serde::Serializer>(ids: &[u32], serializer: S) -> std::result::Result<S::Ok, S::Error> {
-    match ids {
-        [] => serializer.serialize_none(),
-        [id] => id.serialize(serializer),
-        ids => ids.serialize(serializer),
-    }
 }

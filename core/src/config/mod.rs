@@ -3,6 +3,7 @@
 mod architecture;
 pub mod dope;
 mod families;
+mod fields;
 mod json;
 mod layer_types;
 mod plain;

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::families::{LLAMA, SMOLLM3};
-use super::json::ConfigJson;
+use super::fields::ConfigJson;
 use super::{Config, PositionScheme, RopeScaling, layer_types, proportional};
 
 impl Config {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Decoder, Defaults, Family, GgufFamily};
 use crate::config::architecture::{Activation, Architecture, BlockNorms, ProjectionNorm};
-use crate::config::json::ConfigJson;
+use crate::config::fields::ConfigJson;
 use crate::config::{Config, layer_types};
 use crate::error::{Error, Result};
 

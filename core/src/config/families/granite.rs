@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Decoder, Family, GgufFamily};
 use crate::config::Config;
-use crate::config::json::ConfigJson;
+use crate::config::fields::ConfigJson;
 use crate::error::{Error, Result};
 
 pub(super) const GRANITE: Family = Family {

@@ -15,7 +15,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
-use super::json::ConfigJson;
+use super::fields::ConfigJson;
 use super::{Config, LayerType};
 use crate::error::Result;
 

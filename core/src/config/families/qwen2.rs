@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Decoder, Family, GgufFamily};
 use crate::config::architecture::Architecture;
-use crate::config::json::ConfigJson;
+use crate::config::fields::ConfigJson;
 use crate::config::{Config, layer_types};
 use crate::error::Result;
 
