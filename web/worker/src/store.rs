@@ -165,6 +165,11 @@ impl StoredFolder {
             }
         };
         created.await.map_err(|error: JsValue| {
+            // What the page itself keeps may have taken all the room.
+            let is_full = error.dyn_ref().is_some_and(|error: &DomException| error.name() == "QuotaExceededError");
+            if is_full {
+                return not_written(name, &error);
+            }
             Interruption::Failed(format!(
                 "This browser keeps no files for this page ({}); private windows often do not, so use another one.",
                 reason(&error)
