@@ -5,7 +5,7 @@ use burn::tensor::{Device, Int, Tensor};
 use super::Model;
 use super::attention::LayerInputs;
 #[cfg(feature = "train")]
-use super::normed;
+use super::block::normed;
 use super::pass::{LayerKind, Packing, Pass};
 use crate::kernels::rms_norm;
 #[cfg(feature = "train")]

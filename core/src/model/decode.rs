@@ -2,11 +2,12 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::Model;
+use super::block::Block;
 use super::cache::{Cache, LayerCache, TensorLayer};
 use super::pass::Pass;
 use super::projection::Projection;
 use super::rotation::both_halves;
-use super::{Block, Model};
 use crate::config::{Activation, BlockNorms};
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{

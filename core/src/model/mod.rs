@@ -3,6 +3,7 @@
 //! Fields are named as in Hugging Face's models, so the path of a parameter is its name in the weights file.
 
 mod attention;
+mod block;
 mod blocks;
 mod cache;
 mod compute;
@@ -25,7 +26,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 pub use self::cache::Cache;
 
 pub use self::attention::Activations;
-use self::attention::{Attention, LayerInputs};
+use self::attention::LayerInputs;
+use self::block::{Block, scaled};
 pub use self::blocks::Blocks;
 use self::blocks::LayerKinds;
 pub use self::pass::Packing;
@@ -39,11 +41,11 @@ pub use self::weights::StoredType;
 pub(crate) use self::weights::{finite_f32, is_norm};
 pub use self::write_safetensors::write_safetensors;
 pub(crate) use self::write_safetensors::{pieces, stored, write};
-use crate::config::{Activation, BlockNorms, Config};
+use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
+use crate::kernels::rms_norm;
 pub use crate::kernels::{ComputeType, NumberType};
-use crate::kernels::{geglu, rms_norm, swiglu};
 use crate::positions::Positions;
 
 /// A decoder of Llama's kind; what differs between families is in [`Architecture`](crate::config::Architecture).
@@ -77,41 +79,14 @@ pub struct NumberTypes {
     pub compute: ComputeType,
 }
 
-/// One layer: attention and MLP, each with norms and beside a residual.
-#[derive(Module, Debug)]
-struct Block {
-    self_attn: Attention,
-    mlp: Mlp,
-    input_layernorm: Option<RmsNorm>,
-    /// Behind attention; where norms stand only before, it is the MLP's: Llama's files name it so.
-    post_attention_layernorm: RmsNorm,
-    pre_feedforward_layernorm: Option<RmsNorm>,
-    post_feedforward_layernorm: Option<RmsNorm>,
-    #[module(skip)]
-    norms: BlockNorms,
-    residual_multiplier: f64,
-}
-
 impl Model {
     /// The structure of the model; weights are all zero until [`Model::random`] or [`Model::from_safetensors`] fills them.
     fn zeros(config: &Config, device: &Device) -> Self {
         let d = config.hidden_size;
         let architecture = &config.architecture;
-        let norm_if = |has: bool| has.then(|| norm(config, d, device));
-        let norms = architecture.block_norms;
-        let block = |_| Block {
-            self_attn: Attention::zeros(config, device),
-            mlp: Mlp::zeros(config, device),
-            input_layernorm: norm_if(norms != BlockNorms::After),
-            post_attention_layernorm: norm(config, d, device),
-            pre_feedforward_layernorm: norm_if(norms == BlockNorms::Both),
-            post_feedforward_layernorm: norm_if(norms != BlockNorms::Before),
-            norms,
-            residual_multiplier: architecture.residual_multiplier,
-        };
         Self {
             embed_tokens: TokenEmbedding::zeros(config.vocab_size, d, device),
-            layers: (0..config.num_hidden_layers).map(block).collect(),
+            layers: (0..config.num_hidden_layers).map(|_| Block::zeros(config, device)).collect(),
             norm: norm(config, d, device),
             lm_head: (!config.tie_word_embeddings).then(|| Projection::zeros(d, config.vocab_size, false, device)),
             ssmax_context: config.scalable_softmax.then_some(config.max_position_embeddings),
@@ -241,85 +216,6 @@ impl Model {
     pub fn device(&self) -> Device {
         self.norm.gamma.val().device()
     }
-}
-
-impl Block {
-    /// `[batch, seq, hidden]` to the same.
-    fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        let y = self.self_attn.forward(normed(self.before_attention(), x.clone()), inputs);
-        self.feed_forward(self.add(x, self.after_attention(), y))
-    }
-
-    /// The second half of the block, behind attention.
-    fn feed_forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let y = self.mlp.forward(normed(self.before_mlp(), x.clone()));
-        self.add(x, self.post_feedforward_layernorm.as_ref(), y)
-    }
-
-    /// Adds what attention or the MLP computed to the residual stream; both `[batch, seq, hidden]`.
-    fn add(&self, x: Tensor<3>, norm: Option<&RmsNorm>, y: Tensor<3>) -> Tensor<3> {
-        x + scaled(normed(norm, y), self.residual_multiplier)
-    }
-
-    fn before_attention(&self) -> Option<&RmsNorm> {
-        self.input_layernorm.as_ref()
-    }
-
-    fn after_attention(&self) -> Option<&RmsNorm> {
-        (self.norms != BlockNorms::Before).then_some(&self.post_attention_layernorm)
-    }
-
-    fn before_mlp(&self) -> Option<&RmsNorm> {
-        match self.norms {
-            BlockNorms::Before => Some(&self.post_attention_layernorm),
-            BlockNorms::After => None,
-            BlockNorms::Both => self.pre_feedforward_layernorm.as_ref(),
-        }
-    }
-}
-
-/// Gate and up multiplied, then down: down(silu(gate(x)) · up(x)), or with another activation.
-#[derive(Module, Debug)]
-struct Mlp {
-    gate_proj: Projection,
-    up_proj: Projection,
-    down_proj: Projection,
-    #[module(skip)]
-    activation: Activation,
-}
-
-impl Mlp {
-    fn zeros(config: &Config, device: &Device) -> Self {
-        let (d, inner) = (config.hidden_size, config.intermediate_size);
-        Self {
-            gate_proj: Projection::zeros(d, inner, false, device),
-            up_proj: Projection::zeros(d, inner, false, device),
-            down_proj: Projection::zeros(inner, d, false, device),
-            activation: config.architecture.activation,
-        }
-    }
-
-    /// `[batch, seq, hidden]` to the same.
-    fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let (gate, up) = (self.gate_proj.forward(x.clone()), self.up_proj.forward(x));
-        self.down_proj.forward(match self.activation {
-            Activation::Silu => swiglu(gate, up),
-            Activation::GeluTanh => geglu(gate, up),
-        })
-    }
-}
-
-/// After a norm, where there is one.
-fn normed(norm: Option<&RmsNorm>, x: Tensor<3>) -> Tensor<3> {
-    match norm {
-        None => x,
-        Some(norm) => rms_norm(norm, x),
-    }
-}
-
-/// Multiplied by a factor that is 1 in most models.
-fn scaled(x: Tensor<3>, factor: f64) -> Tensor<3> {
-    if factor == 1.0 { x } else { x * factor }
 }
 
 /// Ids as a model takes them in.
