@@ -28,6 +28,9 @@ fn a_dropped_model_is_one_of_transformers_with_a_longer_context_and_answers_as_b
         let config = read_json(&out.join("config.json"));
         assert_eq!((&config["model_type"], &config["max_position_embeddings"]), (&json!(kind), &json!(1024)));
         assert_eq!(config["training_context"], 256);
+        let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+        assert!(card.contains("trained on 256 tokens, for texts of up to 1024"), "{card}");
+        assert_eq!(card.contains("Never give this folder"), kind == "smollm3", "{card}");
         assert!(!out.join("modeling_drope.py").exists());
         let (before, after) = (folder.path("before.json"), folder.path("after.json"));
         assert_eq!(outcomes(&out, &after), outcomes(&model(name), &before), "{name}");

@@ -1,6 +1,6 @@
 //! `core convert`: writes a model as a Hugging Face folder or as a GGUF, whichever of the two it was read from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -9,6 +9,7 @@ use drope_core::export::exported;
 use drope_core::gguf::write_gguf;
 use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::{ScaledQueries, StoredType};
+use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
 use crate::files::model_folder::{self, Around};
@@ -61,9 +62,37 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     } else {
         let around = Around { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
         model_folder::copy(from, &weights, to, around, *dtype)?;
+        files::write(&to.join("README.md"), card(from, to, &config)?.as_bytes())?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())
+}
+
+/// The card of a converted folder: where it comes from, how long texts may be, and who opens it.
+fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
+    let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let written: serde_json::Value = serde_json::from_str(&files::read_text(&to.join("config.json"))?)?;
+    let class = written["architectures"][0].as_str().unwrap_or_default();
+    let opened = if written["auto_map"].is_null() {
+        format!("transformers opens it by its own class {class}, without `trust_remote_code`.")
+    } else {
+        "transformers opens it by the program beside it, with `trust_remote_code=True`.".to_owned()
+    };
+    let warning = if class.starts_with("SmolLM3") {
+        "\n**Never give this folder to llama.cpp's own converter**: it takes every fourth layer to be without positions, whatever the config \
+         says. `core convert --to MODEL.gguf` writes what llama.cpp computes rightly.\n"
+    } else {
+        ""
+    };
+    Ok(format!(
+        "# {}\n\nWritten by `core convert` from {}. Read with the position method `{}`; trained on {} tokens, for texts of up to {}.\n\n\
+         {opened}\n{warning}",
+        name(to),
+        name(from),
+        Method::of(config).name(),
+        config.max_position_embeddings,
+        config.max_position_embeddings * config.extension,
+    ))
 }
 
 fn note_temperature(config: &Config) {

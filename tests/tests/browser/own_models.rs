@@ -375,7 +375,9 @@ async fn models_of_other_families_answer_as_natively() -> Result<()> {
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     for (family, more) in [
         ("mistral", json!({ "sliding_window": 8 })),
+        ("qwen2", json!({})),
         ("qwen3", json!({})),
+        ("smollm3", json!({ "no_rope_layers": [1, 0] })),
         ("olmo2", json!({})),
         ("gemma3_text", json!({ "sliding_window": 8, "query_pre_attn_scalar": 16 })),
         ("granite", json!({ "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "logits_scaling": 2.5 })),
