@@ -79,13 +79,15 @@ fn summary(root: &Path) -> Result<String> {
         if let Some(heading) = line.strip_prefix("**").and_then(|line| line.strip_suffix("**")) {
             summary += &format!("\n# {heading}\n\n");
         }
-        for (title, target) in links(line) {
+        // Items of its lists, which may take several lines.
+        for (title, target) in links(line).filter(|_| line.starts_with("- ") || line.starts_with("  ")) {
             let path = below(Path::new("docs"), target);
             if path.extension().is_none_or(|kind| kind != "md") || listed.contains(&path) || !root.join(&path).is_file()
             {
                 continue;
             }
-            summary += &format!("- [{title}]({})\n", path.display());
+            let (first, rest) = title.split_at(title.chars().next().map_or(0, char::len_utf8));
+            summary += &format!("- [{}{rest}]({})\n", first.to_uppercase(), path.display());
             listed.push(path.clone());
             if path.ends_with("README.md") {
                 for other in documents(&root.join(path.parent().unwrap_or(Path::new(""))))? {
