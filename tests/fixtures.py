@@ -319,6 +319,9 @@ if __name__ == "__main__":
                  extra={"pad_token_id": 0, "partial_rotary_factor": 0.75})
         else:
             make(f"{case}-yarn", "yarn", {"rope_type": "yarn", **scaled}, **more)
+            make(f"{case}-pi", "pi", {"rope_type": "linear", "factor": FACTOR}, **more)
+            make(f"{case}-dynamic-ntk", "dynamic-ntk", {"rope_type": "dynamic", "factor": 1.0}, seq=3 * CONTEXT, **more)
+            make(f"{case}-llama3", "llama3", {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **scaled}, **more)
     # The larger models of Gemma 3 were trained on with a scaling, and are read with it at every length.
     linear = {"rope_type": "linear", "factor": 8.0}
     make("gemma3-linear", "pi", linear, factor=1.0, model_type="gemma3_text", layers=3, tied=True, extra={**gemma, "rope_scaling": linear})
