@@ -31,6 +31,19 @@ impl RotaryTable {
         self.cos.dims()[3]
     }
 
+    /// Tokens that it has rows for.
+    pub fn tokens(&self) -> usize {
+        self.cos.dims()[2]
+    }
+
+    /// The same for the last tokens alone.
+    #[must_use]
+    pub fn of_last(&self, tokens: usize) -> Self {
+        let rows = self.tokens();
+        let last = |table: &Tensor<4>| table.clone().slice_dim(2, rows - tokens..rows);
+        Self { cos: last(&self.cos), sin: last(&self.sin), rotate_half: self.rotate_half.clone() }
+    }
+
     /// Rotates `[batch, heads, seq, head_dim]`: x·cos + rotate_half(x)·sin, where rotate_half(x₁, x₂) = (−x₂, x₁) as in
     /// Hugging Face's models.
     pub fn rotate(&self, x: Tensor<4>) -> Tensor<4> {

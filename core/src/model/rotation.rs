@@ -66,7 +66,12 @@ impl Rotation {
     /// All keys `[batch, kv_heads, past + seq, head_dim]` as attention needs them; if each query head rotates keys in
     /// its own way, one copy for each query head.
     pub(super) fn read_keys<'a>(&self, k: KeysOrValues<'a>) -> KeysOrValues<'a> {
-        if self.all_tokens.is_some() { rotate(&self.all_tokens, k.tensor()).into() } else { k }
+        let Some(tables) = &self.all_tokens else { return k };
+        let k = k.tensor();
+        let kept = k.dims()[2];
+        // A layer with a window keeps only the last keys.
+        let of_kept = (kept < tables.table.tokens()).then(|| tables.of_last(kept));
+        rotated(of_kept.as_ref().unwrap_or(tables), k).into()
     }
 }
 
@@ -111,6 +116,15 @@ impl Tables {
         Self::of_values(values(f64::cos), values(f64::sin), noise, [1, heads.len(), at.len(), width], device)
     }
 
+    /// The same for the last tokens alone.
+    fn of_last(&self, tokens: usize) -> Self {
+        let last = |noise: &Tensor<4>| {
+            let rows = noise.dims()[2];
+            noise.clone().slice_dim(2, rows - tokens..rows)
+        };
+        Self { table: self.table.of_last(tokens), noise: self.noise.as_ref().map(last) }
+    }
+
     fn of_values(cos: Vec<f32>, sin: Vec<f32>, noise: Option<Vec<f32>>, shape: [usize; 4], device: &Device) -> Self {
         let tensor = |values: Vec<f32>| Tensor::from_data(TensorData::new(values, shape), device);
         Self { table: RotaryTable::new(tensor(cos), tensor(sin)), noise: noise.map(tensor) }
@@ -134,21 +148,23 @@ fn gaussian(noise: &HeadNoise, which: u64, position: usize, width: usize, deviat
 fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     match tables {
         None => x,
-        Some(Tables { table, noise }) => {
-            let (width, head_dim) = (table.width(), x.dims()[3]);
-            // Where only a part of a head rotates, the rest follows unchanged.
-            let rest = (width < head_dim).then(|| x.clone().slice_dim(3, width..head_dim));
-            let x = if rest.is_some() { x.slice_dim(3, 0..width) } else { x };
-            let rotated = table.rotate(x);
-            let rotated = match noise {
-                None => rotated,
-                Some(noise) => rotated + noise.clone(),
-            };
-            match rest {
-                None => rotated,
-                Some(rest) => Tensor::cat(vec![rotated, rest], 3),
-            }
-        }
+        Some(tables) => rotated(tables, x),
+    }
+}
+
+fn rotated(Tables { table, noise }: &Tables, x: Tensor<4>) -> Tensor<4> {
+    let (width, head_dim) = (table.width(), x.dims()[3]);
+    // Where only a part of a head rotates, the rest follows unchanged.
+    let rest = (width < head_dim).then(|| x.clone().slice_dim(3, width..head_dim));
+    let x = if rest.is_some() { x.slice_dim(3, 0..width) } else { x };
+    let rotated = table.rotate(x);
+    let rotated = match noise {
+        None => rotated,
+        Some(noise) => rotated + noise.clone(),
+    };
+    match rest {
+        None => rotated,
+        Some(rest) => Tensor::cat(vec![rotated, rest], 3),
     }
 }
 
