@@ -12,7 +12,6 @@ use crate::positions::Method;
 /// # Errors
 /// If what the model does depends on the length in a way that a factor of the weights does not say.
 pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
-    let (own, of_family) = (&config.architecture, config.family.architecture());
     let reasons = [
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
         (config.head_scales.is_some(), "a temperature for each head"),
@@ -23,10 +22,7 @@ pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
             "dynamic NTK, which takes its context from the field that grows",
         ),
         (matches!(config.positions, PositionScheme::Clipped { .. }), "softly clipped frequencies (CoPE)"),
-        (
-            own.query_norm != of_family.query_norm || own.key_norm != of_family.key_norm,
-            "norms of queries or keys that its family does not have",
-        ),
+        (config.has_added_norms(), "norms of queries or keys that its family does not have"),
     ];
     if let Some((_, reason)) = reasons.iter().find(|(is_so, _)| *is_so) {
         return Err(Error::Config(format!(

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::dope::DopeHeads;
 use super::layer_types::MAX_SIZE;
 use super::{AttentionType, HeadScales};
+use crate::error::Error;
 
 /// `config.json` as it stands in the file.
 #[derive(Serialize, Deserialize)]
@@ -79,6 +80,18 @@ pub(super) struct ConfigJson {
     pub(super) dope_heads: Option<DopeHeads>,
     #[serde(flatten)]
     pub(super) other: Map<String, Value>,
+}
+
+impl ConfigJson {
+    /// Takes a number of a family's own out of the other fields.
+    ///
+    /// # Errors
+    /// If it is there and not a number above 0.
+    pub(super) fn take_number(&mut self, name: &str, default: f64) -> crate::Result<f64> {
+        let Some(value) = self.other.remove(name).filter(|value| !value.is_null()) else { return Ok(default) };
+        let number = value.as_f64().filter(|number| *number > 0.0 && number.is_finite());
+        number.ok_or_else(|| Error::Config(format!("{name} is {value} but must be a number above 0")))
+    }
 }
 
 /// A size.

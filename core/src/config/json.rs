@@ -61,11 +61,9 @@ impl Config {
     }
 
     pub(super) fn is_plain(&self) -> bool {
-        let (own, of_family) = (&self.architecture, &self.family.architecture);
-        let has_norms_of_family = own.query_norm == of_family.query_norm && own.key_norm == of_family.key_norm;
         self.positions == PositionScheme::Rotary
-            && has_norms_of_family
-            && own.partial_rotary_factor == 1.0
+            && !self.has_added_norms()
+            && self.architecture.partial_rotary_factor == 1.0
             && (self.family == &LLAMA || self.layer_types.iter().all(|layer| layer.rotates))
             && !self.scalable_softmax
             && self.head_scales.is_none()
@@ -106,8 +104,8 @@ impl Config {
         let attention_type =
             AttentionType::of(positions == PositionScheme::None, &self.architecture, &self.family.architecture);
         let has_no_bias = self.family.mentions_biases.then_some(false);
-        // Gemma's fields have a window of another kind.
-        let rnope_window = match positions {
+        // Else it is the window of some layers, which the family has written, or a field that transformers ignores.
+        let sliding_window = match positions {
             PositionScheme::RnopeSwa { window } => Some(json!(window)),
             _ => other.remove("sliding_window"),
         };
@@ -154,7 +152,7 @@ impl Config {
             head_scales: self.head_scales.clone(),
             scalable_softmax: self.scalable_softmax.then_some(true),
             alibi: (positions == PositionScheme::Alibi).then_some(true),
-            sliding_window: rnope_window,
+            sliding_window,
             use_sliding_window: None,
             dope_heads: self.dope_heads.clone(),
             other,

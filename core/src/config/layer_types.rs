@@ -193,9 +193,7 @@ pub(super) fn window_fields(types: &[LayerType]) -> Map<String, Value> {
     let mut fields = Map::new();
     if let Some(window) = types.iter().find_map(|layer| layer.window) {
         let name = |layer: &LayerType| if layer.window.is_some() { SLIDING } else { FULL };
-        let full = types.iter().take_while(|layer| layer.window.is_none()).count();
         fields.insert(WINDOW.into(), json!(window));
-        fields.insert(MAX_WINDOW_LAYERS.into(), json!(full));
         fields.insert(LAYER_TYPES.into(), types.iter().map(name).collect());
     }
     fields

@@ -123,6 +123,12 @@ impl Config {
             || self.layer_types.iter().any(|layer| layer.window.is_some())
     }
 
+    /// Whether queries or keys have norms that those of its family lack.
+    pub(crate) fn has_added_norms(&self) -> bool {
+        let norms = |architecture: &Architecture| [architecture.query_norm, architecture.key_norm];
+        norms(&self.architecture) != norms(self.family.architecture())
+    }
+
     /// Whether some layers have no positions, and others have.
     pub fn has_layers_without_positions(&self) -> bool {
         self.layer_types.iter().any(|layer| !layer.rotates)

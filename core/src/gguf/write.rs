@@ -141,7 +141,6 @@ fn check(config: &Config) -> Result<()> {
     let scaling = &config.rope.scaling;
     let positions = config.positions;
     let is_partial = matches!(positions, PositionScheme::Partial { .. });
-    let (own, of_family) = (&config.architecture, config.family.architecture());
     // llama.cpp knows the windows of Gemma 3 by the number of a layer.
     let is_gemma = config.family.gguf.architecture == "gemma3";
     let has_usual_windows = is_gemma && has_gemma_windows(config);
@@ -150,10 +149,7 @@ fn check(config: &Config) -> Result<()> {
     let has_usual_factor = (config.attention_scale() * (width as f64).sqrt() - 1.0).abs() < 1e-6;
     let has_factors = config.family.gguf.has_frequency_factors;
     let reasons = [
-        (
-            own.query_norm != of_family.query_norm || own.key_norm != of_family.key_norm,
-            "norms of queries or keys that its family does not have",
-        ),
+        (config.has_added_norms(), "norms of queries or keys that its family does not have"),
         (positions == PositionScheme::Alibi, "ALiBi"),
         (config.has_windows() && !has_usual_windows, "sliding windows"),
         (config.has_layers_without_positions(), "layers that differ"),
@@ -161,7 +157,7 @@ fn check(config: &Config) -> Result<()> {
         (matches!(positions, PositionScheme::Clipped { .. }), "softly clipped frequencies (CoPE)"),
         (config.softmax_scale.is_some(), "its own factor of the logits"),
         (config.head_scales.is_some(), "a temperature for each head"),
-        (own.partial_rotary_factor != 1.0, "heads of which only a part rotates"),
+        (config.architecture.partial_rotary_factor != 1.0, "heads of which only a part rotates"),
         (matches!(scaling, RopeScaling::Dynamic { .. } | RopeScaling::Longrope(_)), "dynamic or LongRoPE scaling"),
         (matches!(scaling, RopeScaling::Yarn(yarn) if yarn_differs(yarn)), "YaRN with changed parameters"),
         (

@@ -7,7 +7,7 @@ use super::{Decoder, Defaults, Family, GgufFamily};
 use crate::config::architecture::{Activation, Architecture, BlockNorms, ProjectionNorm};
 use crate::config::fields::ConfigJson;
 use crate::config::{Config, layer_types};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(super) const GEMMA3: Family = Family {
     model_type: "gemma3_text",
@@ -58,15 +58,8 @@ fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
         62 => json.hidden_size / json.num_attention_heads,
         _ => json.head_dim.unwrap_or(256),
     };
-    let mut number = |name: &str, default: f64| match json.other.remove(name).filter(|value| !value.is_null()) {
-        None => Ok(default),
-        Some(value) => value
-            .as_f64()
-            .filter(|number| *number > 0.0 && number.is_finite())
-            .ok_or_else(|| Error::Config(format!("{name} is {value} but must be a number above 0"))),
-    };
-    let scalar = number(QUERY_SCALAR, query_scalar as f64)?;
-    let mut local_theta = number(LOCAL_THETA, 10_000.0)?;
+    let scalar = json.take_number(QUERY_SCALAR, query_scalar as f64)?;
+    let mut local_theta = json.take_number(LOCAL_THETA, 10_000.0)?;
     decoder.architecture.attention_multiplier = Some(scalar.powf(-0.5));
     decoder.architecture.embedding_multiplier = (json.hidden_size as f64).sqrt();
     // v5 of transformers has parameters for each type of layer.
@@ -90,7 +83,6 @@ fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
 
 fn write(config: &Config) -> Map<String, Value> {
     let mut fields = layer_types::window_fields(&config.layer_types);
-    fields.remove(layer_types::MAX_WINDOW_LAYERS);
     let local_theta = config.layer_types.iter().find_map(|layer| layer.rope_theta).unwrap_or(10_000.0);
     let scalar = config.architecture.attention_multiplier.unwrap_or(1.0).powi(-2);
     // transformers takes only whole numbers; the inverse of a root is nearly one.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Decoder, Family, GgufFamily};
 use crate::config::Config;
 use crate::config::fields::ConfigJson;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 pub(super) const GRANITE: Family = Family {
     model_type: "granite",
@@ -31,11 +31,7 @@ const RESIDUAL: &str = "residual_multiplier";
 const LOGITS: &str = "logits_scaling";
 
 fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
-    let mut number = |name: &str| {
-        let value = json.other.remove(name).unwrap_or(json!(1.0));
-        let number = value.as_f64().filter(|number| *number > 0.0 && number.is_finite());
-        number.ok_or_else(|| Error::Config(format!("{name} is {value} but must be a number above 0")))
-    };
+    let mut number = |name| json.take_number(name, 1.0);
     decoder.architecture.embedding_multiplier = number(EMBEDDING)?;
     decoder.architecture.attention_multiplier = Some(number(ATTENTION)?);
     decoder.architecture.residual_multiplier = number(RESIDUAL)?;

@@ -29,6 +29,10 @@ pub(super) fn windows(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()
 
 pub(super) fn window_fields(config: &Config) -> Map<String, Value> {
     let mut fields = layer_types::window_fields(&config.layer_types);
+    if !fields.is_empty() {
+        let full = config.layer_types.iter().take_while(|layer| layer.window.is_none()).count();
+        fields.insert(layer_types::MAX_WINDOW_LAYERS.into(), json!(full));
+    }
     fields.insert("use_sliding_window".into(), json!(config.has_windows()));
     fields
 }
