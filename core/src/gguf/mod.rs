@@ -129,4 +129,6 @@ impl<R: ReadAt> Gguf<R> {
 }
 
 #[cfg(test)]
+mod family_tests;
+#[cfg(test)]
 mod tests;
