@@ -5,6 +5,7 @@
 
 mod driver;
 mod failures;
+mod families;
 mod firefox;
 mod half_weights;
 mod kernels;
