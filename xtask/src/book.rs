@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use crate::Workplace;
+use crate::documents::{entries, from_folder, text_of};
 use crate::shell::run;
 use crate::tools::mdbook;
 
@@ -69,73 +71,78 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// mdBook's list of chapters: the documents that the contents link to, under its headings, each followed by the other documents of its
-/// folder where it is the first of one.
+/// mdBook's list of chapters: the documents that lists of the contents link to, under their headings, each followed by the other documents
+/// of its folder where it is the first of one.
 fn summary(root: &Path) -> Result<String> {
     let contents = fs::read_to_string(root.join(CONTENTS))?;
     let mut summary = "[DroPE playground](README.md)\n".to_owned();
     let mut listed = vec![PathBuf::from(CONTENTS)];
-    for line in contents.lines() {
-        if let Some(heading) = line.strip_prefix("**").and_then(|line| line.strip_suffix("**")) {
-            summary += &format!("\n# {heading}\n\n");
-        }
-        // Items of its lists, which may take several lines.
-        for (title, target) in links(line).filter(|_| line.starts_with("- ") || line.starts_with("  ")) {
-            let path = below(Path::new("docs"), target);
-            if path.extension().is_none_or(|kind| kind != "md") || listed.contains(&path) || !root.join(&path).is_file()
-            {
-                continue;
+    let (mut lists, mut words, mut target) = (0, String::new(), None);
+    for event in Parser::new(&contents) {
+        match event {
+            Event::Start(Tag::List(_)) => lists += 1,
+            Event::End(TagEnd::List(_)) => lists -= 1,
+            Event::Start(Tag::Strong) => words.clear(),
+            Event::End(TagEnd::Strong) if lists == 0 => summary += &format!("\n# {words}\n\n"),
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                words.clear();
+                target = from_folder(Path::new("docs"), &dest_url).filter(|_| lists > 0);
             }
-            let (first, rest) = title.split_at(title.chars().next().map_or(0, char::len_utf8));
-            summary += &format!("- [{}{rest}]({})\n", first.to_uppercase(), path.display());
-            listed.push(path.clone());
-            if path.ends_with("README.md") {
-                for other in documents(&root.join(path.parent().unwrap_or(Path::new(""))))? {
-                    let other = other.strip_prefix(root)?.to_owned();
-                    if !listed.contains(&other) {
-                        let text = fs::read_to_string(root.join(&other))?;
-                        let title = text.lines().find_map(|line| line.trim_start_matches('#').strip_prefix(' '));
-                        summary += &format!("  - [{}]({})\n", title.unwrap_or("More"), other.display());
-                        listed.push(other);
+            Event::End(TagEnd::Link) => {
+                let Some(path) = target.take().filter(|path| is_document(path) && root.join(path).is_file()) else {
+                    continue;
+                };
+                if !listed.contains(&path) {
+                    summary += &chapter("", &words, &path);
+                    listed.push(path.clone());
+                    if path.ends_with("README.md") {
+                        summary += &others_beside(root, &path, &mut listed)?;
                     }
                 }
             }
+            event => words += text_of(&event),
         }
     }
     Ok(summary + "\n---\n\n[Changes](CHANGELOG.md)\n")
 }
 
+/// Chapters of the documents in the folder of `path` that are not listed yet, by their own titles.
+fn others_beside(root: &Path, path: &Path, listed: &mut Vec<PathBuf>) -> Result<String> {
+    let mut chapters = String::new();
+    for other in documents(&root.join(path.parent().unwrap_or(Path::new(""))))? {
+        let path = other.strip_prefix(root)?.to_owned();
+        if !listed.contains(&path) {
+            let text = fs::read_to_string(&other)?;
+            let title = text.lines().find_map(|line| line.trim_start_matches('#').strip_prefix(' '));
+            chapters += &chapter("  ", title.unwrap_or("More"), &path);
+            listed.push(path);
+        }
+    }
+    Ok(chapters)
+}
+
+/// A line of the list, with a capital.
+fn chapter(indent: &str, title: &str, path: &Path) -> String {
+    let (first, rest) = title.split_at(title.chars().next().map_or(0, char::len_utf8));
+    format!("{indent}- [{}{rest}]({})\n", first.to_uppercase(), path.display())
+}
+
+fn is_document(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "md")
+}
+
 /// Markdown files of a folder, in the order of their names.
 fn documents(folder: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
-    let mut documents: Vec<PathBuf> =
-        entries.into_iter().filter(|path| path.extension().is_some_and(|kind| kind == "md")).collect();
-    documents.sort();
-    Ok(documents)
-}
-
-/// Titles and targets of a line's links.
-fn links(line: &str) -> impl Iterator<Item = (&str, &str)> {
-    line.split('[').skip(1).filter_map(|part| {
-        let (title, rest) = part.split_once("](")?;
-        Some((title, rest.split_once(')')?.0))
-    })
-}
-
-/// A link's target from the top of the checkout.
-fn below(folder: &Path, target: &str) -> PathBuf {
-    let target = target.split('#').next().unwrap_or_default();
-    match target.strip_prefix("../") {
-        Some(above) => below(folder.parent().unwrap_or(Path::new("")), above),
-        None => folder.join(target),
-    }
+    Ok(entries(folder)?.into_iter().filter(|path| is_document(path)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use super::{COPIED, below, documents, links, summary};
+    use pulldown_cmark::{Event, Parser, Tag};
+
+    use super::{COPIED, documents, from_folder, summary};
 
     fn root() -> &'static Path {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
@@ -159,11 +166,14 @@ mod tests {
         for folder in ["", "docs", "docs/reproduction", "docs/results", "models"] {
             for document in documents(&root().join(folder)).unwrap() {
                 let text = std::fs::read_to_string(&document).unwrap();
-                for (_, target) in text.lines().flat_map(links) {
+                for event in Parser::new(&text) {
+                    let Event::Start(Tag::Link { dest_url: target, .. }) = event else { continue };
                     let is_elsewhere = target.is_empty() || target.starts_with('#') || target.contains("://");
-                    let path = below(Path::new(folder), target);
-                    let is_copied = COPIED.iter().any(|copied| path.starts_with(copied));
-                    if !(is_elsewhere || is_copied && root().join(&path).exists()) {
+                    let address = target.split('#').next().unwrap_or_default();
+                    let is_there = from_folder(Path::new(folder), address).is_some_and(|path| {
+                        COPIED.iter().any(|copied| path.starts_with(copied)) && root().join(path).exists()
+                    });
+                    if !(is_elsewhere || is_there) {
                         broken.push(format!("{}: {target}", document.display()));
                     }
                 }

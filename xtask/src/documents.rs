@@ -40,7 +40,8 @@ pub fn write(root: &Path, page: &Path) -> Result<()> {
     Ok(())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
+/// What a folder holds, in the order of names.
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
     paths.sort();
@@ -89,7 +90,8 @@ fn document(markdown: &str, folder: &Path, style: &str) -> String {
     )
 }
 
-fn text_of<'a>(event: &'a Event<'_>) -> &'a str {
+/// The words of an event.
+pub fn text_of<'a>(event: &'a Event<'_>) -> &'a str {
     match event {
         Event::Text(text) | Event::Code(text) => text,
         _ => "",
@@ -109,18 +111,24 @@ fn target_of(address: &str, folder: &Path) -> Option<CowStr<'static>> {
         return Some(address.to_owned().into());
     }
     let (path, place) = address.find('#').map_or((address, ""), |at| address.split_at(at));
+    let file = from_folder(folder, path)?;
+    let is_drawing = file.extension().is_some_and(|kind| kind == "svg") && file.components().count() == 1;
+    let is_there = is_drawing || FILES.iter().any(|known| file == Path::new(known));
+    let shown = path.strip_suffix(".md").map_or(path.to_owned(), |name| format!("{name}.html"));
+    is_there.then(|| format!("{shown}{place}").into())
+}
+
+/// The file to which a relative address in `folder` leads; `None` if it lies above the top.
+pub fn from_folder(folder: &Path, address: &str) -> Option<PathBuf> {
     let mut file = folder.to_path_buf();
-    for part in path.split('/').filter(|part| *part != ".") {
+    for part in address.split('/').filter(|part| *part != ".") {
         if part != ".." {
             file.push(part);
         } else if !file.pop() {
             return None;
         }
     }
-    let is_drawing = file.extension().is_some_and(|kind| kind == "svg") && file.components().count() == 1;
-    let is_there = is_drawing || FILES.iter().any(|known| file == Path::new(known));
-    let shown = path.strip_suffix(".md").map_or(path.to_owned(), |name| format!("{name}.html"));
-    is_there.then(|| format!("{shown}{place}").into())
+    Some(file)
 }
 
 #[cfg(test)]
