@@ -5,7 +5,7 @@ use burn::tensor::Device;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hash::short_hash;
-use crate::model::{ComputeType, Model, NumberType, NumberTypes, WeightSource};
+use crate::model::{ComputeType, Model, NumberType, NumberTypes, WeightSource, WeightType};
 use crate::positions::Method;
 use crate::results::fingerprint;
 use crate::tokenizer::Tokenizer;
@@ -51,7 +51,7 @@ impl LoadedModel {
         tokenizer.check(config.vocab_size)?;
         let (model, unused_tensors) = Model::load_as(&config, weights, types, device)?;
         // Weights in another type give other results, so the hash has to differ.
-        if types.weights != NumberType::F32 {
+        if types.weights != WeightType::F32 {
             weights_hash = short_hash(&[weights_hash.as_bytes(), types.weights.name().as_bytes()]);
         }
         if types.cache != NumberType::F32 {

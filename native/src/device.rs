@@ -5,7 +5,7 @@ use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 use clap::ValueEnum;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::{NumberType, NumberTypes, WeightType};
 
 /// `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -41,7 +41,7 @@ impl Chosen {
         if !compute.is_native_to(&self.device) {
             bail!("this device has no instructions for {}; leave out --compute", compute.name());
         }
-        if !self.packs && weights != NumberType::F32 {
+        if !self.packs && weights != WeightType::F32 {
             bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", weights.name());
         }
         if !self.is_cpu && cache != NumberType::F32 {

@@ -15,7 +15,7 @@ use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::{Chosen, DeviceChoice};
 use drope_core::Error;
-use drope_core::model::{ComputeType, NumberType, NumberTypes};
+use drope_core::model::{ComputeType, NumberTypes, WeightType};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -78,11 +78,17 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
     }
     let Some(chosen) = gpu("weights in fewer bits") else { return };
     for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
-        for kind in [NumberType::F16, NumberType::Bf16, NumberType::Q8] {
+        // The CPU rounds the scales of 8 bits.
+        for (kind, tolerance) in [
+            (WeightType::F16, TOLERANCE),
+            (WeightType::Bf16, TOLERANCE),
+            (WeightType::Q8, 2e-2),
+            (WeightType::Stored, TOLERANCE),
+        ] {
             let types = chosen.keeps(NumberTypes { weights: kind, ..NumberTypes::default() }).unwrap();
             let difference = block_on(case(name).packed_difference(types, &chosen.device));
             println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());
-            assert!(difference < TOLERANCE, "{name} in {}: {difference}", kind.name());
+            assert!(difference < tolerance, "{name} in {}: {difference}", kind.name());
         }
     }
 }

@@ -3,7 +3,7 @@
 /// These packages are always built together: cargo joins their features, and another set would compile Burn again.
 pub const NATIVE: [&str; 12] = [
     "-p",
-    "drope-bf16",
+    "drope-instructions",
     "-p",
     "drope-core",
     "-p",

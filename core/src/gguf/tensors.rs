@@ -10,7 +10,7 @@ use super::dequantize::{GgmlType, dequantize};
 use super::reader::Reader;
 use crate::config::{Family, LLAMA};
 use crate::error::{Error, Result};
-use crate::model::{ReadAt, WeightSource, is_norm};
+use crate::model::{QuantizedRows, ReadAt, WeightSource, is_norm};
 
 /// What Llama 3.1's scaling divides frequencies by: a part of the config here, and not a weight.
 pub(super) const ROPE_FACTORS: &str = "rope_freqs.weight";
@@ -91,34 +91,28 @@ impl TensorInfo {
 
 impl<R: ReadAt> WeightSource for Gguf<R> {
     fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
-        let family = self.family();
-        let found = self.tensors.iter().find(|tensor| hugging_face_name(family, &tensor.name).as_deref() == Some(name));
-        let info = found.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
-        if info.shape != shape {
-            return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
-        }
-        let numbers = match self.heads_of(&info.name)? {
-            None => {
-                let mut numbers = self.read(info, rows.clone())?;
-                if is_norm(name) {
-                    // llama.cpp's norms have what Hugging Face's are multiplied by.
-                    let offset = family.architecture().norm_offset as f32;
-                    numbers.iter_mut().for_each(|weight| *weight -= offset);
-                }
-                numbers
-            }
-            Some(heads) => {
-                // Rows change their places within a head, so whole heads are read.
-                let head_dim = (shape[0] / heads.max(1)).max(1);
-                let whole = rows.start / head_dim * head_dim..rows.end.next_multiple_of(head_dim).min(shape[0]);
-                let columns = shape[1..].iter().product::<usize>();
-                let numbers = halves_from_pairs(&self.read(info, whole.clone())?, whole.len(), head_dim);
-                numbers[(rows.start - whole.start) * columns..(rows.end - whole.start) * columns].to_vec()
-            }
-        };
+        let info = self.info(name, shape)?;
         let mut shape = shape.to_vec();
         shape[0] = rows.len();
+        let bytes = self.rows_of(info, rows)?;
+        if !is_norm(name)
+            && let Some(dtype) = info.kind.half_type()
+        {
+            return Ok(TensorData::from_bytes_vec(bytes, shape, dtype));
+        }
+        let mut numbers = dequantize(info.kind, &bytes);
+        if is_norm(name) {
+            // llama.cpp's norms have what Hugging Face's are multiplied by.
+            let offset = self.family().architecture().norm_offset as f32;
+            numbers.iter_mut().for_each(|weight| *weight -= offset);
+        }
         Ok(TensorData::new(numbers, shape))
+    }
+
+    fn quantized_rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<Option<QuantizedRows>> {
+        let info = self.info(name, shape)?;
+        let GgmlType::Quantized(format) = info.kind else { return Ok(None) };
+        Ok(Some(QuantizedRows { format, bytes: self.rows_of(info, rows)? }))
     }
 
     fn names(&self) -> Vec<String> {
@@ -145,12 +139,39 @@ impl<R: ReadAt> Gguf<R> {
         self.tensors.iter().find(|tensor| tensor.name == name)
     }
 
+    /// The tensor that has this name in Hugging Face's files.
+    fn info(&self, name: &str, shape: &[usize]) -> Result<&TensorInfo> {
+        let family = self.family();
+        let found = self.tensors.iter().find(|tensor| hugging_face_name(family, &tensor.name).as_deref() == Some(name));
+        let info = found.ok_or_else(|| Error::MissingTensor(name.to_owned()))?;
+        if info.shape != shape {
+            return Err(Error::Shape { name: name.to_owned(), found: info.shape.clone(), expected: shape.to_vec() });
+        }
+        Ok(info)
+    }
+
     /// Rows of a tensor, in the order of the file; each begins with a block.
     pub(super) fn read(&self, info: &TensorInfo, rows: Range<usize>) -> Result<Vec<f32>> {
+        Ok(dequantize(info.kind, &self.bytes_of(info, rows)?))
+    }
+
+    /// As [`Gguf::read`], as the file has them.
+    fn bytes_of(&self, info: &TensorInfo, rows: Range<usize>) -> Result<Vec<u8>> {
         let row = info.bytes() / info.shape[0];
         let bytes = self.file.read_at(self.start + info.offset + (rows.start * row) as u64, rows.len() * row);
-        let bytes = bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))?;
-        Ok(dequantize(info.kind, &bytes))
+        bytes.map_err(|error| Error::Gguf(format!("{} cannot be read, {error}", info.name)))
+    }
+
+    /// The same in the order of Hugging Face's files.
+    fn rows_of(&self, info: &TensorInfo, rows: Range<usize>) -> Result<Vec<u8>> {
+        let Some(heads) = self.heads_of(&info.name)? else { return self.bytes_of(info, rows) };
+        // Rows change their places within a head, so whole heads are read.
+        let height = info.shape[0];
+        let head_dim = (height / heads.max(1)).max(1);
+        let whole = rows.start / head_dim * head_dim..rows.end.next_multiple_of(head_dim).min(height);
+        let bytes = halves_from_pairs(&self.bytes_of(info, whole.clone())?, whole.len(), head_dim);
+        let row = info.bytes() / height;
+        Ok(bytes[(rows.start - whole.start) * row..(rows.end - whole.start) * row].to_vec())
     }
 
     /// Number of heads of a projection whose rows are stored in pairs; `None` if its rows are as in Hugging Face's
@@ -175,8 +196,8 @@ impl<R: ReadAt> Gguf<R> {
 }
 
 /// Rows of heads from pairs (x₀ y₀ x₁ y₁ …) to halves (x₀ x₁ … y₀ y₁ …); biases are rows of one number.
-fn halves_from_pairs(numbers: &[f32], rows: usize, head_dim: usize) -> Vec<f32> {
-    reordered(numbers, rows, head_dim, |place, half| 2 * (place % half) + place / half)
+fn halves_from_pairs(bytes: &[u8], rows: usize, head_dim: usize) -> Vec<u8> {
+    reordered(bytes, rows, head_dim, |place, half| 2 * (place % half) + place / half)
 }
 
 /// The inverse of [`halves_from_pairs`].
@@ -185,7 +206,7 @@ pub(super) fn pairs_from_halves(numbers: &[f32], rows: usize, head_dim: usize) -
 }
 
 /// Rows of heads in another order: `from(place, head_dim / 2)` is the old index of the row that comes to `place`.
-fn reordered(numbers: &[f32], rows: usize, head_dim: usize, from: impl Fn(usize, usize) -> usize) -> Vec<f32> {
+fn reordered<T: Copy>(numbers: &[T], rows: usize, head_dim: usize, from: impl Fn(usize, usize) -> usize) -> Vec<T> {
     let row = numbers.len() / rows;
     let mut reordered = Vec::with_capacity(numbers.len());
     for to in 0..rows {

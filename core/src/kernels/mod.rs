@@ -26,6 +26,7 @@ mod math;
 mod packed;
 mod parts;
 mod product;
+mod quantized;
 mod rms_norm;
 mod rotary;
 mod swiglu;
@@ -53,6 +54,7 @@ pub use self::linear::{ComputeType, linear};
 pub use self::packed::{NumberType, PackedMatrix};
 #[cfg(feature = "train")]
 pub(crate) use self::parts::{in_threads, threads_for};
+pub use self::quantized::{QuantizedFormat, QuantizedMatrix};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;

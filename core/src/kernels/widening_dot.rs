@@ -43,35 +43,8 @@ fn add_block<S: Simd>(simd: S, a: &[f32; BLOCK], b: &[f32; BLOCK], sums: &mut [S
     }
 }
 
-/// Widens an f16 to f32. A multiplication changes the exponent; it is right for subnormal numbers too.
-#[inline(always)]
-pub(super) fn half_widened(bits: u16) -> f32 {
-    /// 2¹¹²: the difference of the exponents' biases.
-    const SHIFT: f32 = f32::from_bits((112 + 127) << 23);
-    /// What infinity becomes by that multiplication; NaN becomes more.
-    const INFINITE: f32 = 65536.0;
-    let magnitude = f32::from_bits(u32::from(bits & 0x7fff) << 13) * SHIFT;
-    let exponent = if magnitude >= INFINITE { f32::INFINITY.to_bits() } else { 0 };
-    f32::from_bits(magnitude.to_bits() | exponent | u32::from(bits & 0x8000) << 16)
-}
-
 /// Widens a bf16 to f32.
 #[inline(always)]
 pub(super) fn brain_widened(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
-}
-
-#[cfg(test)]
-mod tests {
-    use half::f16;
-
-    use super::half_widened;
-
-    #[test]
-    fn every_half_is_widened_exactly() {
-        for bits in 0..=u16::MAX {
-            let (found, expected) = (half_widened(bits), f16::from_bits(bits).to_f32());
-            assert!(found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan(), "{bits:#x}");
-        }
-    }
 }

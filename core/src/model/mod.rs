@@ -30,13 +30,14 @@ use self::attention::LayerInputs;
 use self::block::{Block, scaled};
 pub use self::blocks::Blocks;
 use self::blocks::LayerKinds;
+pub use self::packing::WeightType;
 pub use self::pass::Packing;
 use self::pass::Pass;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
 pub(crate) use self::weight_source::Unfused;
-pub use self::weight_source::{ScaledQueries, WeightSource};
+pub use self::weight_source::{QuantizedRows, ScaledQueries, WeightSource};
 pub use self::weights::StoredType;
 pub(crate) use self::weights::{finite_f32, is_norm};
 pub use self::write_safetensors::write_safetensors;
@@ -72,7 +73,7 @@ pub struct Model {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NumberTypes {
     /// Projections and embedding.
-    pub weights: NumberType,
+    pub weights: WeightType,
     /// Keys and values; in 32 bits on all devices but the CPU.
     pub cache: NumberType,
     /// In what products of many tokens with weights are computed.

@@ -1,8 +1,8 @@
-//! Loads a model for inference: its matrices are kept row by row, in 32, 16 or 8 bits.
+//! Loads a model for inference: its matrices are kept in 32, 16 or 8 bits, or as the file has them.
 
 use std::collections::HashMap;
 
-use burn::tensor::Device;
+use burn::tensor::{DType, Device};
 
 use super::projection::PackedWeights;
 use super::weight_source::{Unfused, WeightSource};
@@ -10,14 +10,33 @@ use super::weights::finite_f32;
 use super::{Model, NumberTypes};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::kernels::{NumberType, PackedMatrix};
+use crate::kernels::{NumberType, PackedMatrix, QuantizedFormat, QuantizedMatrix};
+use crate::names::named;
 
 /// Numbers that are read and widened at once: 4 MiB.
 const PIECE: usize = 1 << 20;
 
+named! {
+    /// How matrices of weights are kept in memory.
+    #[derive(Default)]
+    WeightType: "type of weights in memory" {
+        /// 32 bits.
+        #[default]
+        F32 = "f32",
+        /// 16 bits: as exact as a file of such weights.
+        F16 = "f16",
+        /// The upper 16 bits of 32: as exact as a file of such weights.
+        Bf16 = "bf16",
+        /// 8 bits, and a scale for each 32 numbers of a row (Q8_0).
+        Q8 = "q8",
+        /// As the file has them: 4, 6 or 8 bits of a GGUF, else 16 or 32.
+        Stored = "stored",
+    }
+}
+
 impl Model {
-    /// As [`Model::load`], with projections and embedding kept as `types` says; a few of their rows are widened at a
-    /// time. The model is for inference only. On GPUs, matrices of 32 bits are as [`Model::load`] makes them.
+    /// As [`Model::load`], with projections and embedding kept as `types` says; a few of their rows are read at a time. The model is for
+    /// inference only. On GPUs, matrices of 32 bits are as [`Model::load`] makes them, and 8 is the least number of bits.
     ///
     /// # Errors
     /// As [`Model::load`], and if a weight is too large for the type.
@@ -27,9 +46,8 @@ impl Model {
         types: NumberTypes,
         device: &Device,
     ) -> Result<(Self, Vec<String>)> {
-        let kind = types.weights;
         let is_cpu = device == &Device::flex();
-        if device.is_autodiff() || !is_cpu && (kind == NumberType::F32 || cfg!(not(feature = "gpu"))) {
+        if device.is_autodiff() || !is_cpu && (types.weights == WeightType::F32 || cfg!(not(feature = "gpu"))) {
             let (model, unused) = Self::load(config, source, device)?;
             return Ok((model.compute_in(types.compute), unused));
         }
@@ -37,16 +55,8 @@ impl Model {
         let mut packed = HashMap::new();
         let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
             let &[rows, columns] = shape else { return finite_f32(name, source.tensor(name, shape)?).map(Some) };
-            let mut matrix = PackedMatrix::new(kind, rows, columns);
-            let step = PIECE.div_ceil(columns);
-            for first in (0..rows).step_by(step) {
-                let part = source.rows(name, shape, first..rows.min(first + step))?;
-                matrix.push(&finite_f32(name, part)?);
-            }
-            if !matrix.is_finite() {
-                return Err(Error::NotFinite(name.to_owned()));
-            }
-            packed.insert(name.to_owned(), PackedWeights::new(matrix, device));
+            let weights = Matrix { source, name, rows, columns }.packed(types.weights, is_cpu)?;
+            packed.insert(name.to_owned(), weights.on(device));
             Ok(None)
         })?;
         model.take_packed(packed);
@@ -64,5 +74,76 @@ impl Model {
                 projection.pack(matrix);
             }
         }
+    }
+}
+
+/// A matrix `[rows, columns]` of a source.
+struct Matrix<'a, S> {
+    source: &'a S,
+    name: &'a str,
+    rows: usize,
+    columns: usize,
+}
+
+impl<S: WeightSource> Matrix<'_, S> {
+    fn packed(&self, kind: WeightType, is_cpu: bool) -> Result<PackedWeights> {
+        let shape = [self.rows, self.columns];
+        match kind {
+            WeightType::F32 => self.floats(NumberType::F32),
+            WeightType::F16 => self.floats(NumberType::F16),
+            WeightType::Bf16 => self.floats(NumberType::Bf16),
+            WeightType::Q8 if is_cpu => self.rounded(),
+            WeightType::Q8 => self.floats(NumberType::Q8),
+            WeightType::Stored => match self.source.quantized_rows(self.name, &shape, 0..1)? {
+                Some(found) if is_cpu => self.blocks(found.format),
+                Some(_) => self.floats(NumberType::Q8),
+                None => match self.source.rows(self.name, &shape, 0..1)?.dtype() {
+                    DType::F16 => self.floats(NumberType::F16),
+                    DType::BF16 => self.floats(NumberType::Bf16),
+                    _ => self.floats(NumberType::F32),
+                },
+            },
+        }
+    }
+
+    fn floats(&self, kind: NumberType) -> Result<PackedWeights> {
+        let mut matrix = PackedMatrix::new(kind, self.rows, self.columns);
+        self.pieces(|numbers| matrix.push(&numbers))?;
+        self.finite(matrix.is_finite())?;
+        Ok(PackedWeights::Cpu(matrix))
+    }
+
+    fn rounded(&self) -> Result<PackedWeights> {
+        let mut matrix = QuantizedMatrix::new(QuantizedFormat::Q8_0, self.rows, self.columns);
+        self.pieces(|numbers| matrix.push_rounded(&numbers))?;
+        self.finite(matrix.is_finite())?;
+        Ok(PackedWeights::Quantized(matrix))
+    }
+
+    fn blocks(&self, format: QuantizedFormat) -> Result<PackedWeights> {
+        let mut matrix = QuantizedMatrix::new(format, self.rows, self.columns);
+        let step = PIECE.div_ceil(self.columns);
+        for first in (0..self.rows).step_by(step) {
+            let rows = first..self.rows.min(first + step);
+            if let Some(rows) = self.source.quantized_rows(self.name, &[self.rows, self.columns], rows)? {
+                matrix.push_blocks(&rows.bytes);
+            }
+        }
+        self.finite(matrix.is_finite())?;
+        Ok(PackedWeights::Quantized(matrix))
+    }
+
+    /// Gives `take` some rows after the other, widened.
+    fn pieces(&self, mut take: impl FnMut(Vec<f32>)) -> Result<()> {
+        let step = PIECE.div_ceil(self.columns);
+        for first in (0..self.rows).step_by(step) {
+            let rows = first..self.rows.min(first + step);
+            take(finite_f32(self.name, self.source.rows(self.name, &[self.rows, self.columns], rows)?)?);
+        }
+        Ok(())
+    }
+
+    fn finite(&self, is_finite: bool) -> Result<()> {
+        if is_finite { Ok(()) } else { Err(Error::NotFinite(self.name.to_owned())) }
     }
 }

@@ -9,31 +9,37 @@ use burn::tensor::{Device, Int, Tensor};
 use super::ZEROS;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
-use crate::kernels::{ComputeType, PackedMatrix, linear};
+use crate::kernels::{ComputeType, PackedMatrix, QuantizedMatrix, linear};
 
 /// Packed weights, which replace Burn's for inference.
 #[derive(Debug)]
 pub(super) enum PackedWeights {
+    /// Floats, or, on their way to a GPU, 8 bits.
     Cpu(PackedMatrix),
+    /// Few bits, for products of integers.
+    Quantized(QuantizedMatrix),
     #[cfg(feature = "gpu")]
     Gpu(Box<GpuMatrix>),
 }
 
 impl PackedWeights {
     /// Moves a matrix to where the model is.
-    pub(super) fn new(matrix: PackedMatrix, device: &Device) -> Self {
+    pub(super) fn on(self, device: &Device) -> Self {
         #[cfg(feature = "gpu")]
-        if device != &Device::flex() {
-            return Self::Gpu(Box::new(GpuMatrix::upload(&matrix, device)));
+        if let Self::Cpu(matrix) = &self
+            && device != &Device::flex()
+        {
+            return Self::Gpu(Box::new(GpuMatrix::upload(matrix, device)));
         }
         debug_assert_eq!(device, &Device::flex());
-        Self::Cpu(matrix)
+        self
     }
 
-    /// `[batch, seq, in]` to `[batch, seq, out]`.
+    /// `[batch, seq, in]` to `[batch, seq, out]`. Products of integers are what they are, whatever the type to compute in.
     fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         match self {
             Self::Cpu(matrix) => matrix.product(x, compute),
+            Self::Quantized(matrix) => matrix.product(x),
             #[cfg(feature = "gpu")]
             Self::Gpu(matrix) => matrix.product(x),
         }
@@ -43,6 +49,7 @@ impl PackedWeights {
     fn rows(&self, ids: &Tensor<2, Int>) -> Tensor<3> {
         match self {
             Self::Cpu(matrix) => matrix.rows(ids),
+            Self::Quantized(matrix) => matrix.rows(ids),
             #[cfg(feature = "gpu")]
             Self::Gpu(matrix) => matrix.rows_of(ids),
         }

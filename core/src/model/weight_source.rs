@@ -6,6 +6,7 @@ use burn::tensor::TensorData;
 
 use crate::config::{Architecture, Config, ProjectionNorm};
 use crate::error::{Error, Result};
+use crate::kernels::QuantizedFormat;
 
 /// Tensors by the names that Hugging Face's Llama gives them.
 ///
@@ -26,8 +27,25 @@ pub trait WeightSource {
         self.rows(name, shape, 0..shape[0])
     }
 
+    /// The same rows as the source has them, where that is in few bits.
+    ///
+    /// # Errors
+    /// As [`WeightSource::rows`].
+    fn quantized_rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<Option<QuantizedRows>> {
+        let (_, _, _) = (name, shape, rows);
+        Ok(None)
+    }
+
     /// Names of all tensors that there are.
     fn names(&self) -> Vec<String>;
+}
+
+/// Rows of a matrix in few bits.
+pub struct QuantizedRows {
+    /// How they are kept.
+    pub format: QuantizedFormat,
+    /// Block after block, row after row.
+    pub bytes: Vec<u8>,
 }
 
 /// A source whose missing norms of queries and keys are 1: a model that gets them on recalibration was trained without
@@ -72,11 +90,16 @@ impl<'a, S: WeightSource> Unfused<'a, S> {
             _ => self.config.intermediate_size,
         }
     }
-}
 
-impl<S: WeightSource> WeightSource for Unfused<'_, S> {
-    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
-        let missing = match self.source.rows(name, shape, rows.clone()) {
+    /// What `read` finds of a tensor, or else of the fused one that has its rows.
+    fn find<T>(
+        &self,
+        name: &str,
+        shape: &[usize],
+        rows: Range<usize>,
+        read: impl Fn(&str, &[usize], Range<usize>) -> Result<T>,
+    ) -> Result<T> {
+        let missing = match read(name, shape, rows.clone()) {
             Err(Error::MissingTensor(missing)) => missing,
             other => return other,
         };
@@ -86,9 +109,8 @@ impl<S: WeightSource> WeightSource for Unfused<'_, S> {
                 if let Some(before) = name.strip_suffix(&format!("{projection}.weight")) {
                     let height = projections.iter().map(|projection| self.height(projection)).sum();
                     let rows = start + rows.start..start + rows.end;
-                    let found = self.source.rows(&format!("{before}{fused}.weight"), &[height, shape[1]], rows);
                     // What is missing is what was asked for.
-                    return match found {
+                    return match read(&format!("{before}{fused}.weight"), &[height, shape[1]], rows) {
                         Err(Error::MissingTensor(_)) => Err(Error::MissingTensor(missing)),
                         other => other,
                     };
@@ -97,6 +119,16 @@ impl<S: WeightSource> WeightSource for Unfused<'_, S> {
             }
         }
         Err(Error::MissingTensor(missing))
+    }
+}
+
+impl<S: WeightSource> WeightSource for Unfused<'_, S> {
+    fn rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<TensorData> {
+        self.find(name, shape, rows, |name, shape, rows| self.source.rows(name, shape, rows))
+    }
+
+    fn quantized_rows(&self, name: &str, shape: &[usize], rows: Range<usize>) -> Result<Option<QuantizedRows>> {
+        self.find(name, shape, rows, |name, shape, rows| self.source.quantized_rows(name, shape, rows))
     }
 
     fn names(&self) -> Vec<String> {

@@ -1,13 +1,14 @@
 //! How the numbers of a model are kept in memory, as arguments of commands that read it.
 
 use clap::Args;
-use drope_core::model::{ComputeType, NumberType, NumberTypes};
+use drope_core::model::{ComputeType, NumberType, NumberTypes, WeightType};
 
 #[derive(Args, Default)]
 pub struct NumberArgs {
-    /// How weights are kept in memory: f32, f16, bf16 or q8 (8 bits). With CUDA only f32 is possible.
+    /// How weights are kept in memory: f32, f16, bf16, q8 (8 bits), or stored (as the file has them, such as the 4 bits of a GGUF; on a GPU
+    /// at least 8). With CUDA only f32 is possible.
     #[arg(long, default_value_t)]
-    weights: NumberType,
+    weights: WeightType,
     /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.
     #[arg(long, default_value_t)]
     cache: NumberType,

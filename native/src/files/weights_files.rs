@@ -10,7 +10,7 @@ use burn::tensor::TensorData;
 use drope_core::gguf::Gguf;
 use drope_core::hash::ShortHash;
 use drope_core::loaded_model::{INDEX_FILE, WEIGHTS_FILE};
-use drope_core::model::{ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
+use drope_core::model::{QuantizedRows, ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
 
 use crate::files;
 
@@ -64,6 +64,18 @@ impl WeightSource for Weights {
         match self {
             Self::Safetensors(files) => files.rows(name, shape, rows),
             Self::Gguf(file) => file.rows(name, shape, rows),
+        }
+    }
+
+    fn quantized_rows(
+        &self,
+        name: &str,
+        shape: &[usize],
+        rows: Range<usize>,
+    ) -> drope_core::Result<Option<QuantizedRows>> {
+        match self {
+            Self::Safetensors(files) => files.quantized_rows(name, shape, rows),
+            Self::Gguf(file) => file.quantized_rows(name, shape, rows),
         }
     }
 

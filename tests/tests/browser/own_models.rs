@@ -10,7 +10,7 @@ use drope_core::config::Config;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{Model, NumberType, NumberTypes, SafetensorsFiles, WeightSource};
+use drope_core::model::{Model, NumberType, NumberTypes, SafetensorsFiles, WeightSource, WeightType};
 use drope_core::niah::OwnText;
 use drope_core::perplexity::token_losses;
 use drope_core::positions::Method;
@@ -278,7 +278,7 @@ pub(super) fn greedy(
 ) -> Result<String> {
     // The page keeps the weights of large models in 8 bits, and their cache in 16.
     let is_large = config.num_parameters() > 64_000_000;
-    let large = NumberTypes { weights: NumberType::Q8, cache: NumberType::F16, ..NumberTypes::default() };
+    let large = NumberTypes { weights: WeightType::Q8, cache: NumberType::F16, ..NumberTypes::default() };
     let types = if is_large { large } else { NumberTypes::default() };
     let LoadedModel { config, tokenizer, model, .. } =
         LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;

@@ -1,7 +1,7 @@
 //! How large a model this device holds.
 
 use drope_core::config::Config;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::{NumberType, NumberTypes, WeightType};
 
 use super::run::Interruption;
 
@@ -31,7 +31,7 @@ impl Capacity {
             return NumberTypes::default();
         }
         let cache = if self.largest_buffer.is_none() { NumberType::F16 } else { NumberType::F32 };
-        NumberTypes { weights: NumberType::Q8, cache, ..NumberTypes::default() }
+        NumberTypes { weights: WeightType::Q8, cache, ..NumberTypes::default() }
     }
 
     /// Whether a model fits.

@@ -6,7 +6,7 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::Error;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::{NumberTypes, WeightType};
 use parity::{CASES, case};
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -34,10 +34,11 @@ async fn webgpu_matches_transformers() {
         assert!(difference < 1e-3, "{name} through the cache: {difference}");
         assert_eq!(case.greedy(&device, 4).await, case.greedy(&Device::flex(), 4).await, "{name}");
     }
-    for kind in [NumberType::F16, NumberType::Q8] {
+    // The CPU rounds the scales of 8 bits.
+    for (kind, tolerance) in [(WeightType::F16, 1e-3), (WeightType::Q8, 2e-2)] {
         let difference =
             case("qwen2").packed_difference(NumberTypes { weights: kind, ..NumberTypes::default() }, &device).await;
-        assert!(difference < 1e-3, "{}: {difference}", kind.name());
+        assert!(difference < tolerance, "{}: {difference}", kind.name());
     }
     let absurd = case("rope").absurd(&device).await;
     assert!(matches!(absurd, Err(Error::LogitsNotFinite)), "{absurd:?}");

@@ -2,7 +2,7 @@
 
 use burn::tensor::Shape;
 use burn_flex::FlexTensor;
-use drope_bf16::{Left, Matrix, PANEL, Right, multiply};
+use drope_instructions::bf16::{Left, Matrix, PANEL, Right, multiply};
 
 use crate::kernels::Kernel;
 use crate::kernels::parts::in_parts;

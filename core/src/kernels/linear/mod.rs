@@ -54,7 +54,7 @@ pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<
 
 /// A matrix of weights, `[out, in]`, in bf16 and in the order in which they are multiplied.
 pub(super) struct Bf16Weights(
-    #[cfg(target_arch = "x86_64")] drope_bf16::Right,
+    #[cfg(target_arch = "x86_64")] drope_instructions::bf16::Right,
     #[cfg(not(target_arch = "x86_64"))] std::convert::Infallible,
 );
 
@@ -63,8 +63,8 @@ impl Bf16Weights {
     pub(super) fn new(weights: &[f32], d_input: usize) -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if multiplies_bf16() {
-            let weights = drope_bf16::Matrix::new(weights, weights.len() / d_input, d_input);
-            return Some(Self(drope_bf16::Right::pack(weights.transpose())));
+            let weights = drope_instructions::bf16::Matrix::new(weights, weights.len() / d_input, d_input);
+            return Some(Self(drope_instructions::bf16::Right::pack(weights.transpose())));
         }
         let (_, _) = (weights, d_input);
         None
@@ -73,7 +73,7 @@ impl Bf16Weights {
     /// x · weightsᵀ, row after row; rows of x have `d_input` numbers.
     pub(super) fn product(&self, x: &[f32], d_input: usize) -> Vec<f32> {
         #[cfg(target_arch = "x86_64")]
-        return bf16::product(drope_bf16::Matrix::new(x, x.len() / d_input, d_input), &self.0);
+        return bf16::product(drope_instructions::bf16::Matrix::new(x, x.len() / d_input, d_input), &self.0);
         #[cfg(not(target_arch = "x86_64"))]
         {
             let (_, _) = (x, d_input);
@@ -92,7 +92,7 @@ fn is_cpu(device: &Device) -> bool {
 
 fn multiplies_bf16() -> bool {
     #[cfg(target_arch = "x86_64")]
-    return drope_bf16::is_available();
+    return drope_instructions::bf16::is_available();
     #[cfg(not(target_arch = "x86_64"))]
     false
 }

@@ -7,12 +7,13 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
+use drope_instructions::halves;
 use half::{bf16, f16};
 
 use super::constant;
 use super::linear::Bf16Weights;
 use super::views::{Heads, indices};
-use super::widening_dot::{BLOCK, brain_widened, half_widened};
+use super::widening_dot::{BLOCK, brain_widened};
 use crate::names::named;
 
 named! {
@@ -248,11 +249,7 @@ impl PackedMatrix {
         let place = rows.start * columns..rows.end * columns;
         match &self.numbers {
             Numbers::F32(values) => output.copy_from_slice(&values[place]),
-            Numbers::F16(bits) => {
-                for (output, &bits) in output.iter_mut().zip(&bits[place]) {
-                    *output = half_widened(bits);
-                }
-            }
+            Numbers::F16(bits) => halves::widen(&bits[place], output),
             Numbers::Bf16(bits) => {
                 for (output, &bits) in output.iter_mut().zip(&bits[place]) {
                     *output = brain_widened(bits);

@@ -2,6 +2,7 @@
 //! weights take.
 
 use burn::tensor::{Device, Tensor, TensorData};
+use drope_instructions::halves;
 use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
@@ -10,7 +11,7 @@ use crate::kernels::linear::{Bf16Weights, ComputeType};
 use crate::kernels::parts::in_parts;
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
-use crate::kernels::widening_dot::{BLOCK, brain_widened, half_widened, widening_dot};
+use crate::kernels::widening_dot::{BLOCK, brain_widened, widening_dot};
 
 /// Rows that are widened at once: the columns of a product.
 const PANEL: usize = 64;
@@ -80,7 +81,7 @@ impl PackedMatrix {
         let place = row * columns..(row + 1) * columns;
         match &self.numbers {
             Numbers::F32(values) => widening_dot(simd, &values[place], x, |_, number| number),
-            Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| half_widened(bits)),
+            Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| halves::widened(bits)),
             Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| brain_widened(bits)),
             Numbers::Q8 { values, scales } => {
                 let blocks = columns.div_ceil(BLOCK);

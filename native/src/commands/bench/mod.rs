@@ -10,7 +10,7 @@ use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{ComputeType, Model, NumberType};
+use drope_core::model::{ComputeType, Model, WeightType};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -166,7 +166,7 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let chosen = device::open(args.device)?;
     let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
     // Training takes weights in 32 bits.
-    let trains = !args.reading && types.weights == NumberType::F32;
+    let trains = !args.reading && types.weights == WeightType::F32;
     let train = || threads::with_shared_kernels(threads, || train_speed(args, types.compute, &device))?;
     let train = trains.then(train).transpose()?;
     let read = || {

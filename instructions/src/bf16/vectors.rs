@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm512_storeu_ps,
 };
 
-use crate::pack::{PAIR, PANEL, SIDE, Sums};
+use super::pack::{PAIR, PANEL, SIDE, Sums};
 
 /// Rows of sums that are in registers at once, two vectors each. With fewer than four the processor waits for its own sums; with
 /// more than 14 there are too few registers.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::processor::is_available;
+use super::processor::is_available;
 
 /// Words along each side of a tile.
 pub(crate) const SIDE: usize = 16;

@@ -2,9 +2,9 @@
 
 use half::bf16;
 
-use crate::processor::Instructions;
-use crate::product::multiply_by;
-use crate::{Left, Matrix, PANEL, Right};
+use super::processor::Instructions;
+use super::product::multiply_by;
+use super::{Left, Matrix, PANEL, Right};
 
 /// Numbers that differ from their rounding.
 fn numbers(count: usize, phase: f32) -> Vec<f32> {

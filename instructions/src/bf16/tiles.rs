@@ -5,8 +5,8 @@
 
 use std::arch::asm;
 
-use crate::pack::{DEPTH, PAIR, PANEL, Sums};
-use crate::processor::Instructions;
+use super::pack::{DEPTH, PAIR, PANEL, Sums};
+use super::processor::Instructions;
 
 /// Tiles of 16 rows of 64 bytes, for as long as this value lives on its thread.
 pub(crate) struct Tiles(());

@@ -1,9 +1,7 @@
 //! Products of matrices in bf16 with sums in f32, by the instructions that processors have for them: the tiles of Intel's (AMX;
 //! Sapphire Rapids, 2023, and later), or vectors of 512 bits (AVX512-BF16; AMD's from Zen 4, 2022, on).
 //!
-//! The unsafe code is here, so that other crates need none: they check [`is_available`], pack two matrices, and multiply them.
-
-#![cfg(target_arch = "x86_64")]
+//! Other crates check [`is_available`], pack two matrices, and multiply them.
 
 mod pack;
 mod processor;

@@ -1,9 +1,9 @@
 //! The product of packed factors.
 
-use crate::pack::{Left, PANEL, Right, Sums};
-use crate::processor::Instructions;
-use crate::tiles::Tiles;
-use crate::vectors;
+use super::pack::{Left, PANEL, Right, Sums};
+use super::processor::Instructions;
+use super::tiles::Tiles;
+use super::vectors;
 
 /// Panels of the left factor that meet a panel of the right one before the next is read, so that it is read less often from beyond
 /// the second cache.

@@ -1,0 +1,112 @@
+//! Rows of tokens that meet quantized weights: rounded to 16 bits, with a scale for each part.
+
+use drope_instructions::bytes::{
+    ByteProducts, LARGEST, PART, Packed, STEP, STEPS, WithByteProducts, with_byte_products,
+};
+
+/// Numbers that a factor of the weights may hold for: half a part.
+const HALF: usize = PART / 2;
+
+/// Rows `[count, columns]`, each filled up with zeros to whole parts.
+pub(super) struct Activations {
+    pub(super) count: usize,
+    /// Parts of a row.
+    pub(super) parts: usize,
+    /// `[count, parts]`.
+    numbers: Vec<Packed>,
+    /// `[count, parts]`.
+    scales: Vec<f32>,
+    /// Sums of the rounded numbers: `[count, parts, 2]`, one for each half of a part.
+    sums: Vec<[f32; 2]>,
+}
+
+/// The parts of one row.
+pub(super) struct Token<'a> {
+    pub(super) numbers: &'a [Packed],
+    pub(super) scales: &'a [f32],
+    pub(super) sums: &'a [[f32; 2]],
+}
+
+impl Activations {
+    /// Rounds rows of `columns` numbers.
+    pub(super) fn new(x: &[f32], columns: usize) -> Self {
+        let (count, parts) = (x.len() / columns, columns.div_ceil(PART));
+        let mut rounded = Self {
+            count,
+            parts,
+            numbers: vec![[[[0; STEP]; STEPS]; 2]; count * parts],
+            scales: vec![0.0; count * parts],
+            sums: vec![[0.0; 2]; count * parts],
+        };
+        with_byte_products(Rounding { x, columns, rounded: &mut rounded });
+        rounded
+    }
+
+    #[inline(always)]
+    pub(super) fn token(&self, index: usize) -> Token<'_> {
+        let parts = index * self.parts..(index + 1) * self.parts;
+        Token { numbers: &self.numbers[parts.clone()], scales: &self.scales[parts.clone()], sums: &self.sums[parts] }
+    }
+}
+
+/// Rounds rows of `columns` numbers into places that are 0.
+struct Rounding<'a> {
+    x: &'a [f32],
+    columns: usize,
+    rounded: &'a mut Activations,
+}
+
+impl WithByteProducts for Rounding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: ByteProducts>(self, _: P) {
+        let Self { x, columns, rounded } = self;
+        let parts = x.chunks_exact(columns).flat_map(|row| row.chunks(PART));
+        let places = rounded.numbers.iter_mut().zip(&mut rounded.scales).zip(&mut rounded.sums);
+        let mut room = [0.0; PART];
+        for (part, ((packed, scale), sums)) in parts.zip(places) {
+            let numbers = match part.first_chunk::<PART>() {
+                Some(numbers) => numbers,
+                None => {
+                    room.fill(0.0);
+                    room[..part.len()].copy_from_slice(part);
+                    &room
+                }
+            };
+            let (most, nothing) = largest(numbers);
+            let inverse = if most > 0.0 { f32::from(LARGEST) / most } else { 0.0 };
+            *scale = most / f32::from(LARGEST) + nothing;
+            let mut integers = [0; PART];
+            for (integer, number) in integers.iter_mut().zip(numbers) {
+                *integer = rounded_to_integer(number * inverse) as i16;
+            }
+            for (sum, half) in sums.iter_mut().zip(integers.as_chunks::<HALF>().0) {
+                *sum = *scale * half.iter().map(|&integer| i32::from(integer)).sum::<i32>() as f32;
+            }
+            *packed = P::pack(&integers);
+        }
+    }
+}
+
+/// The largest magnitude, and 0, or NaN where a number is not finite.
+#[inline(always)]
+fn largest(numbers: &[f32; PART]) -> (f32, f32) {
+    let mut most = numbers.map(f32::abs);
+    // Neither NaN nor infinity times 0 is 0.
+    let mut nothing = numbers.map(|number| number * 0.0);
+    for half in [16, 8, 4, 2, 1] {
+        for at in 0..half {
+            most[at] = if most[at + half] > most[at] { most[at + half] } else { most[at] };
+            nothing[at] += nothing[at + half];
+        }
+    }
+    (most[0], nothing[0])
+}
+
+/// A number of at most 22 bits, rounded to even: a sum whose last bit is worth 1 does so, without the checks of a conversion.
+#[inline(always)]
+fn rounded_to_integer(number: f32) -> i32 {
+    const LAST_BIT_IS_1: f32 = 12_582_912.0; // 1.5 · 2²³
+    (number + LAST_BIT_IS_1).to_bits().wrapping_sub(LAST_BIT_IS_1.to_bits()).cast_signed()
+}

@@ -1,0 +1,189 @@
+//! The product of tokens with quantized weights: integers are multiplied and summed exactly within a part, and scaled from part to part.
+
+use burn::tensor::{Device, Tensor, TensorData};
+use drope_instructions::bytes::{ByteProducts, ROWS, STEPS, Weights, WithByteProducts, with_byte_products};
+
+use super::activations::{Activations, Token};
+use super::format::QuantizedFormat;
+use super::{QuantizedMatrix, STEP_BYTES};
+use crate::kernels::constant;
+use crate::kernels::parts::in_parts;
+use crate::kernels::views::numbers;
+
+/// Groups of rows that one thread takes at once.
+const GROUPS: usize = 4;
+const PANEL: usize = GROUPS * ROWS;
+
+impl QuantizedMatrix {
+    /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
+    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+        let [batch, seq, _] = x.dims();
+        let x = constant(x).to_contiguous();
+        let x = Activations::new(numbers(&x), self.columns);
+        let sums = in_parts(x.count * self.rows * self.columns, 0..self.rows.div_ceil(PANEL), |panel| {
+            with_byte_products(PanelProduct { matrix: self, panel, x: &x })
+        });
+        let mut output = vec![0.0; x.count * self.rows];
+        for (panel, sums) in sums.iter().enumerate() {
+            let width = PANEL.min(self.rows - panel * PANEL);
+            for (row, sums) in output.chunks_exact_mut(self.rows).zip(sums.chunks_exact(PANEL)) {
+                row[panel * PANEL..][..width].copy_from_slice(&sums[..width]);
+            }
+        }
+        Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+}
+
+/// The product of all tokens with some groups of rows: `[count, PANEL]`.
+struct PanelProduct<'a> {
+    matrix: &'a QuantizedMatrix,
+    panel: usize,
+    x: &'a Activations,
+}
+
+impl WithByteProducts for PanelProduct<'_> {
+    type Output = Vec<f32>;
+
+    #[inline(always)]
+    fn run<P: ByteProducts>(self, products: P) -> Vec<f32> {
+        let Self { matrix, panel, x } = self;
+        let mut output = vec![0.0; x.count * PANEL];
+        let mut room = Vec::new();
+        for (at, group) in (panel * GROUPS..matrix.rows.div_ceil(ROWS)).take(GROUPS).enumerate() {
+            // Several tiles of tokens read the integers of a group: they are unpacked once.
+            room.clear();
+            if x.count > P::TILE && matrix.format.bits() < 8 {
+                room.resize(x.parts * STEPS, [0; STEP_BYTES]);
+                for (part, steps) in room.as_chunks_mut().0.iter_mut().enumerate() {
+                    unpack(matrix.format.bits(), matrix.integers(group, part), steps);
+                }
+            }
+            let group = Group { matrix, group, unpacked: &room };
+            let mut first = 0;
+            while first < x.count {
+                let output = &mut output[first * PANEL + at * ROWS..];
+                first += match x.count - first {
+                    8.. if P::TILE >= 8 => group.tile::<P, 8>(products, x, first, output),
+                    4.. if P::TILE >= 4 => group.tile::<P, 4>(products, x, first, output),
+                    2.. if P::TILE >= 2 => group.tile::<P, 2>(products, x, first, output),
+                    _ => group.tile::<P, 1>(products, x, first, output),
+                };
+            }
+        }
+        output
+    }
+}
+
+/// Sixteen rows of a matrix, and their integers as bytes where they are unpacked already.
+struct Group<'a> {
+    matrix: &'a QuantizedMatrix,
+    group: usize,
+    unpacked: &'a [Weights],
+}
+
+impl Group<'_> {
+    /// The product with M tokens from `first` on, into rows of the output that are PANEL apart; returns M.
+    #[inline(always)]
+    fn tile<P: ByteProducts, const M: usize>(
+        &self,
+        products: P,
+        x: &Activations,
+        first: usize,
+        output: &mut [f32],
+    ) -> usize {
+        let sums = match self.matrix.format {
+            QuantizedFormat::Q6K => self.sums::<P, M, 2>(products, x, first),
+            _ => self.sums::<P, M, 1>(products, x, first),
+        };
+        for (output, sums) in output.chunks_mut(PANEL).zip(sums) {
+            output[..ROWS].copy_from_slice(&products.store(sums));
+        }
+        M
+    }
+
+    /// The same, where each of H parts of a part has a scale.
+    #[inline(always)]
+    fn sums<P: ByteProducts, const M: usize, const H: usize>(
+        &self,
+        products: P,
+        x: &Activations,
+        first: usize,
+    ) -> [P::Floats; M] {
+        let tokens: [Token; M] = std::array::from_fn(|token| x.token(first + token));
+        let mut totals = [products.splat(0.0); M];
+        let mut room = [[0; STEP_BYTES]; STEPS];
+        for part in 0..x.parts {
+            let steps: &[Weights; STEPS] = match self.unpacked.as_chunks().0.get(part) {
+                Some(unpacked) => unpacked,
+                None if self.matrix.format.bits() == 8 => {
+                    let steps = self.matrix.integers(self.group, part).as_chunks().0;
+                    steps.first_chunk().expect("a part has eight steps")
+                }
+                None => {
+                    unpack(self.matrix.format.bits(), self.matrix.integers(self.group, part), &mut room);
+                    &room
+                }
+            };
+            let scales = self.scales::<P>(products, part);
+            for (half, &(scale, offset)) in scales.iter().enumerate().take(H) {
+                let mut sums = [products.zero(); M];
+                for (step, weights) in steps.iter().enumerate().skip(half * STEPS / H).take(STEPS / H) {
+                    for (sum, token) in sums.iter_mut().zip(&tokens) {
+                        *sum = products.add(*sum, weights, &token.numbers[part], step);
+                    }
+                }
+                for ((total, sum), token) in totals.iter_mut().zip(sums).zip(&tokens) {
+                    let factor = products.multiply(scale, products.splat(token.scales[part]));
+                    *total = products.multiply_add(products.floats(sum), factor, *total);
+                    let [first, second] = token.sums[part];
+                    let sum = if H == 1 { first + second } else { token.sums[part][half] };
+                    *total = products.multiply_add(offset, products.splat(sum), *total);
+                }
+            }
+        }
+        totals
+    }
+
+    /// For each half of a part, the scales of integers, and what is added for each number of the tokens: a number of the weights is
+    /// scale · integer + offset.
+    #[inline(always)]
+    fn scales<P: ByteProducts>(&self, products: P, part: usize) -> [(P::Floats, P::Floats); 2] {
+        let held = self.matrix.scales(self.group, part);
+        let scale = products.load_halves(&held[0]);
+        let below_zero = |scale| products.multiply(scale, products.splat(-f32::from(self.matrix.format.zero())));
+        match (self.matrix.format, self.matrix.factors(self.group, part)) {
+            (QuantizedFormat::Q4K, Some([factors, minima])) => {
+                let factor = |bytes: &[u8; ROWS]| products.load(&bytes.map(f32::from));
+                let least = products.multiply(products.load_halves(&held[1]), products.splat(-1.0));
+                [(products.multiply(scale, factor(factors)), products.multiply(least, factor(minima))); 2]
+            }
+            (QuantizedFormat::Q6K, Some(factors)) => [0, 1].map(|half| {
+                let factors = factors[half].map(|byte| f32::from(byte.cast_signed()));
+                let scale = products.multiply(scale, products.load(&factors));
+                (scale, below_zero(scale))
+            }),
+            (QuantizedFormat::Q4_1, _) => [(scale, products.load_halves(&held[1])); 2],
+            _ => [(scale, below_zero(scale)); 2],
+        }
+    }
+}
+
+/// Integers of four or six bits as bytes.
+#[inline(always)]
+fn unpack(bits: usize, packed: &[u8], steps: &mut [Weights; STEPS]) {
+    let (packed, _) = packed.as_chunks::<STEP_BYTES>();
+    let (lower, upper) = steps.split_at_mut(STEPS / 2);
+    for ((lower, upper), bytes) in lower.iter_mut().zip(upper).zip(packed) {
+        for ((lower, upper), byte) in lower.iter_mut().zip(upper).zip(bytes) {
+            *lower = byte & 0x0f;
+            *upper = byte >> 4;
+        }
+    }
+    if bits == 6 {
+        for (at, step) in steps.iter_mut().enumerate() {
+            for (integer, byte) in step.iter_mut().zip(&packed[STEPS / 2 + at / 4]) {
+                *integer |= ((byte >> (at % 4 * 2)) & 3) << 4;
+            }
+        }
+    }
+}

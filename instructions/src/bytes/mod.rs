@@ -1,0 +1,127 @@
+//! Dot products of bytes with numbers of 16 bits, exact in 32: the inner loop of a product with quantized weights.
+//!
+//! Numbers of 16 bits keep what activations are to about one part in 60,000, so that only weights are rounded. Instructions that multiply
+//! bytes take such a number as two of them, 256 · high + low, both signed.
+//!
+//! What is written once for [`ByteProducts`] is compiled for every set of instructions here, and [`with_byte_products`] chooses the
+//! fastest that the processor has. Integers are exact, so that all of them give the same sums.
+
+mod portable;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod wasm;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+#[cfg(test)]
+mod tests;
+
+use self::portable::Portable;
+
+/// Rows of weights that are multiplied side by side.
+pub const ROWS: usize = 16;
+
+/// Columns that one step adds to the sums.
+pub const STEP: usize = 4;
+
+/// Columns that may have scales of their own.
+pub const PART: usize = 32;
+
+/// Steps of a part.
+pub const STEPS: usize = PART / STEP;
+
+/// Weights of a step, `[ROWS, STEP]`, without sign.
+pub type Weights = [u8; ROWS * STEP];
+
+/// A part of the other factor, two bytes a number, in the order in which the instructions read them.
+pub type Packed = [[[u8; STEP]; STEPS]; 2];
+
+/// The largest number of the other factor: its high byte is 127.
+pub const LARGEST: i16 = 127 * 256;
+
+/// Instructions that multiply bytes. Whoever has a value of such a type may use them.
+pub trait ByteProducts: Copy {
+    /// A sum for each row, in 32 bits.
+    type Sums: Copy;
+    /// A float for each row.
+    type Floats: Copy;
+
+    /// Rows of the other factor whose sums fit in registers.
+    const TILE: usize;
+
+    /// Numbers of the other factor, at most [`LARGEST`] and at least its negative, as the instructions read them.
+    fn pack(numbers: &[i16; PART]) -> Packed;
+
+    /// Sums of nothing.
+    fn zero(self) -> Self::Sums;
+
+    /// `sums` + weights · numbers of a step. Sums stay in 32 bits up to 256 columns.
+    fn add(self, sums: Self::Sums, weights: &Weights, numbers: &Packed, step: usize) -> Self::Sums;
+
+    /// The sums as floats.
+    fn floats(self, sums: Self::Sums) -> Self::Floats;
+
+    /// The same float for all rows.
+    fn splat(self, number: f32) -> Self::Floats;
+
+    /// A float for each row.
+    fn load(self, numbers: &[f32; ROWS]) -> Self::Floats;
+
+    /// A float of 16 bits for each row, widened.
+    fn load_halves(self, bits: &[u16; ROWS]) -> Self::Floats;
+
+    /// A float for each row.
+    fn store(self, floats: Self::Floats) -> [f32; ROWS];
+
+    /// a · b, row by row.
+    fn multiply(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+
+    /// a · b + c, row by row; rounded once where the processor can.
+    fn multiply_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+}
+
+/// Work that is compiled for every set of instructions; [`WithByteProducts::run`] has to be inlined always.
+pub trait WithByteProducts {
+    /// What it gives.
+    type Output;
+
+    /// Does it.
+    fn run<P: ByteProducts>(self, products: P) -> Self::Output;
+}
+
+/// Does the work with the fastest instructions that the processor has.
+#[inline]
+pub fn with_byte_products<W: WithByteProducts>(work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if let Some(products) = x86::Avx512Vnni::new() {
+            return products.run(work);
+        }
+        if let Some(products) = x86::AvxVnni::new() {
+            return products.run(work);
+        }
+        if let Some(products) = x86::Avx2::new() {
+            return products.run(work);
+        }
+    }
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    return work.run(wasm::Simd128);
+    #[allow(unreachable_code, reason = "wasm with vectors has returned")]
+    work.run(Portable)
+}
+
+/// Numbers of 16 bits, one behind another.
+#[inline(always)]
+fn in_order(numbers: &[i16; PART]) -> Packed {
+    let mut packed = [[[0; STEP]; STEPS]; 2];
+    let (bytes, _) = packed.as_flattened_mut().as_flattened_mut().as_chunks_mut();
+    for (bytes, number) in bytes.iter_mut().zip(numbers) {
+        *bytes = number.to_le_bytes();
+    }
+    packed
+}
+
+/// The bytes of a step of what [`in_order`] has packed.
+#[inline(always)]
+fn of_step(numbers: &Packed, step: usize) -> &[u8; 2 * STEP] {
+    &numbers.as_flattened().as_flattened().as_chunks().0[step]
+}
