@@ -47,6 +47,10 @@ impl Case {
         self.weights
     }
 
+    pub fn config_json(&self) -> &'static str {
+        self.config
+    }
+
     pub fn config(&self) -> Config {
         Config::from_json(self.config).unwrap()
     }
