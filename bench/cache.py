@@ -30,6 +30,12 @@ def perplexity(binary, model, cache, text):
         return {"length": cell["length"], "texts": cell["of_texts"], "perplexity": cell["perplexity"], "ci95": cell["ci95"]}
 
 
+def speeds(command):
+    """Tokens a second, which a program prints, and its peak memory."""
+    [found], peak = measured(command)
+    return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": peak}
+
+
 def main():
     binary, model, text = sys.argv[1:]
     import gguf
@@ -45,8 +51,8 @@ def main():
         for cache in ("f32", "f16", "bf16", "q8"):
             command = [binary, "bench", "--model", model, "--weights", "q8", "--cache", cache, "--threads", THREADS, "--prompt", PROMPT,
                        "--repeats", 1, "--reading"]
-            add({"program": "core", "cache": cache, **measured(command), **perplexity(binary, model, cache, text)})
-        add({"program": "llama.cpp", "cache": "F16", **measured(["node", LLAMA_CPP, eight_bits, THREADS, PROMPT, NEW])})
+            add({"program": "core", "cache": cache, **speeds(command), **perplexity(binary, model, cache, text)})
+        add({"program": "llama.cpp", "cache": "F16", **speeds(["node", LLAMA_CPP, eight_bits, THREADS, PROMPT, NEW])})
     write_rows(OUT.parent / "cache.json", rows)
 
 

@@ -1,12 +1,18 @@
-"""Speed and memory of `core` on a real model beside PyTorch and llama.cpp, in one run; writes docs/results/real-models/speed.json.
+"""Speed and memory of `core` on a real model beside PyTorch, eager and compiled, and llama.cpp compiled on this machine; writes
+docs/results/real-models/speed.json.
 
-    pip install torch transformers gguf accelerate; npm install node-llama-cpp@3 --ignore-scripts
-    python bench/real.py path/to/core MODEL.gguf
+    pip install torch transformers gguf accelerate
+    pip download --no-deps --no-binary llama-cpp-python --no-build-isolation llama-cpp-python   # has llama.cpp in vendor/llama.cpp
+    cmake -B LLAMA -DCMAKE_BUILD_TYPE=Release -DLLAMA_CURL=OFF SOURCE && cmake --build LLAMA --target llama-bench
+    python bench/real.py path/to/core MODEL.gguf LLAMA/bin/llama-bench [--rounds 5] [--threads 1,2]
 
-SmolLM2-135M: a prompt of 2,048 tokens and 64 tokens behind it, on one and two threads. Each program runs in a process of its
-own, whose peak memory counts. llama.cpp reads the same weights written as F32 and Q8_0. Memory is measured by GNU time.
+SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. In each round every program runs once, so that what else the machine
+does meets all alike; PyTorch's two forms stay in processes of their own, since compiling takes minutes. llama.cpp reads the file as it
+is, and the same weights written as F32 and Q8_0; keys and values have 16 bits, its default, in PyTorch 32. Memory is the peak of each
+process, measured by GNU time, or told by PyTorch's. Results of other processors stay in the file.
 """
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -17,22 +23,28 @@ PROMPT, NEW = 2048, 64
 LLAMA_CPP = pathlib.Path(__file__).parent / "llama_cpp.mjs"
 OUT = pathlib.Path(__file__).parent.parent / "docs/results/real-models/speed.json"
 
+# Measures once for each line that it reads.
 TORCH = """
-import json, sys, time, torch
+import json, pathlib, sys, time, torch
 from transformers import AutoModelForCausalLM
-path, threads, prompt, new = sys.argv[1], *map(int, sys.argv[2:])
+path, form, threads, prompt, new = sys.argv[1:3] + [int(word) for word in sys.argv[3:]]
 torch.set_num_threads(threads)
 model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval()
+forward = torch.compile(model, dynamic=True) if form == "compiled" else model
 ids = torch.tensor([[(i * 7919 + 13) % 49152 for i in range(prompt)]])
-with torch.no_grad():
-    for run in range(2):
-        start = time.perf_counter()
-        out = model(ids, use_cache=True, logits_to_keep=1)
-        read = time.perf_counter()
-        for _ in range(new):
-            out = model(out.logits[:, -1:].argmax(-1), past_key_values=out.past_key_values, use_cache=True)
-        end = time.perf_counter()
-print(json.dumps({"prefill": prompt / (read - start), "decode": new / (end - read)}))
+print(json.dumps("ready"), flush=True)
+for round, _ in enumerate(sys.stdin):
+    for run in range(2 if round == 0 else 1):
+        with torch.no_grad():
+            start = time.perf_counter()
+            out = forward(ids, use_cache=True, logits_to_keep=1)
+            read = time.perf_counter()
+            for _ in range(new):
+                out = forward(out.logits[:, -1:].argmax(-1), past_key_values=out.past_key_values, use_cache=True)
+            end = time.perf_counter()
+    peak = next(line for line in pathlib.Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    found = {"prefill": prompt / (read - start), "decode": new / (end - read), "peak_bytes": 1024 * int(peak.split()[1])}
+    print(json.dumps({**found, "version": torch.__version__}), flush=True)
 """
 
 
@@ -64,37 +76,103 @@ def write_rows(path, rows):
     path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 
 
+def processor():
+    """Name and family of this processor, and the widest vectors or tiles that it has: `AMD EPYC, family 23, avx2`."""
+    found = dict(line.split(":", 1) for line in reversed(pathlib.Path("/proc/cpuinfo").read_text().splitlines()) if ":" in line)
+    found = {name.strip(): value.strip() for name, value in found.items()}
+    widest = next((name for name in ("amx_bf16", "avx512f", "avx2") if name in found["flags"].split()), "sse2")
+    return f"{found['model name']}, family {found['cpu family']}, {widest}"
+
+
 def measured(command):
-    """The last line that a program prints, and its peak memory, which GNU time tells, in KiB, apart from that of this process."""
+    """What a program prints, as lines of JSON, and its peak memory, which GNU time tells, in KiB, apart from that of this process."""
     done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, command)], check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": 1024 * int(done.stderr.split()[-1])}
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return lines, 1024 * int(done.stderr.split()[-1])
+
+
+class PyTorch:
+    """A process that measures whenever it is asked."""
+
+    def __init__(self, folder, form, threads):
+        command = [sys.executable, "-c", TORCH, folder, form, threads, PROMPT, NEW]
+        self.process = subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Loading the model must not slow what is measured first.
+        self.process.stdout.readline()
+
+    def __call__(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+
+def core(binary, model, weights, threads):
+    command = [binary, "bench", "--model", model, "--weights", weights, "--cache", "f16", "--threads", threads, "--prompt", PROMPT,
+               "--repeats", 1, "--reading"]
+
+    def run():
+        [found], peak = measured(command)
+        return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": peak}
+
+    return run
+
+
+def llama(binary, model, threads):
+    # A prompt, and then tokens behind one.
+    shared = [binary, "-m", model, "-t", threads, "-r", 1, "-o", "jsonl"]
+    parts = [["-p", PROMPT, "-n", 0], ["-p", 0, "-n", NEW, "-d", PROMPT]]
+
+    def run():
+        ([prompt], _), ([generated], peak) = [measured([*shared, *part]) for part in parts]
+        version = f"build {prompt['build_number']}, {prompt['build_commit']}"
+        return {"prefill": prompt["avg_ts"], "decode": generated["avg_ts"], "peak_bytes": peak, "version": version}
+
+    return run
 
 
 def main():
-    binary, model = sys.argv[1:]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("model")
+    parser.add_argument("llama_bench")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", default="1,2")
+    args = parser.parse_args()
     import gguf
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         files = {name: f"{folder}/{name}.gguf" for name in ("F32", "Q8_0")}
         for name, path in files.items():
-            written_as(model, path, gguf.GGMLQuantizationType[name])
-        subprocess.run([binary, "convert", "--from", model, "--to", f"{folder}/hf"], check=True, stdout=subprocess.DEVNULL)
-        for threads in (1, 2):
-            sizes = [str(threads), str(PROMPT), str(NEW)]
-            ours = lambda weights: [binary, "bench", "--model", model, "--weights", weights, "--threads", threads, "--prompt",
-                                    PROMPT, "--repeats", 1, "--reading"]
-            for program, weights, command in (
-                ("core", "f32", ours("f32")),
-                ("PyTorch", "f32", [sys.executable, "-c", TORCH, f"{folder}/hf", *sizes]),
-                ("llama.cpp", "F32", ["node", LLAMA_CPP, files["F32"], *sizes]),
-                ("core", "q8", ours("q8")),
-                ("llama.cpp", "Q8_0", ["node", LLAMA_CPP, files["Q8_0"], *sizes]),
-            ):
-                found = {"program": program, "weights": weights, "threads": threads, **measured(command)}
-                print(found, flush=True)
-                rows.append(found)
-    write_rows(OUT, rows)
+            written_as(args.model, path, gguf.GGMLQuantizationType[name])
+        subprocess.run([args.binary, "convert", "--from", args.model, "--to", f"{folder}/hf"], check=True, stdout=subprocess.DEVNULL)
+        for threads in map(int, args.threads.split(",")):
+            programs = {
+                (32, "core"): core(args.binary, args.model, "f32", threads),
+                (32, "PyTorch"): PyTorch(f"{folder}/hf", "eager", threads),
+                (32, "PyTorch, compiled"): PyTorch(f"{folder}/hf", "compiled", threads),
+                (32, "llama.cpp"): llama(args.llama_bench, files["F32"], threads),
+                (8, "core"): core(args.binary, args.model, "q8", threads),
+                (8, "llama.cpp"): llama(args.llama_bench, files["Q8_0"], threads),
+                (4, "core"): core(args.binary, args.model, "stored", threads),
+                (4, "llama.cpp"): llama(args.llama_bench, args.model, threads),
+            }
+            rounds = []
+            for _ in range(args.rounds):
+                rounds.append({place: program() for place, program in programs.items()})
+                print(threads, {place: (round(found["prefill"]), round(found["decode"])) for place, found in rounds[-1].items()}, flush=True)
+            for program in programs.values():
+                if isinstance(program, PyTorch):
+                    program.process.kill()
+            for (bits, program), first in rounds[0].items():
+                found = [one[bits, program] for one in rounds]
+                rows.append({
+                    "processor": processor(), "bits": bits, "threads": threads, "program": program, "version": first.get("version"),
+                    "prompt": [one["prefill"] for one in found], "generation": [one["decode"] for one in found],
+                    "peak_bytes": max(one["peak_bytes"] for one in found),
+                })
+    place = lambda row: (row["processor"], row["threads"])
+    earlier = json.loads(OUT.read_text()) if OUT.exists() else []
+    write_rows(OUT, [row for row in earlier if place(row) not in map(place, rows)] + rows)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import pathlib
 import subprocess
 import sys
 
-from real import write_rows
+from real import processor, write_rows
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEP = HERE / "training_step.py"
@@ -49,14 +49,6 @@ def operations(binary, model, batch):
     command = [binary, "bench", "--model", model, "--operations", "--batch", batch, "--repeats", "3"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return [{"processor": processor(), "batch": batch, **json.loads(line)} for line in lines]
-
-
-def processor():
-    """Name and family of this processor, and the widest vectors or tiles that it has: `AMD EPYC, family 23, avx2`."""
-    found = dict(line.split(":", 1) for line in reversed(pathlib.Path("/proc/cpuinfo").read_text().splitlines()) if ":" in line)
-    found = {name.strip(): value.strip() for name, value in found.items()}
-    widest = next((name for name in ("amx_bf16", "avx512f", "avx2") if name in found["flags"].split()), "sse2")
-    return f"{found['model name']}, family {found['cpu family']}, {widest}"
 
 
 def kept(rows, replaced):

@@ -5,6 +5,7 @@ use burn::tensor::Device;
 use crate::config::Config;
 use crate::error::Result;
 use crate::hash::short_hash;
+use crate::kernels::QuantizedFormat;
 use crate::model::{ComputeType, Model, NumberType, NumberTypes, WeightSource, WeightType};
 use crate::positions::Method;
 use crate::results::fingerprint;
@@ -52,7 +53,10 @@ impl LoadedModel {
         let (model, unused_tensors) = Model::load_as(&config, weights, types, device)?;
         // Weights in another type give other results, so the hash has to differ.
         if types.weights != WeightType::F32 {
-            weights_hash = short_hash(&[weights_hash.as_bytes(), types.weights.name().as_bytes()]);
+            // 8 bits are rounded in another way on the CPU.
+            let is_quantized = types.weights == WeightType::Q8 && device == &Device::flex();
+            let name = if is_quantized { QuantizedFormat::Q8_0.name() } else { types.weights.name() };
+            weights_hash = short_hash(&[weights_hash.as_bytes(), name.as_bytes()]);
         }
         if types.cache != NumberType::F32 {
             weights_hash = short_hash(&[weights_hash.as_bytes(), b"cache", types.cache.name().as_bytes()]);

@@ -11,7 +11,7 @@ use drope_core::benchmarks::choice::{Form, Question, log_likelihoods};
 use drope_core::generate::Flow;
 use drope_core::gguf::Gguf;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::NumberTypes;
+use drope_core::model::{Model, NumberTypes, WeightType, token_ids};
 use drope_core::positions::Method;
 use drope_tests::{python, smollm2};
 use serde_json::Value;
@@ -49,6 +49,34 @@ fn a_gguf_that_is_written_answers_as_the_one_that_was_read() {
     assert_eq!(answer(&written), answer(&model));
     // Not over a model that is there.
     refused(&["convert", "--from", text(&model), "--to", text(&written)], "holds a model already");
+}
+
+#[test]
+fn bits_of_the_file_stay_as_they_are_and_give_the_logits_of_the_widened_weights() {
+    let bytes = std::fs::read(smollm2()).unwrap();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let (config, tokenizer) = (file.config().unwrap(), file.tokenizer().unwrap());
+    let positions = Method::Rope.positions(&config, 1.0).unwrap();
+    let prompt = "The capital of France is Paris, and that of Italy is Rome. The capital of Spain";
+    let ids = tokenizer.encode(prompt).unwrap();
+    let load = |weights| {
+        let types = NumberTypes { weights, ..NumberTypes::default() };
+        Model::load_as(&config, &file, types, &Device::flex()).unwrap().0
+    };
+    let logits = |model: &Model| -> Vec<f32> {
+        let ids = token_ids(&ids, [1, ids.len()], &model.device());
+        model.forward(ids, &positions, None).into_data().iter().collect()
+    };
+    let wide = logits(&load(WeightType::F32));
+    let largest = wide.iter().fold(0.0, |most: f32, logit| most.max(logit.abs()));
+    // 8 bits are a rounding of the 4.
+    for (kind, megabytes, bound) in [(WeightType::Stored, 96, 1e-3), (WeightType::Q8, 142, 3e-2)] {
+        let model = load(kind);
+        let apart = logits(&model).iter().zip(&wide).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()));
+        println!("{kind}: {} bytes, logits {apart} of {largest} apart", model.bytes_of_token());
+        assert_eq!(model.bytes_of_token() / 1_000_000, megabytes, "{kind}");
+        assert!(apart < bound * largest, "{kind}: {apart} of {largest}");
+    }
 }
 
 #[test]

@@ -213,6 +213,18 @@ impl Model {
         self.layers.len()
     }
 
+    /// Bytes of the matrices that a generated token is multiplied with.
+    pub fn bytes_of_token(&self) -> usize {
+        let of_block = |block: &Block| {
+            let (attention, mlp) = (&block.self_attn, &block.mlp);
+            let attention = [&attention.q_proj, &attention.k_proj, &attention.v_proj, &attention.o_proj];
+            let mlp = [&mlp.gate_proj, &mlp.up_proj, &mlp.down_proj];
+            attention.into_iter().chain(mlp).map(Projection::bytes).sum::<usize>()
+        };
+        let head = self.lm_head.as_ref().map_or_else(|| self.embed_tokens.bytes(), Projection::bytes);
+        self.layers.iter().map(of_block).sum::<usize>() + head
+    }
+
     /// Where the weights are.
     pub fn device(&self) -> Device {
         self.norm.gamma.val().device()

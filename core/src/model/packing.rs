@@ -125,9 +125,8 @@ impl<S: WeightSource> Matrix<'_, S> {
         let step = PIECE.div_ceil(self.columns);
         for first in (0..self.rows).step_by(step) {
             let rows = first..self.rows.min(first + step);
-            if let Some(rows) = self.source.quantized_rows(self.name, &[self.rows, self.columns], rows)? {
-                matrix.push_blocks(&rows.bytes);
-            }
+            let rows = self.source.quantized_rows(self.name, &[self.rows, self.columns], rows)?;
+            matrix.push_blocks(&rows.ok_or_else(|| Error::MissingTensor(self.name.to_owned()))?.bytes);
         }
         self.finite(matrix.is_finite())?;
         Ok(PackedWeights::Quantized(matrix))

@@ -45,6 +45,16 @@ impl PackedWeights {
         }
     }
 
+    /// Size in bytes.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Cpu(matrix) => matrix.bytes(),
+            Self::Quantized(matrix) => matrix.bytes(),
+            #[cfg(feature = "gpu")]
+            Self::Gpu(matrix) => matrix.bytes(),
+        }
+    }
+
     /// `[batch, seq]` to `[batch, seq, in]`.
     fn rows(&self, ids: &Tensor<2, Int>) -> Tensor<3> {
         match self {
@@ -90,6 +100,13 @@ impl Projection {
         self.compute = compute;
     }
 
+    /// Size of the weights in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.packed
+            .as_ref()
+            .map_or_else(|| 4 * self.linear.weight.val().shape().num_elements(), |packed| packed.bytes())
+    }
+
     /// Takes the weights, packed.
     pub(super) fn pack(&mut self, weights: PackedWeights) {
         self.packed = Some(Arc::new(weights));
@@ -124,6 +141,12 @@ impl TokenEmbedding {
     pub(super) fn zeros(vocabulary: usize, hidden: usize, device: &Device) -> Self {
         let embedding = EmbeddingConfig::new(vocabulary, hidden).with_initializer(ZEROS).init(device);
         Self { embedding, packed: None, compute: ComputeType::F32 }
+    }
+
+    /// Size of the weights in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let plain = || 4 * self.embedding.weight.val().shape().num_elements();
+        self.packed.as_ref().map_or_else(plain, |packed| packed.bytes())
     }
 
     /// Of weights that are not packed.

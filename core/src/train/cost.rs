@@ -84,15 +84,28 @@ pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, micro_b
 
 /// Floating-point operations of training for each token.
 pub fn operations_per_token(config: &Config, micro_batch: MicroBatch) -> f64 {
-    // The embedding is a lookup; the projection onto the vocabulary is a product, tied or not.
-    let embedding = (config.vocab_size * config.hidden_size) as f64;
-    let weights = config.num_parameters() as f64 - if config.tie_word_embeddings { 0.0 } else { embedding };
-    let attention_width = (config.num_attention_heads * config.head_dim) as f64;
-    // Each query meets half of the context on average, with its keys and again with their values.
-    let attention = config.num_hidden_layers as f64 * 2.0 * attention_width * micro_batch.context as f64;
-    let forward = 2.0 * weights + attention;
-    let head = 2.0 * embedding;
+    let head = operations_of_head(config);
+    let forward = head + operations_of_blocks(config, micro_batch.context);
     3.0 * forward + if micro_batch.recompute { forward - head } else { 0.0 }
+}
+
+/// Floating-point operations of reading a prompt, of which the last token alone is projected onto the vocabulary.
+pub fn operations_of_prompt(config: &Config, tokens: usize) -> f64 {
+    tokens as f64 * operations_of_blocks(config, tokens) + operations_of_head(config)
+}
+
+/// Those of the blocks forward, for each token of a text.
+fn operations_of_blocks(config: &Config, tokens: usize) -> f64 {
+    let embeddings = if config.tie_word_embeddings { 1 } else { 2 } * config.vocab_size * config.hidden_size;
+    let weights = (config.num_parameters() - embeddings as u64) as f64;
+    let attention_width = (config.num_attention_heads * config.head_dim) as f64;
+    // Each query meets half of the text on average, with its keys and again with their values.
+    2.0 * weights + config.num_hidden_layers as f64 * 2.0 * attention_width * tokens as f64
+}
+
+/// Those of the projection onto the vocabulary, tied or not, for a token; the embedding is a lookup.
+fn operations_of_head(config: &Config) -> f64 {
+    2.0 * (config.vocab_size * config.hidden_size) as f64
 }
 
 /// Numbers that the backward pass needs of a block, for each token.

@@ -32,10 +32,10 @@ pub const STEPS: usize = PART / STEP;
 /// Weights of a step, `[ROWS, STEP]`, without sign.
 pub type Weights = [u8; ROWS * STEP];
 
-/// A part of the other factor, two bytes a number, in the order in which the instructions read them.
+/// A part of what weights are multiplied with, two bytes a number, in the order in which the instructions read them.
 pub type Packed = [[[u8; STEP]; STEPS]; 2];
 
-/// The largest number of the other factor: its high byte is 127.
+/// The largest number that weights are multiplied with: its high byte is 127.
 pub const LARGEST: i16 = 127 * 256;
 
 /// Instructions that multiply bytes. Whoever has a value of such a type may use them.
@@ -45,10 +45,10 @@ pub trait ByteProducts: Copy {
     /// A float for each row.
     type Floats: Copy;
 
-    /// Rows of the other factor whose sums fit in registers.
+    /// Tokens whose sums fit in registers.
     const TILE: usize;
 
-    /// Numbers of the other factor, at most [`LARGEST`] and at least its negative, as the instructions read them.
+    /// Numbers that weights are multiplied with, at most [`LARGEST`] and at least its negative, as the instructions read them.
     fn pack(numbers: &[i16; PART]) -> Packed;
 
     /// Sums of nothing.

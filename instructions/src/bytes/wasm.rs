@@ -5,7 +5,7 @@ use std::arch::wasm32::{
     u16x8_extend_high_u8x16, u16x8_extend_low_u8x16, v128, v128_load, v128_load64_splat, v128_store,
 };
 
-use super::{ByteProducts, PART, Packed, ROWS, STEP, Weights, in_order, of_step};
+use super::{ByteProducts, PART, Packed, ROWS, Weights, in_order, of_step};
 use crate::halves::widened;
 
 /// Four rows.

@@ -13,7 +13,7 @@ pub struct NumberArgs {
     #[arg(long, default_value_t)]
     cache: NumberType,
     /// In what prompts are computed: f32, or bf16 where the device has instructions for it (the CPU: AMX, AVX512-BF16). Answers, which are computed
-    /// token by token, stay in f32.
+    /// token by token, stay in f32, and the CPU multiplies weights of 4 to 8 bits as integers.
     #[arg(long, default_value_t)]
     compute: ComputeType,
 }

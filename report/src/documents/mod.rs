@@ -1,12 +1,15 @@
 //! The README's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
 
 mod arms;
+mod bits;
 mod copies;
 mod findings;
 mod reading;
+mod reading_speed;
 mod real_models;
 mod recalibration;
 mod recovery;
+mod roofline;
 mod scores;
 mod training;
 mod training_speed;

@@ -12,6 +12,9 @@ use drope_core::positions::Method;
 use drope_core::results::CellHeader;
 use serde_json::Value;
 
+use super::bits::{self, Bits};
+use super::reading_speed::{self, ReadingSpeed};
+use super::roofline::{self, Roofline};
 use super::training_speed::{self, OperationTime, TrainingSpeed};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
@@ -24,23 +27,30 @@ const QUARTERS: usize = 4;
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = files::cells(&folder.join("perplexity.json"))?;
     let ruler: Vec<BenchmarkCell> = files::cells(&folder.join("ruler.json"))?;
-    let speeds = ["speed", "cache", "browser"].map(|name| files::cells(&folder.join(format!("{name}.json"))));
-    let [native, cache, browser] = speeds;
+    let native: Vec<ReadingSpeed> = files::cells(&folder.join("speed.json"))?;
+    let [cache, browser] = ["cache", "browser"].map(|name| files::cells(&folder.join(format!("{name}.json"))));
     if perplexities.is_empty() {
         return Ok(());
     }
     let training: Vec<TrainingSpeed> = files::cells(&folder.join("training.json"))?;
+    let bits: Vec<Bits> = files::cells(&folder.join("bits.json"))?;
+    let rooflines: Vec<Roofline> = files::cells(&folder.join("roofline.json"))?;
     let operations: Vec<OperationTime> = files::cells(&folder.join("operations.json"))?;
     let training = training_speed::text(&training, &operations);
-    let text = document(&perplexities, &ruler, [&native?, &cache?, &browser?], training);
+    let text = document(
+        &perplexities,
+        &ruler,
+        [reading_speed::text(&native), bits::text(&bits), training, roofline::text(&rooflines)],
+        [&cache?, &browser?],
+    );
     files::write(&root.join("docs/real-models.md"), &text)
 }
 
 fn document(
     perplexities: &[PerplexityCell],
     ruler: &[BenchmarkCell],
-    [native, cache, browser]: [&[Value]; 3],
-    training: String,
+    [reading, bits, training, roofline]: [String; 4],
+    [cache, browser]: [&[Value]; 2],
 ) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
     let of_model = |model: &&str| {
@@ -53,14 +63,11 @@ fn document(
          [recipes/real-models.toml](../recipes/real-models.toml). Nothing was trained, nothing fitted.\n"
             .to_owned(),
         models.iter().map(of_model).collect::<Vec<_>>().join("\n"),
-        speed(
-            "Speed",
-            "`python bench/real.py`, in one run on one machine of two cores: a prompt of 2,048 tokens and 64 tokens behind it; tokens a \
-             second, and the most memory that the process took.",
-            native,
-        ),
+        reading,
+        bits,
         caches(cache),
         training,
+        roofline,
         speed(
             "Speed in the browser",
             "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \
@@ -271,7 +278,7 @@ mod tests {
             cell(Method::Yarn, 16384, [1.9, 2.1], None),
             cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
         ];
-        let text = document(&cells, &[], [&[], &[cache], &[speed]], String::new());
+        let text = document(&cells, &[], Default::default(), [&[cache], &[speed]]);
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
         assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");

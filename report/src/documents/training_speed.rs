@@ -27,8 +27,15 @@ impl TrainingSpeed {
     }
 }
 
+/// The ratio of two programs' speeds round by round: median and range.
+pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let [median, low, high] = range(&ratios);
+    format!("{median:.2} [{low:.2}, {high:.2}]")
+}
+
 /// Median, least and largest.
-fn range(numbers: &[f64]) -> [f64; 3] {
+pub(super) fn range(numbers: &[f64]) -> [f64; 3] {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
     match &*sorted {
@@ -60,12 +67,9 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
         // The fastest of PyTorch's forms on the same batch.
         let theirs = speeds.iter().filter(|other| other.is_of(speed) && other.program.starts_with("PyTorch"));
         let best = theirs.max_by(|a, b| range(&a.speeds)[0].total_cmp(&range(&b.speeds)[0]));
-        let beside = best.map(|best| {
-            let ratios: Vec<f64> = speed.speeds.iter().zip(&best.speeds).map(|(ours, theirs)| ours / theirs).collect();
-            let [median, low, high] = range(&ratios);
-            (format!("{median:.2} [{low:.2}, {high:.2}]"), format!("{:.2}", speed.peak_bytes / best.peak_bytes))
-        });
-        let (speed_ratio, memory_ratio) = beside.unwrap_or_else(|| (DASH.to_owned(), DASH.to_owned()));
+        let ratios = best
+            .map(|best| (beside(&speed.speeds, &best.speeds), format!("{:.2}", speed.peak_bytes / best.peak_bytes)));
+        let (speed_ratio, memory_ratio) = ratios.unwrap_or_else(|| (DASH.to_owned(), DASH.to_owned()));
         vec![
             speed.model.clone(),
             speed.processor.clone(),
@@ -106,7 +110,7 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
 }
 
 /// The values of all rows, each once.
-fn distinct(speeds: &[TrainingSpeed], value: impl Fn(&TrainingSpeed) -> String) -> Vec<String> {
+pub(super) fn distinct<T>(speeds: &[T], value: impl Fn(&T) -> String) -> Vec<String> {
     speeds.iter().map(value).collect::<BTreeSet<_>>().into_iter().collect()
 }
 

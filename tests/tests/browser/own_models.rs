@@ -276,9 +276,12 @@ pub(super) fn greedy(
     own: &OwnText,
     around: Option<[&str; 2]>,
 ) -> Result<String> {
-    // The page keeps the weights of large models in 8 bits, and their cache in 16.
+    // The page keeps the weights of large models in 8 bits or as a GGUF has them, and their cache in 16.
     let is_large = config.num_parameters() > 64_000_000;
-    let large = NumberTypes { weights: WeightType::Q8, cache: NumberType::F16, ..NumberTypes::default() };
+    let embedding = [config.vocab_size, config.hidden_size];
+    let is_quantized = weights.quantized_rows("model.embed_tokens.weight", &embedding, 0..1)?.is_some();
+    let kind = if is_quantized { WeightType::Stored } else { WeightType::Q8 };
+    let large = NumberTypes { weights: kind, cache: NumberType::F16, ..NumberTypes::default() };
     let types = if is_large { large } else { NumberTypes::default() };
     let LoadedModel { config, tokenizer, model, .. } =
         LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;
@@ -388,7 +391,8 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
     assert_ne!(as_message, answer);
     let peak = memory.bytes();
     keep("smollm2.json", &json!({ "verdict": verdict, "peak_memory_bytes": peak }))?;
-    assert!((151_000_000..MOST_MEMORY).contains(&peak), "{peak} bytes");
+    // The file has 98 MB.
+    assert!((98_000_000..MOST_MEMORY).contains(&peak), "{peak} bytes");
     browser.screenshot("smollm2.png", ".columns").await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())

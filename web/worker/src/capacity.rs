@@ -15,29 +15,42 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
-/// Number of weights above which a page keeps them in 8 bits, and on the CPU keys and values in 16.
+/// Number of weights above which a page keeps them in few bits, and on the CPU keys and values in 16.
 const MOST_WIDE: u64 = 64_000_000;
-/// Bytes of a number that is kept in 8 bits, where 32 numbers share a scale of 32 bits.
-const BYTES_IN_8_BITS: f64 = 1.125;
+/// Bytes of a number that is kept in 8 bits, where 32 numbers share a scale: of 16 bits on the CPU, of 32 on a GPU.
+const BYTES_IN_8_BITS: [f64; 2] = [1.0625, 1.125];
 
 fn is_large(config: &Config) -> bool {
     config.num_parameters() > MOST_WIDE
 }
 
 impl Capacity {
-    /// How the numbers of a model are kept: those of a large model in fewer bits.
-    pub fn number_types(&self, config: &Config) -> NumberTypes {
+    /// How the numbers of a model are kept: those of a large model in fewer bits. `gguf`: bytes of the file that has them.
+    pub fn number_types(&self, config: &Config, gguf: Option<f64>) -> NumberTypes {
+        let weights = self.weights(config, gguf).0;
+        let is_narrow = self.largest_buffer.is_none() && is_large(config);
+        let cache = if is_narrow { NumberType::F16 } else { NumberType::F32 };
+        NumberTypes { weights, cache, ..NumberTypes::default() }
+    }
+
+    /// How weights are kept, and bytes of one.
+    fn weights(&self, config: &Config, gguf: Option<f64>) -> (WeightType, f64) {
         if !is_large(config) {
-            return NumberTypes::default();
+            return (WeightType::F32, 4.0);
         }
-        let cache = if self.largest_buffer.is_none() { NumberType::F16 } else { NumberType::F32 };
-        NumberTypes { weights: WeightType::Q8, cache, ..NumberTypes::default() }
+        let [on_the_cpu, on_a_gpu] = BYTES_IN_8_BITS;
+        if self.largest_buffer.is_some() {
+            return (WeightType::Q8, on_a_gpu);
+        }
+        // A file of 8 bits has some tensors of more.
+        let stored = gguf.map(|bytes| bytes / config.num_parameters() as f64).filter(|&bytes| bytes < on_a_gpu);
+        stored.map_or((WeightType::Q8, on_the_cpu), |bytes| (WeightType::Stored, bytes))
     }
 
     /// Whether a model fits.
-    pub fn check(&self, config: &Config) -> Result<(), Interruption> {
+    pub fn check(&self, config: &Config, gguf: Option<f64>) -> Result<(), Interruption> {
         let refuse = |reason: String| Err(Interruption::Failed(reason));
-        let number = if is_large(config) { BYTES_IN_8_BITS } else { 4.0 };
+        let (_, number) = self.weights(config, gguf);
         let bytes = number * config.num_parameters() as f64;
         let embedding = number * (config.vocab_size * config.hidden_size) as f64;
         match self.largest_buffer {
@@ -48,8 +61,9 @@ impl Capacity {
                 most / 1e6
             )),
             None if bytes > WASM => refuse(format!(
-                "The model needs {:.1} GB in 8 bits and a page on the CPU has {:.1} GB; choose a smaller one.",
+                "The model needs {:.1} GB in {:.0} bits and a page on the CPU has {:.1} GB; choose a smaller one.",
                 bytes / 1e9,
+                8.0 * number,
                 WASM / 1e9
             )),
             _ => Ok(()),

@@ -57,7 +57,7 @@ async fn take_in_gguf(
     let config = model.config()?;
     let tokenizer = model.tokenizer()?;
     tokenizer.check(config.vocab_size)?;
-    capacity.check(&config)?;
+    capacity.check(&config, Some(file.size() as f64))?;
     folder.write(CONFIG_FILE, config.to_json().as_bytes()).await?;
     folder.write(TOKENIZER_FILE, tokenizer.to_json()?.as_bytes()).await?;
     let template = model.chat_template()?;
@@ -89,7 +89,7 @@ async fn take_in(
     let config = Config::from_json(&String::from_utf8_lossy(&config_text))?;
     let tokenizer = source.text(TOKENIZER_FILE, run).await?;
     Tokenizer::from_json(&tokenizer)?.check(config.vocab_size)?;
-    capacity.check(&config)?;
+    capacity.check(&config, None)?;
     let index = match source.has(WEIGHTS_FILE) {
         Some(true) => None,
         Some(false) => Some(source.text(INDEX_FILE, run).await?),

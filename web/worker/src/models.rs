@@ -80,13 +80,15 @@ impl ModelCache {
             }
         }
         let (config, tokenizer) = folder.config_and_tokenizer().await?;
-        self.capacity.check(&config)?;
+        let is_gguf = note.weights[..] == [GGUF_FILE];
+        let gguf = is_gguf.then_some(note.bytes);
+        self.capacity.check(&config, gguf)?;
         reply(&Reply::Loading { run: run.number, model: name.to_owned(), received: 0.0, total: note.bytes });
         run.yield_to_messages().await;
         run.check()?;
         let tokenizer = Tokenizer::from_json(&tokenizer)?;
-        let types = self.capacity.number_types(&config);
-        let model = if note.weights[..] == [GGUF_FILE] {
+        let types = self.capacity.number_types(&config, gguf);
+        let model = if is_gguf {
             let weights = Gguf::open(folder.file(GGUF_FILE).await?)?;
             LoadedModel::new(config, tokenizer, &weights, String::new(), types, &self.device)?
         } else {

@@ -58,6 +58,11 @@ impl GpuMatrix {
         Self { words: integers(words), kind: packed.kind(), rows, columns }
     }
 
+    /// Size in bytes.
+    pub fn bytes(&self) -> usize {
+        4 * self.words.meta.shape().num_elements()
+    }
+
     pub(super) fn words(&self) -> CubeTensor {
         self.words.clone()
     }

@@ -4,7 +4,7 @@ use drope_instructions::bytes::{
     ByteProducts, LARGEST, PART, Packed, STEP, STEPS, WithByteProducts, with_byte_products,
 };
 
-/// Numbers that a factor of the weights may hold for: half a part.
+/// Q6_K has a scale for each half of a part.
 const HALF: usize = PART / 2;
 
 /// Rows `[count, columns]`, each filled up with zeros to whole parts.
@@ -74,9 +74,9 @@ impl WithByteProducts for Rounding<'_> {
                     &room
                 }
             };
-            let (most, nothing) = largest(numbers);
+            let (most, not_finite) = largest(numbers);
             let inverse = if most > 0.0 { f32::from(LARGEST) / most } else { 0.0 };
-            *scale = most / f32::from(LARGEST) + nothing;
+            *scale = most / f32::from(LARGEST) + not_finite;
             let mut integers = [0; PART];
             for (integer, number) in integers.iter_mut().zip(numbers) {
                 *integer = rounded_to_integer(number * inverse) as i16;
@@ -94,14 +94,14 @@ impl WithByteProducts for Rounding<'_> {
 fn largest(numbers: &[f32; PART]) -> (f32, f32) {
     let mut most = numbers.map(f32::abs);
     // Neither NaN nor infinity times 0 is 0.
-    let mut nothing = numbers.map(|number| number * 0.0);
+    let mut not_finite = numbers.map(|number| number * 0.0);
     for half in [16, 8, 4, 2, 1] {
         for at in 0..half {
             most[at] = if most[at + half] > most[at] { most[at + half] } else { most[at] };
-            nothing[at] += nothing[at + half];
+            not_finite[at] += not_finite[at + half];
         }
     }
-    (most[0], nothing[0])
+    (most[0], not_finite[0])
 }
 
 /// A number of at most 22 bits, rounded to even: a sum whose last bit is worth 1 does so, without the checks of a conversion.

@@ -25,7 +25,7 @@ named! {
     }
 }
 
-/// A part of a row: 32 numbers, which share their scales but in Q6_K. A number is scale · (integer − zero) − minimum, with the zero of its format.
+/// A part of a row: 32 numbers, which share their scales except in Q6_K. A number is scale · (integer − zero) − minimum, with the zero of its format.
 pub(crate) struct Part {
     /// Without sign.
     pub(crate) integers: [u8; PART],
@@ -130,13 +130,16 @@ impl Part {
     pub(super) fn rounded(numbers: &[f32]) -> Self {
         // NaN stays NaN.
         let most = |most: f32, &number: &f32| if number.abs() > most || number.is_nan() { number.abs() } else { most };
-        let scale = f16::from_f32(numbers.iter().fold(0.0, most) / 127.0);
+        let most = numbers.iter().fold(0.0, most);
+        let nearest = f16::from_f32(most / 127.0);
+        // Rounded up, so that the largest number has 127 steps, however small it is.
+        let is_below = nearest.is_finite() && nearest.to_f32() * 127.0 < most;
+        let scale = if is_below { f16::from_bits(nearest.to_bits() + 1) } else { nearest };
         let width = scale.to_f32();
         let inverse = if width > 0.0 { 1.0 / width } else { 0.0 };
         let mut integers = [128; PART];
         for (integer, number) in integers.iter_mut().zip(numbers) {
-            // A scale that was rounded down may leave the largest number above 127.
-            *integer = ((number * inverse).round() as i32).clamp(-127, 127).wrapping_add(128) as u8;
+            *integer = (128 + (number * inverse).round() as i32) as u8;
         }
         Self { integers, scale: scale.to_bits(), minimum: 0, factors: [0; 2] }
     }

@@ -43,7 +43,7 @@ impl fmt::Debug for QuantizedMatrix {
 }
 
 impl QuantizedMatrix {
-    /// Room for a matrix `[rows, columns]`. `columns` is a multiple of the format's block, but in Q8_0.
+    /// Room for a matrix `[rows, columns]`. `columns` is a multiple of the format's block, except in Q8_0.
     pub fn new(format: QuantizedFormat, rows: usize, columns: usize) -> Self {
         let groups = rows.div_ceil(ROWS);
         let parts = groups * columns.div_ceil(PART);

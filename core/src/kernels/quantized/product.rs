@@ -48,25 +48,31 @@ impl WithByteProducts for PanelProduct<'_> {
     fn run<P: ByteProducts>(self, products: P) -> Vec<f32> {
         let Self { matrix, panel, x } = self;
         let mut output = vec![0.0; x.count * PANEL];
-        let mut room = Vec::new();
+        let (mut unpacked, mut scales) = (Vec::new(), Vec::new());
         for (at, group) in (panel * GROUPS..matrix.rows.div_ceil(ROWS)).take(GROUPS).enumerate() {
-            // Several tiles of tokens read the integers of a group: they are unpacked once.
-            room.clear();
-            if x.count > P::TILE && matrix.format.bits() < 8 {
-                room.resize(x.parts * STEPS, [0; STEP_BYTES]);
-                for (part, steps) in room.as_chunks_mut().0.iter_mut().enumerate() {
-                    unpack(matrix.format.bits(), matrix.integers(group, part), steps);
+            // Several tiles of tokens read the integers and the scales of a group: they are unpacked once.
+            unpacked.clear();
+            scales.clear();
+            if x.count > P::TILE {
+                for part in 0..x.parts {
+                    scales.push(matrix.scales_and_offsets(products, group, part));
+                }
+                if matrix.format.bits() < 8 {
+                    unpacked.resize(x.parts * STEPS, [0; STEP_BYTES]);
+                    for (part, steps) in unpacked.as_chunks_mut().0.iter_mut().enumerate() {
+                        unpack(matrix.format.bits(), matrix.integers(group, part), steps);
+                    }
                 }
             }
-            let group = Group { matrix, group, unpacked: &room };
+            let group = Group { products, matrix, group, unpacked: &unpacked, scales: &scales };
             let mut first = 0;
             while first < x.count {
                 let output = &mut output[first * PANEL + at * ROWS..];
                 first += match x.count - first {
-                    8.. if P::TILE >= 8 => group.tile::<P, 8>(products, x, first, output),
-                    4.. if P::TILE >= 4 => group.tile::<P, 4>(products, x, first, output),
-                    2.. if P::TILE >= 2 => group.tile::<P, 2>(products, x, first, output),
-                    _ => group.tile::<P, 1>(products, x, first, output),
+                    8.. if P::TILE >= 8 => group.tile::<8>(x, first, output),
+                    4.. if P::TILE >= 4 => group.tile::<4>(x, first, output),
+                    2.. if P::TILE >= 2 => group.tile::<2>(x, first, output),
+                    _ => group.tile::<1>(x, first, output),
                 };
             }
         }
@@ -74,41 +80,37 @@ impl WithByteProducts for PanelProduct<'_> {
     }
 }
 
-/// Sixteen rows of a matrix, and their integers as bytes where they are unpacked already.
-struct Group<'a> {
+/// Sixteen rows of a matrix, and what is unpacked of them already: the integers as bytes, and the scales.
+struct Group<'a, P: ByteProducts> {
+    products: P,
     matrix: &'a QuantizedMatrix,
     group: usize,
     unpacked: &'a [Weights],
+    scales: &'a [ScalesAndOffsets<P>],
 }
 
-impl Group<'_> {
+/// For each half of a part, the scales of integers, and what is added for each number of the tokens: a number of the weights is
+/// scale · integer + offset.
+type ScalesAndOffsets<P> = [(<P as ByteProducts>::Floats, <P as ByteProducts>::Floats); 2];
+
+impl<P: ByteProducts> Group<'_, P> {
     /// The product with M tokens from `first` on, into rows of the output that are PANEL apart; returns M.
     #[inline(always)]
-    fn tile<P: ByteProducts, const M: usize>(
-        &self,
-        products: P,
-        x: &Activations,
-        first: usize,
-        output: &mut [f32],
-    ) -> usize {
+    fn tile<const M: usize>(&self, x: &Activations, first: usize, output: &mut [f32]) -> usize {
         let sums = match self.matrix.format {
-            QuantizedFormat::Q6K => self.sums::<P, M, 2>(products, x, first),
-            _ => self.sums::<P, M, 1>(products, x, first),
+            QuantizedFormat::Q6K => self.sums::<M, 2>(x, first),
+            _ => self.sums::<M, 1>(x, first),
         };
         for (output, sums) in output.chunks_mut(PANEL).zip(sums) {
-            output[..ROWS].copy_from_slice(&products.store(sums));
+            output[..ROWS].copy_from_slice(&self.products.store(sums));
         }
         M
     }
 
-    /// The same, where each of H parts of a part has a scale.
+    /// The sums of each row with M tokens, where a part has H scales.
     #[inline(always)]
-    fn sums<P: ByteProducts, const M: usize, const H: usize>(
-        &self,
-        products: P,
-        x: &Activations,
-        first: usize,
-    ) -> [P::Floats; M] {
+    fn sums<const M: usize, const H: usize>(&self, x: &Activations, first: usize) -> [P::Floats; M] {
+        let products = self.products;
         let tokens: [Token; M] = std::array::from_fn(|token| x.token(first + token));
         let mut totals = [products.splat(0.0); M];
         let mut room = [[0; STEP_BYTES]; STEPS];
@@ -124,7 +126,10 @@ impl Group<'_> {
                     &room
                 }
             };
-            let scales = self.scales::<P>(products, part);
+            let scales = match self.scales.get(part) {
+                Some(scales) => *scales,
+                None => self.matrix.scales_and_offsets(products, self.group, part),
+            };
             for (half, &(scale, offset)) in scales.iter().enumerate().take(H) {
                 let mut sums = [products.zero(); M];
                 for (step, weights) in steps.iter().enumerate().skip(half * STEPS / H).take(STEPS / H) {
@@ -133,8 +138,8 @@ impl Group<'_> {
                     }
                 }
                 for ((total, sum), token) in totals.iter_mut().zip(sums).zip(&tokens) {
-                    let factor = products.multiply(scale, products.splat(token.scales[part]));
-                    *total = products.multiply_add(products.floats(sum), factor, *total);
+                    let scale = products.multiply(scale, products.splat(token.scales[part]));
+                    *total = products.multiply_add(products.floats(sum), scale, *total);
                     let [first, second] = token.sums[part];
                     let sum = if H == 1 { first + second } else { token.sums[part][half] };
                     *total = products.multiply_add(offset, products.splat(sum), *total);
@@ -143,15 +148,15 @@ impl Group<'_> {
         }
         totals
     }
+}
 
-    /// For each half of a part, the scales of integers, and what is added for each number of the tokens: a number of the weights is
-    /// scale · integer + offset.
+impl QuantizedMatrix {
     #[inline(always)]
-    fn scales<P: ByteProducts>(&self, products: P, part: usize) -> [(P::Floats, P::Floats); 2] {
-        let held = self.matrix.scales(self.group, part);
+    fn scales_and_offsets<P: ByteProducts>(&self, products: P, group: usize, part: usize) -> ScalesAndOffsets<P> {
+        let held = self.scales(group, part);
         let scale = products.load_halves(&held[0]);
-        let below_zero = |scale| products.multiply(scale, products.splat(-f32::from(self.matrix.format.zero())));
-        match (self.matrix.format, self.matrix.factors(self.group, part)) {
+        let below_zero = |scale| products.multiply(scale, products.splat(-f32::from(self.format.zero())));
+        match (self.format, self.factors(group, part)) {
             (QuantizedFormat::Q4K, Some([factors, minima])) => {
                 let factor = |bytes: &[u8; ROWS]| products.load(&bytes.map(f32::from));
                 let least = products.multiply(products.load_halves(&held[1]), products.splat(-1.0));

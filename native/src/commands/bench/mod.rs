@@ -1,11 +1,12 @@
 //! `core bench`: tokens a second of training, prefill and decoding, for comparison with other implementations.
 
 mod operations;
+mod roofline;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
@@ -15,6 +16,7 @@ use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
 
+use self::roofline::Measured;
 use super::doctor::update_seconds;
 use crate::arguments::{NumberArgs, at_least_one};
 use crate::device::{self, DeviceChoice};
@@ -77,6 +79,9 @@ pub struct BenchArgs {
     /// Compute blocks again in the backward pass, a quarter of the rows at a time: in less memory.
     #[arg(long)]
     recompute: bool,
+    /// Measure what the machine computes and reads at most, too, and print how much of it each speed takes.
+    #[arg(long, conflicts_with_all = ["training", "operations", "tokenize"])]
+    roofline: bool,
     /// Print the milliseconds of each kind of operation in a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
@@ -165,17 +170,25 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let config = model_folder::config(folder)?;
     let chosen = device::open(args.device)?;
     let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
+    let is_measured = chosen.is_cpu && types.compute == ComputeType::F32;
+    ensure!(is_measured || !args.roofline, "--roofline is about f32 on the CPU; leave out --device and --compute");
     // Training takes weights in 32 bits.
     let trains = !args.reading && types.weights == WeightType::F32;
     let train = || threads::with_shared_kernels(threads, || train_speed(args, types.compute, &device))?;
     let train = trains.then(train).transpose()?;
-    let read = || {
+    let read = || -> Result<()> {
         let model = model_folder::model_as(folder, &config, types, &device)?;
-        read_speed(&model, &config, prompt, repeats)
+        let (prefill, decode) = read_speed(&model, &config, prompt, repeats)?;
+        let line = if args.roofline {
+            let speeds = Measured { prefill, decode, train };
+            serde_json::to_string(&roofline::measure(&model, (&config, types.cache), [prompt, args.batch[1]], &speeds)?)
+        } else {
+            serde_json::to_string(&Speeds { threads, train, prefill, decode })
+        };
+        println!("{}", line?);
+        Ok(())
     };
-    let (prefill, decode) = threads::with_shared_kernels(threads, read)??;
-    println!("{}", serde_json::to_string(&Speeds { threads, train, prefill, decode })?);
-    Ok(())
+    threads::with_shared_kernels(threads, read)?
 }
 
 fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Result<f64> {

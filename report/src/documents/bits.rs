@@ -1,0 +1,64 @@
+//! What weights in fewer bits cost in perplexity, from the results of bench/bits.py.
+
+use serde::Deserialize;
+
+use crate::markdown::{DASH, section, table};
+
+/// The perplexity of a program with weights of some bits.
+#[derive(Clone, Deserialize)]
+pub struct Bits {
+    program: String,
+    bits: usize,
+    perplexity: f64,
+    text: String,
+    texts: usize,
+    length: usize,
+}
+
+/// The section; nothing where there are no results.
+pub fn text(rows: &[Bits]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let row = |row: &Bits| {
+        let wide = rows.iter().find(|wide| wide.bits == 32 && wide.program == row.program && row.bits != 32);
+        let above = wide.map(|wide| format!("{:+.2} %", 100.0 * (row.perplexity / wide.perplexity - 1.0)));
+        let numbers = [format!("{:.3}", row.perplexity), above.unwrap_or_else(|| DASH.to_owned())];
+        [row.program.clone(), row.bits.to_string()].into_iter().chain(numbers).collect::<Vec<String>>()
+    };
+    section(
+        "Weights in fewer bits",
+        &format!(
+            "`python bench/bits.py`: perplexity of {}, {} stretches of {} tokens, and how far it lies above the same program's with 32 \
+             bits (the 4 bits of the file, widened; 8 bits are rounded from these). `core` rounds what it multiplies weights with to 16 bits, \
+             llama.cpp to 8.\n\n{}",
+            first.text,
+            first.texts,
+            first.length,
+            table(["program", "bits", "perplexity", "above 32 bits"], rows.iter().map(row))
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Bits, text};
+
+    #[test]
+    fn a_program_is_compared_with_itself() {
+        let row = |program: &str, bits: usize, perplexity: f64| Bits {
+            program: program.to_owned(),
+            bits,
+            perplexity,
+            text: "manual.txt".to_owned(),
+            texts: 8,
+            length: 2048,
+        };
+        let text =
+            text(&[row("core", 32, 10.0), row("llama.cpp", 32, 20.0), row("llama.cpp", 4, 20.1), row("core", 4, 9.99)]);
+        assert!(
+            text.contains("| core | 32 | 10.000 | – |") && text.contains("manual.txt, 8 stretches of 2048 tokens"),
+            "{text}"
+        );
+        assert!(text.contains("| llama.cpp | 4 | 20.100 | +0.50 % |"), "{text}");
+        assert!(text.contains("| core | 4 | 9.990 | -0.10 % |"), "{text}");
+    }
+}

@@ -1,0 +1,111 @@
+//! How fast a real model is read beside PyTorch and llama.cpp, from the results of bench/real.py.
+
+use serde::Deserialize;
+
+use super::training_speed::{beside, distinct, range};
+use crate::markdown::{DASH, list, section, table};
+
+/// A program with weights of some bits, on one number of threads of one processor.
+#[derive(Clone, Deserialize)]
+pub struct ReadingSpeed {
+    processor: String,
+    bits: usize,
+    threads: usize,
+    program: String,
+    /// Of PyTorch or llama.cpp.
+    version: Option<String>,
+    /// Tokens a second of each round.
+    prompt: Vec<f64>,
+    generation: Vec<f64>,
+    peak_bytes: f64,
+}
+
+impl ReadingSpeed {
+    fn place(&self) -> (&str, usize, usize) {
+        (&self.processor, self.bits, self.threads)
+    }
+}
+
+/// The section; nothing where there are no results.
+pub fn text(speeds: &[ReadingSpeed]) -> String {
+    if speeds.is_empty() {
+        return String::new();
+    }
+    let row = |speed: &ReadingSpeed| {
+        let ours = speeds.iter().find(|ours| ours.program == "core" && ours.place() == speed.place());
+        let ratios = ours
+            .filter(|_| speed.program != "core")
+            .map(|ours| [beside(&ours.prompt, &speed.prompt), beside(&ours.generation, &speed.generation)]);
+        let [prompt, generation] = ratios.unwrap_or_else(|| [DASH, DASH].map(str::to_owned));
+        vec![
+            speed.processor.clone(),
+            speed.bits.to_string(),
+            speed.threads.to_string(),
+            speed.program.clone(),
+            format!("{:.0}", range(&speed.prompt)[0]),
+            format!("{:.0}", range(&speed.generation)[0]),
+            prompt,
+            generation,
+            format!("{:.0}", speed.peak_bytes / 1e6),
+        ]
+    };
+    let versions = |program: &str| {
+        let of_program: Vec<ReadingSpeed> =
+            speeds.iter().filter(|speed| speed.program.starts_with(program)).cloned().collect();
+        list(&distinct(&of_program, |speed| speed.version.clone().unwrap_or_default()))
+    };
+    section(
+        "Speed",
+        &format!(
+            "`python bench/real.py`: a prompt of 2,048 tokens and 64 tokens behind it, tokens a second, medians of {} rounds in which every \
+             program runs once; `core`'s speed by that of another program in the same round, median and range; and the most memory that a \
+             process took. PyTorch ({}) is transformers' model, llama.cpp ({}) was compiled on the machine. Weights of 32 bits; of 8, rounded \
+             from these (Q8_0); of 4, as the file has them (Q4_1). Keys and values have 16 bits, in PyTorch 32.\n\n{}",
+            list(&distinct(speeds, |speed| speed.prompt.len().to_string())),
+            versions("PyTorch"),
+            versions("llama.cpp"),
+            table(
+                [
+                    "processor",
+                    "bits",
+                    "threads",
+                    "program",
+                    "prompt",
+                    "generation",
+                    "core / it, prompt",
+                    "core / it, generation",
+                    "memory (MB)"
+                ],
+                speeds.iter().map(row)
+            )
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{ReadingSpeed, text};
+
+    #[test]
+    fn programs_are_compared_round_by_round_with_the_same_bits_and_threads() {
+        let speed = |program: &str, bits: usize, prompt: [f64; 3]| -> ReadingSpeed {
+            let json = json!({"processor": "P", "bits": bits, "threads": 1, "program": program, "version": "7", "prompt": prompt,
+                "generation": [50.0, 50.0, 50.0], "peak_bytes": 2e8});
+            serde_json::from_value(json).unwrap()
+        };
+        let speeds = [
+            speed("core", 4, [900.0, 900.0, 900.0]),
+            speed("core", 8, [300.0, 200.0, 400.0]),
+            speed("llama.cpp", 8, [200.0, 200.0, 200.0]),
+        ];
+        let text = text(&speeds);
+        assert!(text.contains("| P | 8 | 1 | core | 300 | 50 | – | – | 200 |"), "{text}");
+        assert!(
+            text.contains("| P | 8 | 1 | llama.cpp | 200 | 50 | 1.50 [1.00, 2.00] | 1.00 [1.00, 1.00] | 200 |"),
+            "{text}"
+        );
+        assert!(text.contains("medians of 3 rounds") && text.contains("llama.cpp (7)"), "{text}");
+    }
+}
