@@ -20,7 +20,9 @@ pub fn text(rows: &[Bits]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let row = |row: &Bits| {
         let wide = rows.iter().find(|wide| wide.bits == 32 && wide.program == row.program && row.bits != 32);
-        let above = wide.map(|wide| format!("{:+.2} %", 100.0 * (row.perplexity / wide.perplexity - 1.0)));
+        // In hundredths of a percent; what rounds to nothing has no sign.
+        let hundredths = |wide: &Bits| (10_000.0 * (row.perplexity / wide.perplexity - 1.0)).round() + 0.0;
+        let above = wide.map(|wide| format!("{:+.2} %", hundredths(wide) / 100.0));
         let numbers = [format!("{:.3}", row.perplexity), above.unwrap_or_else(|| DASH.to_owned())];
         [row.program.clone(), row.bits.to_string()].into_iter().chain(numbers).collect::<Vec<String>>()
     };
@@ -52,13 +54,17 @@ mod tests {
             texts: 8,
             length: 2048,
         };
-        let text =
-            text(&[row("core", 32, 10.0), row("llama.cpp", 32, 20.0), row("llama.cpp", 4, 20.1), row("core", 4, 9.99)]);
+        let text = text(&[
+            row("core", 32, 10.0),
+            row("llama.cpp", 32, 20.0),
+            row("llama.cpp", 4, 20.1),
+            row("core", 4, 9.99999),
+        ]);
         assert!(
             text.contains("| core | 32 | 10.000 | – |") && text.contains("manual.txt, 8 stretches of 2048 tokens"),
             "{text}"
         );
         assert!(text.contains("| llama.cpp | 4 | 20.100 | +0.50 % |"), "{text}");
-        assert!(text.contains("| core | 4 | 9.990 | -0.10 % |"), "{text}");
+        assert!(text.contains("| core | 4 | 10.000 | +0.00 % |"), "{text}");
     }
 }

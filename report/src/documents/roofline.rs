@@ -95,7 +95,7 @@ fn threads(rooflines: &[Roofline]) -> String {
     }
     let header = ["processor", "model", "weights", "work", "gain of 2 threads", "not shared", "gain of 16, on paper"];
     format!(
-        "\nTokens a second on two threads by those on one. What they do not share follows from that, and what 16 threads would gain if it \
+        "Tokens a second on two threads by those on one. What they do not share follows from that, and what 16 threads would gain if it \
          took as long on one of them; memory, which all share, may run out before.\n\n{}",
         table(header, rows)
     )
