@@ -40,6 +40,18 @@ pub(crate) fn threads_for(device: &burn::tensor::Device) -> usize {
     1
 }
 
+/// Joins panels of columns, each `[count, width]`, to `[count, columns]`; the last may have some columns too many.
+pub(super) fn join_panels(panels: &[Vec<f32>], width: usize, [count, columns]: [usize; 2]) -> Vec<f32> {
+    let mut joined = vec![0.0; count * columns];
+    for (panel, numbers) in panels.iter().enumerate() {
+        let kept = width.min(columns - panel * width);
+        for (row, numbers) in joined.chunks_exact_mut(columns).zip(numbers.chunks_exact(width)) {
+            row[panel * width..][..kept].copy_from_slice(&numbers[..kept]);
+        }
+    }
+    joined
+}
+
 /// Numbers of a part of an elementwise kernel.
 pub(super) const NUMBERS_OF_PART: usize = 1 << 14;
 

@@ -1,6 +1,7 @@
 //! Loads a model for inference: its matrices are kept in 32, 16 or 8 bits, or as the file has them.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use burn::tensor::{DType, Device};
 
@@ -108,23 +109,21 @@ impl<S: WeightSource> Matrix<'_, S> {
 
     fn floats(&self, kind: NumberType) -> Result<PackedWeights> {
         let mut matrix = PackedMatrix::new(kind, self.rows, self.columns);
-        self.pieces(|numbers| matrix.push(&numbers))?;
+        self.widened(|numbers| matrix.push(&numbers))?;
         self.finite(matrix.is_finite())?;
         Ok(PackedWeights::Cpu(matrix))
     }
 
     fn rounded(&self) -> Result<PackedWeights> {
         let mut matrix = QuantizedMatrix::new(QuantizedFormat::Q8_0, self.rows, self.columns);
-        self.pieces(|numbers| matrix.push_rounded(&numbers))?;
+        self.widened(|numbers| matrix.push_rounded(&numbers))?;
         self.finite(matrix.is_finite())?;
         Ok(PackedWeights::Quantized(matrix))
     }
 
     fn blocks(&self, format: QuantizedFormat) -> Result<PackedWeights> {
         let mut matrix = QuantizedMatrix::new(format, self.rows, self.columns);
-        let step = PIECE.div_ceil(self.columns);
-        for first in (0..self.rows).step_by(step) {
-            let rows = first..self.rows.min(first + step);
+        for rows in self.pieces() {
             let rows = self.source.quantized_rows(self.name, &[self.rows, self.columns], rows)?;
             matrix.push_blocks(&rows.ok_or_else(|| Error::MissingTensor(self.name.to_owned()))?.bytes);
         }
@@ -132,11 +131,15 @@ impl<S: WeightSource> Matrix<'_, S> {
         Ok(PackedWeights::Quantized(matrix))
     }
 
-    /// Gives `take` some rows after the other, widened.
-    fn pieces(&self, mut take: impl FnMut(Vec<f32>)) -> Result<()> {
-        let step = PIECE.div_ceil(self.columns);
-        for first in (0..self.rows).step_by(step) {
-            let rows = first..self.rows.min(first + step);
+    /// Rows that are read at once, one piece after the other.
+    fn pieces(&self) -> impl Iterator<Item = Range<usize>> {
+        let (all, step) = (self.rows, PIECE.div_ceil(self.columns));
+        (0..all).step_by(step).map(move |first| first..all.min(first + step))
+    }
+
+    /// Gives `take` the rows of all pieces, widened.
+    fn widened(&self, mut take: impl FnMut(Vec<f32>)) -> Result<()> {
+        for rows in self.pieces() {
             take(finite_f32(self.name, self.source.rows(self.name, &[self.rows, self.columns], rows)?)?);
         }
         Ok(())

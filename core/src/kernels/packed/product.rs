@@ -8,7 +8,7 @@ use pulp::Simd;
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
 use crate::kernels::linear::{Bf16Weights, ComputeType};
-use crate::kernels::parts::in_parts;
+use crate::kernels::parts::{in_parts, join_panels};
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
 use crate::kernels::widening_dot::{BLOCK, brain_widened, widening_dot};
@@ -36,18 +36,19 @@ impl PackedMatrix {
             let output = weights.product(x, self.columns);
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
-        let mut output = vec![0.0; count * self.rows];
         let products = count * self.rows * self.columns;
-        if count <= FEW {
+        let output = if count <= FEW {
             let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
                 let mut sums = vec![0.0; rows.len() * count];
                 few(self, rows.start, x, &mut sums);
                 sums
             });
+            let mut output = vec![0.0; count * self.rows];
             for (at, sum) in parts.concat().into_iter().enumerate() {
                 output[at % count * self.rows + at / count] = sum;
             }
+            output
         } else {
             let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let mut panel = vec![0.0; self.columns * PANEL];
@@ -55,13 +56,8 @@ impl PackedMatrix {
                 many(self, part * PANEL, x, &mut panel, &mut sums);
                 sums
             });
-            for (part, sums) in parts.iter().enumerate() {
-                let width = PANEL.min(self.rows - part * PANEL);
-                for (row, sums) in output.chunks_exact_mut(self.rows).zip(sums.chunks_exact(PANEL)) {
-                    row[part * PANEL..][..width].copy_from_slice(&sums[..width]);
-                }
-            }
-        }
+            join_panels(&parts, PANEL, [count, self.rows])
+        };
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
     }
 

@@ -25,10 +25,11 @@ named! {
     }
 }
 
-/// A part of a row: 32 numbers, which share their scales except in Q6_K. A number is scale · (integer − zero) − minimum, with the zero of its format.
+/// A part of a row: 32 numbers, which share their scales except in Q6_K. A number is scale · (integer − zero) − minimum, with the zero of
+/// its format.
 pub(crate) struct Part {
     /// Without sign.
-    pub(crate) integers: [u8; PART],
+    pub(super) integers: [u8; PART],
     /// Bits of an f16: the block's scale.
     pub(super) scale: u16,
     /// Bits of an f16: the minimum of a Q4_1, what minima of a Q4_K are multiplied by, else 0.
@@ -79,6 +80,11 @@ impl QuantizedFormat {
     /// Whether a block has a minimum.
     pub(super) fn has_minima(self) -> bool {
         matches!(self, Self::Q4_1 | Self::Q4K)
+    }
+
+    /// Numbers of 16 bits that a block has: its scale, and its minimum.
+    pub(super) fn kinds(self) -> usize {
+        1 + usize::from(self.has_minima())
     }
 
     /// Whether a part has factors of its block's scale.

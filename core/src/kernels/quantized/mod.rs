@@ -9,9 +9,9 @@ mod tests;
 use std::fmt;
 
 use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
-use drope_instructions::bytes::{PART, ROWS, STEP};
+use drope_instructions::bytes::{PART, ROWS, STEP, STEPS, Weights};
 
-pub(crate) use self::format::Part;
+use self::format::Part;
 pub use self::format::QuantizedFormat;
 use super::views::indices;
 
@@ -47,7 +47,7 @@ impl QuantizedMatrix {
     pub fn new(format: QuantizedFormat, rows: usize, columns: usize) -> Self {
         let groups = rows.div_ceil(ROWS);
         let parts = groups * columns.div_ceil(PART);
-        let kinds = 1 + usize::from(format.has_minima());
+        let kinds = format.kinds();
         let blocks = groups * columns.div_ceil(format.block());
         Self {
             rows,
@@ -103,7 +103,7 @@ impl QuantizedMatrix {
                 upper.iter_mut().zip(integers).for_each(|(byte, integer)| *byte |= (integer >> 4) << (step % 4 * 2));
             }
         }
-        let (block, kinds) = (at * PART / self.format.block(), 1 + usize::from(self.format.has_minima()));
+        let (block, kinds) = (at * PART / self.format.block(), self.format.kinds());
         let place_of_block = group * self.columns.div_ceil(self.format.block()) + block;
         let scales = &mut self.scales[place_of_block * kinds * ROWS..][..kinds * ROWS];
         scales[row] = part.scale;
@@ -120,21 +120,9 @@ impl QuantizedMatrix {
     /// A part of a row again.
     fn part(&self, row: usize, at: usize) -> Part {
         let (group, row) = (row / ROWS, row % ROWS);
-        let place = group * self.columns.div_ceil(PART) + at;
-        let bytes = self.format.bits() * STEP_BYTES;
-        let held = &self.integers[place * bytes..][..bytes];
-        let integers = std::array::from_fn(|at| {
-            let (step, at) = (at / STEP, row * STEP + at % STEP);
-            match self.format.bits() {
-                8 => held[step * STEP_BYTES + at],
-                bits => {
-                    let low = (held[step % 4 * STEP_BYTES + at] >> (step / 4 * 4)) & 0x0f;
-                    let high =
-                        if bits == 6 { (held[(4 + step / 4) * STEP_BYTES + at] >> (step % 4 * 2)) & 3 } else { 0 };
-                    low | high << 4
-                }
-            }
-        });
+        let mut room = [[0; STEP_BYTES]; STEPS];
+        let steps = self.steps(group, at, &mut room);
+        let integers = std::array::from_fn(|at| steps[at / STEP][row * STEP + at % STEP]);
         let scales = self.scales(group, at);
         let factors = self.factors(group, at).map_or([0; 2], |factors| [factors[0][row], factors[1][row]]);
         Part { integers, scale: scales[0][row], minimum: scales.get(1).map_or(0, |minima| minima[row]), factors }
@@ -143,7 +131,7 @@ impl QuantizedMatrix {
     /// Scales, and minima if there are any, of the block of a part: `[kinds][ROWS]`.
     #[inline(always)]
     fn scales(&self, group: usize, part: usize) -> &[[u16; ROWS]] {
-        let kinds = 1 + usize::from(self.format.has_minima());
+        let kinds = self.format.kinds();
         let block = group * self.columns.div_ceil(self.format.block()) + part * PART / self.format.block();
         &self.scales.as_chunks().0[block * kinds..][..kinds]
     }
@@ -160,6 +148,17 @@ impl QuantizedMatrix {
     fn integers(&self, group: usize, part: usize) -> &[u8] {
         let bytes = self.format.bits() * STEP_BYTES;
         &self.integers[(group * self.columns.div_ceil(PART) + part) * bytes..][..bytes]
+    }
+
+    /// The same, a byte each: where they lie, or in `room`.
+    #[inline(always)]
+    fn steps<'a>(&'a self, group: usize, part: usize, room: &'a mut [Weights; STEPS]) -> &'a [Weights; STEPS] {
+        let integers = self.integers(group, part);
+        if self.format.bits() == 8 {
+            return integers.as_chunks().0.first_chunk().expect("a part has eight steps");
+        }
+        unpack(self.format.bits(), integers, room);
+        room
     }
 
     /// Size in bytes.
@@ -187,5 +186,25 @@ impl QuantizedMatrix {
             self.widen(id, output);
         }
         Tensor::from_data(TensorData::new(output, Shape::from([batch, seq, self.columns])), &Device::flex())
+    }
+}
+
+/// Integers of four or six bits as bytes.
+#[inline(always)]
+fn unpack(bits: usize, packed: &[u8], steps: &mut [Weights; STEPS]) {
+    let (packed, _) = packed.as_chunks::<STEP_BYTES>();
+    let (lower, upper) = steps.split_at_mut(STEPS / 2);
+    for ((lower, upper), bytes) in lower.iter_mut().zip(upper).zip(packed) {
+        for ((lower, upper), byte) in lower.iter_mut().zip(upper).zip(bytes) {
+            *lower = byte & 0x0f;
+            *upper = byte >> 4;
+        }
+    }
+    if bits == 6 {
+        for (at, step) in steps.iter_mut().enumerate() {
+            for (integer, byte) in step.iter_mut().zip(&packed[STEPS / 2 + at / 4]) {
+                *integer |= ((byte >> (at % 4 * 2)) & 3) << 4;
+            }
+        }
     }
 }

@@ -5,9 +5,9 @@ use drope_instructions::bytes::{ByteProducts, ROWS, STEPS, Weights, WithByteProd
 
 use super::activations::{Activations, Token};
 use super::format::QuantizedFormat;
-use super::{QuantizedMatrix, STEP_BYTES};
+use super::{QuantizedMatrix, STEP_BYTES, unpack};
 use crate::kernels::constant;
-use crate::kernels::parts::in_parts;
+use crate::kernels::parts::{in_parts, join_panels};
 use crate::kernels::views::numbers;
 
 /// Groups of rows that one thread takes at once.
@@ -23,13 +23,7 @@ impl QuantizedMatrix {
         let sums = in_parts(x.count * self.rows * self.columns, 0..self.rows.div_ceil(PANEL), |panel| {
             with_byte_products(PanelProduct { matrix: self, panel, x: &x })
         });
-        let mut output = vec![0.0; x.count * self.rows];
-        for (panel, sums) in sums.iter().enumerate() {
-            let width = PANEL.min(self.rows - panel * PANEL);
-            for (row, sums) in output.chunks_exact_mut(self.rows).zip(sums.chunks_exact(PANEL)) {
-                row[panel * PANEL..][..width].copy_from_slice(&sums[..width]);
-            }
-        }
+        let output = join_panels(&sums, PANEL, [x.count, self.rows]);
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
     }
 }
@@ -115,16 +109,9 @@ impl<P: ByteProducts> Group<'_, P> {
         let mut totals = [products.splat(0.0); M];
         let mut room = [[0; STEP_BYTES]; STEPS];
         for part in 0..x.parts {
-            let steps: &[Weights; STEPS] = match self.unpacked.as_chunks().0.get(part) {
+            let steps = match self.unpacked.as_chunks().0.get(part) {
                 Some(unpacked) => unpacked,
-                None if self.matrix.format.bits() == 8 => {
-                    let steps = self.matrix.integers(self.group, part).as_chunks().0;
-                    steps.first_chunk().expect("a part has eight steps")
-                }
-                None => {
-                    unpack(self.matrix.format.bits(), self.matrix.integers(self.group, part), &mut room);
-                    &room
-                }
+                None => self.matrix.steps(self.group, part, &mut room),
             };
             let scales = match self.scales.get(part) {
                 Some(scales) => *scales,
@@ -169,26 +156,6 @@ impl QuantizedMatrix {
             }),
             (QuantizedFormat::Q4_1, _) => [(scale, products.load_halves(&held[1])); 2],
             _ => [(scale, below_zero(scale)); 2],
-        }
-    }
-}
-
-/// Integers of four or six bits as bytes.
-#[inline(always)]
-fn unpack(bits: usize, packed: &[u8], steps: &mut [Weights; STEPS]) {
-    let (packed, _) = packed.as_chunks::<STEP_BYTES>();
-    let (lower, upper) = steps.split_at_mut(STEPS / 2);
-    for ((lower, upper), bytes) in lower.iter_mut().zip(upper).zip(packed) {
-        for ((lower, upper), byte) in lower.iter_mut().zip(upper).zip(bytes) {
-            *lower = byte & 0x0f;
-            *upper = byte >> 4;
-        }
-    }
-    if bits == 6 {
-        for (at, step) in steps.iter_mut().enumerate() {
-            for (integer, byte) in step.iter_mut().zip(&packed[STEPS / 2 + at / 4]) {
-                *integer |= ((byte >> (at % 4 * 2)) & 3) << 4;
-            }
         }
     }
 }
