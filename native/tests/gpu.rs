@@ -78,13 +78,9 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
     }
     let Some(chosen) = gpu("weights in fewer bits") else { return };
     for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
-        // The CPU rounds the scales of 8 bits.
-        for (kind, tolerance) in [
-            (WeightType::F16, TOLERANCE),
-            (WeightType::Bf16, TOLERANCE),
-            (WeightType::Q8, 2e-2),
-            (WeightType::Stored, TOLERANCE),
-        ] {
+        for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8, WeightType::Stored] {
+            // The CPU multiplies weights of 8 bits with numbers that it rounds to 16.
+            let tolerance = if kind == WeightType::Q8 { 5e-3 } else { TOLERANCE };
             let types = chosen.keeps(NumberTypes { weights: kind, ..NumberTypes::default() }).unwrap();
             let difference = block_on(case(name).packed_difference(types, &chosen.device));
             println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());

@@ -34,8 +34,8 @@ async fn webgpu_matches_transformers() {
         assert!(difference < 1e-3, "{name} through the cache: {difference}");
         assert_eq!(case.greedy(&device, 4).await, case.greedy(&Device::flex(), 4).await, "{name}");
     }
-    // The CPU rounds the scales of 8 bits.
-    for (kind, tolerance) in [(WeightType::F16, 1e-3), (WeightType::Q8, 2e-2)] {
+    // The CPU multiplies weights of 8 bits with numbers that it rounds to 16.
+    for (kind, tolerance) in [(WeightType::F16, 1e-3), (WeightType::Q8, 5e-3)] {
         let difference =
             case("qwen2").packed_difference(NumberTypes { weights: kind, ..NumberTypes::default() }, &device).await;
         assert!(difference < tolerance, "{}: {difference}", kind.name());

@@ -12,6 +12,7 @@ use half::{bf16, f16};
 
 use super::constant;
 use super::linear::Bf16Weights;
+use super::quantized::{inverse, scale_of_8_bits};
 use super::views::{Heads, indices};
 use super::widening_dot::{BLOCK, brain_widened};
 use crate::names::named;
@@ -85,12 +86,8 @@ impl PackedMatrix {
             Numbers::Bf16(bits) => bits.extend(rows.iter().map(|&value| bf16::from_f32(value).to_bits())),
             Numbers::Q8 { values, scales } => {
                 for block in rows.chunks(self.columns).flat_map(|row| row.chunks(BLOCK)) {
-                    // NaN stays NaN.
-                    let larger =
-                        |most: f32, &value: &f32| if value.abs() > most || value.is_nan() { value.abs() } else { most };
-                    let largest = block.iter().fold(0.0, larger);
-                    let scale = largest / 127.0;
-                    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+                    let scale = scale_of_8_bits(block).to_f32();
+                    let inverse = inverse(scale);
                     scales.push(scale);
                     values.extend(block.iter().map(|value| (value * inverse).round() as i8));
                     values.resize(values.len().next_multiple_of(BLOCK), 0);

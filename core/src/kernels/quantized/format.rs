@@ -134,21 +134,30 @@ impl Part {
 
     /// Rounds numbers to a part of a Q8_0. What is not finite gives a scale that is not.
     pub(super) fn rounded(numbers: &[f32]) -> Self {
-        // NaN stays NaN.
-        let most = |most: f32, &number: &f32| if number.abs() > most || number.is_nan() { number.abs() } else { most };
-        let most = numbers.iter().fold(0.0, most);
-        let nearest = f16::from_f32(most / 127.0);
-        // Rounded up, so that the largest number has 127 steps, however small it is.
-        let is_below = nearest.is_finite() && nearest.to_f32() * 127.0 < most;
-        let scale = if is_below { f16::from_bits(nearest.to_bits() + 1) } else { nearest };
-        let width = scale.to_f32();
-        let inverse = if width > 0.0 { 1.0 / width } else { 0.0 };
+        let scale = scale_of_8_bits(numbers);
+        let inverse = inverse(scale.to_f32());
         let mut integers = [128; PART];
         for (integer, number) in integers.iter_mut().zip(numbers) {
             *integer = (128 + (number * inverse).round() as i32) as u8;
         }
         Self { integers, scale: scale.to_bits(), minimum: 0, factors: [0; 2] }
     }
+}
+
+/// What the 8 bits of some numbers are multiplied by. It is NaN or infinite if one of the numbers is.
+pub(in crate::kernels) fn scale_of_8_bits(numbers: &[f32]) -> f16 {
+    // NaN stays NaN.
+    let most = |most: f32, &number: &f32| if number.abs() > most || number.is_nan() { number.abs() } else { most };
+    let most = numbers.iter().fold(0.0, most);
+    let nearest = f16::from_f32(most / 127.0);
+    // Rounded up, so that the largest number has 127 steps, however small it is.
+    let is_below = nearest.is_finite() && nearest.to_f32() * 127.0 < most;
+    if is_below { f16::from_bits(nearest.to_bits() + 1) } else { nearest }
+}
+
+/// 1 / scale, or 0 where all numbers are 0.
+pub(in crate::kernels) fn inverse(scale: f32) -> f32 {
+    if scale > 0.0 { 1.0 / scale } else { 0.0 }
 }
 
 fn plain(integers: [u8; PART], scale: u16, minimum: u16) -> Part {

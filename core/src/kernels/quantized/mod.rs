@@ -13,6 +13,7 @@ use drope_instructions::bytes::{PART, ROWS, STEP, STEPS, Weights};
 
 use self::format::Part;
 pub use self::format::QuantizedFormat;
+pub(super) use self::format::{inverse, scale_of_8_bits};
 use super::views::indices;
 
 /// Bytes of a step of all rows.
