@@ -97,9 +97,12 @@ fn cards(_: usize) -> Result<Vec<Device>> {
 #[cfg(feature = "wgpu")]
 fn wgpu() -> Result<Device> {
     use std::sync::OnceLock;
+
+    use drope_core::model::LAUNCHES_AT_ONCE;
     // Burn refuses to set wgpu up twice in a process.
     static OPENED: OnceLock<Result<Device, String>> = OnceLock::new();
-    let opened = OPENED.get_or_init(|| Device::wgpu_options().init().map_err(|error| error.to_string()));
+    let options = || Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE);
+    let opened = OPENED.get_or_init(|| options().init().map_err(|error| error.to_string()));
     opened.clone().map_err(|reason| {
         anyhow::anyhow!("there is no GPU that wgpu can use on this machine ({reason}); use --device cpu")
     })

@@ -5,6 +5,7 @@
 #[path = "common/mod.rs"]
 mod common;
 #[path = "../src/device.rs"]
+#[allow(dead_code, reason = "the tool alone opens several devices")]
 mod device;
 #[path = "../../core/tests/parity/mod.rs"]
 mod parity;
@@ -15,7 +16,9 @@ use burn::tensor::Device;
 use common::{Folder, core, refused, text};
 use device::{Chosen, DeviceChoice};
 use drope_core::Error;
-use drope_core::model::{ComputeType, NumberTypes, WeightType};
+use drope_core::config::Config;
+use drope_core::model::{ComputeType, Model, NumberTypes, WeightType, token_ids};
+use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -63,6 +66,46 @@ fn reading_through_the_cache_changes_nothing() {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
         assert!(difference < TOLERANCE, "{name}: {difference}");
+    }
+}
+
+/// Prompts in tiles, then few tokens with a cache of several spans: heads in groups of 1, 3, 7 and 4, with up to 128 numbers; a window;
+/// ALiBi.
+#[test]
+fn long_texts_have_the_logits_of_the_cpu() {
+    let Some(Chosen { device, .. }) = gpu("logits of long texts") else { return };
+    let shapes = [
+        ("nano-rope", [2, 2, 128]),
+        ("nano-rope", [6, 2, 20]),
+        ("nano-drope", [7, 1, 64]),
+        ("nano-rnope-swa", [4, 1, 32]),
+        ("nano-alibi", [8, 2, 32]),
+    ];
+    let ids: Vec<u32> = (0..720).map(|place| place * place % 61).collect();
+    for (model, shape) in shapes {
+        let json = std::fs::read_to_string(common::fixtures().join("../../models").join(model).join("config.json"));
+        let mut config = Config::from_json(&json.unwrap()).unwrap();
+        [config.num_attention_heads, config.num_key_value_heads, config.head_dim] = shape;
+        (config.hidden_size, config.dope_heads) = (48, None);
+        config.check().unwrap();
+        let positions = Method::of(&config).positions(&config, 1.0).unwrap();
+        let logits = |device: &Device| {
+            let model = Model::random(&config, 5, device);
+            let mut cache = model.cache(&config, &positions, ids.len());
+            let mut parts = Vec::new();
+            let mut rest = ids.as_slice();
+            for count in [300, 100, 300, 5, 8, 6, 1] {
+                let (part, others) = rest.split_at(count);
+                rest = others;
+                let ids = token_ids(part, [1, count], device);
+                let logits = model.forward(ids, &positions, Some(&mut cache));
+                parts.extend(block_on(logits.into_data_async()).unwrap().iter::<f32>());
+            }
+            parts
+        };
+        let difference = largest_difference(&logits(&device), &logits(&Device::flex()));
+        println!("{model}, {shape:?}: largest difference of logits {difference:.1e}");
+        assert!(difference < TOLERANCE, "{model}, {shape:?}: {difference}");
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::{Activation, BlockNorms};
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{
     CachedKeys, FewRotations, add_projection, attend_to_cache, gated_projections, normed_projections,
-    rotate_into_cache, takes,
+    rotate_into_cache, slopes_of_heads, takes,
 };
 use crate::positions::{Encoding, LayerPositions, Positions};
 
@@ -48,9 +48,9 @@ impl FewTokens {
             }
             Encoding::Rotary { .. } | Encoding::PerHead(_) | Encoding::LengthDependent(_) => return None,
         };
-        let slopes = match &positions.encoding {
-            Encoding::Alibi { slopes } => slopes.iter().map(|&slope| slope as f32).collect(),
-            _ => vec![0.0; heads],
+        let slopes: &[f64] = match &positions.encoding {
+            Encoding::Alibi { slopes } => slopes,
+            _ => &[],
         };
         let seq = pass.tokens.len();
         let table = |function: fn(f64) -> f64| {
@@ -66,7 +66,7 @@ impl FewTokens {
                 sin: table(f64::sin),
                 factors: Tensor::from_data(TensorData::new(factors, [seq]), device),
             },
-            slopes: Tensor::from_data(TensorData::new(slopes, [heads]), device),
+            slopes: slopes_of_heads(slopes, heads, device),
             past: AttentionBias::new(positions, pass.tokens.clone(), None).past(),
             window: positions.window,
         })

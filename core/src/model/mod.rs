@@ -45,6 +45,8 @@ pub(crate) use self::write_safetensors::{pieces, stored, write};
 use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
+#[cfg(feature = "gpu")]
+pub use crate::kernels::gpu::LAUNCHES_AT_ONCE;
 use crate::kernels::rms_norm;
 pub use crate::kernels::{ComputeType, NumberType};
 use crate::positions::Positions;

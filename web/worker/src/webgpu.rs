@@ -4,7 +4,7 @@ use burn::tensor::Device;
 use drope_core::generate::Flow;
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::token_ids;
+use drope_core::model::{LAUNCHES_AT_ONCE, token_ids};
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
 use js_sys::{Function, Promise, Reflect};
@@ -23,7 +23,7 @@ const PROMPT: usize = 64;
 
 /// A WebGPU device that gives the CPU's answer, and that is not slower if it must be fast, or why there is none.
 pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
-    let gpu = Device::wgpu_options().init_async().await;
+    let gpu = Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE).init_async().await;
     let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
     let files =
         ModelFiles::load(Method::Rope.info().nano_model, &|_, _| Flow::Continue).await.map_err(|interruption| {

@@ -6,7 +6,7 @@ mod parity;
 
 use burn::tensor::Device;
 use drope_core::Error;
-use drope_core::model::{NumberTypes, WeightType};
+use drope_core::model::{LAUNCHES_AT_ONCE, NumberTypes, WeightType};
 use parity::{CASES, case};
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -23,7 +23,7 @@ async fn the_cpu_matches_transformers() {
 #[wasm_bindgen_test]
 async fn webgpu_matches_transformers() {
     // One device for all: a second one cannot be opened.
-    let device = Device::wgpu_options().init_async().await.expect("this test needs WebGPU");
+    let device = Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE).init_async().await.expect("this test needs WebGPU");
     for case in CASES.iter() {
         let difference = case.difference(&device).await;
         assert!(difference < 1e-3, "{}: {difference}", case.name);

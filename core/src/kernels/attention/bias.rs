@@ -8,6 +8,8 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 
 #[cfg(feature = "train")]
 use super::chunks::Chunk;
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu::CachedKeys;
 use crate::positions::{Encoding, LayerPositions};
 
 /// The bias of the attention logits in one kind of layer, as a description: which keys a query attends to, and what is added for
@@ -72,6 +74,13 @@ impl AttentionBias {
     /// Keys before the first query that take part.
     pub fn past(&self) -> usize {
         self.past
+    }
+
+    /// Which of the keys that take part queries attend to; `None` where that, or what is added, depends on more than places.
+    #[cfg(feature = "gpu")]
+    pub(super) fn seen(&self) -> Option<CachedKeys> {
+        let is_by_place = self.log_multiplicity.is_none() && self.document_starts.is_none();
+        is_by_place.then_some(CachedKeys { at: self.past, past: self.past, window: self.window })
     }
 
     /// The bias written out, `[batch or 1, kv_heads or 1, group · seq or 1, keys]`, for key heads that serve `group` query heads

@@ -31,6 +31,8 @@ use self::forward::{Inputs, in_tiles};
 use self::key_values::Rows;
 pub use self::key_values::{KeysOrValues, PackedRows};
 use self::tiles::{Columns, KEYS, Tile, scatter};
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::views::{Heads, heads_inside, numbers};
 use super::{Kernel, apply, constant, is_on_cpu, of_primitive};
 
@@ -61,6 +63,13 @@ pub fn attend(
         };
     }
     let (k, v) = (k.tensor(), v.tensor());
+    #[cfg(feature = "gpu")]
+    if captured.is_none()
+        && let Some(seen) = bias.seen()
+        && let Some(output) = gpu::attend(&q, &k, &v, &bias.slopes, &seen)
+    {
+        return output;
+    }
     let [batch, heads, seq, head_dim] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;

@@ -1,9 +1,9 @@
-//! Kernels of GPUs for few tokens at a time, as in decoding, where a launch takes longer than its computation.
+//! Kernels of GPUs: attention, and all of a block for few tokens at a time, as in decoding, where a launch takes longer than its
+//! computation.
 //!
-//! A block takes six launches: norm and projections; rotation and cache; attention; output projection and residual;
-//! norm and gate; last projection and residual. Burn's own operations need about fifty; they are used for longer
-//! prompts, and tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan, Metal and
-//! CUDA.
+//! A block then takes six launches: norm and projections; rotation and cache; attention (and one more behind 256 tokens); output
+//! projection and residual; norm and gate; last projection and residual. Burn's own operations need about fifty; they are used for
+//! longer prompts, and tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan, Metal and CUDA.
 
 mod attention;
 mod choice;
@@ -20,21 +20,30 @@ use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
-pub use self::attention::{CachedKeys, attend_to_cache};
+pub use self::attention::{CachedKeys, attend, attend_to_cache, slopes_of_heads};
 pub use self::choice::largest_logit;
 pub use self::matrix::GpuMatrix;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
 pub use self::rotation::{FewRotations, rotate_into_cache};
 use super::PLAIN_FORMS;
 
-/// Most tokens that these kernels take.
+/// Most tokens that the kernels for few tokens take.
 const FEW: usize = 8;
+
+/// Launches that are sent to the GPU at once, as Burn's `tasks_max`. A token of a model of 30 layers
+/// takes some 220, so that it is sent once and not seven times; a prompt's are sent often enough for a slow GPU to show pictures between them.
+pub const LAUNCHES_AT_ONCE: usize = 256;
 
 /// Whether the kernels can take a residual stream, `[1, seq, hidden]`: on a GPU, in f32, of few tokens, without gradients.
 pub fn takes(x: &Tensor<3>) -> bool {
     let [batch, seq, _] = x.dims();
     let is_small = batch == 1 && seq <= FEW && x.dtype() == DType::F32 && !PLAIN_FORMS.get();
-    is_small && matches!(x.clone().into_dispatch().kind, DispatchTensorKind::Cube(_))
+    is_small && is_cube(x)
+}
+
+/// Whether a tensor is on a GPU and has no gradients.
+fn is_cube<const D: usize>(tensor: &Tensor<D>) -> bool {
+    matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_))
 }
 
 /// A tensor's own buffer.

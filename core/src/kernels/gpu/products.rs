@@ -84,15 +84,23 @@ fn projected_onto_three(
     sum_of_parts(&mut shared, part) * scale
 }
 
-/// The sum over the parts of the unit's column.
+/// The sum over the parts of the unit's column, whose number is a power of two.
 #[cube]
 fn sum_of_parts(shared: &mut Shared<[f32]>, own: f32) -> f32 {
-    shared[UNIT_POS as usize] = own;
+    let part = UNIT_POS_X as usize;
+    let first = (UNIT_POS_Y * CUBE_DIM_X) as usize;
+    shared[first + part] = own;
     sync_cube();
-    let mut sum = 0f32;
-    for part in 0..CUBE_DIM_X {
-        sum += shared[(UNIT_POS_Y * CUBE_DIM_X + part) as usize];
+    let mut active = CUBE_DIM_X as usize / 2;
+    while active > 0 {
+        if part < active {
+            let other = shared[first + part + active];
+            shared[first + part] += other;
+        }
+        sync_cube();
+        active /= 2;
     }
+    let sum = shared[first];
     sync_cube();
     sum
 }

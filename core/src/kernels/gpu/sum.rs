@@ -6,34 +6,48 @@ use cubecl::prelude::*;
 /// The sum of every unit's number; the number of units is a power of two.
 #[cube]
 pub fn sum_of_units(shared: &mut Shared<[f32]>, own: f32) -> f32 {
-    over_units(shared, own, true)
+    let mut numbers = Array::new(1usize);
+    numbers[0] = own;
+    over_units(shared, &mut numbers, 1usize, true);
+    numbers[0]
 }
 
-/// The largest of every unit's number, likewise.
+/// Puts the sum, or the largest, of every unit's `numbers` in place of them, each of `count` by itself. `shared` has room for `count`
+/// numbers of every unit.
 #[cube]
-pub fn largest_of_units(shared: &mut Shared<[f32]>, own: f32) -> f32 {
-    over_units(shared, own, false)
-}
-
-#[cube]
-fn over_units(shared: &mut Shared<[f32]>, own: f32, #[comptime] is_sum: bool) -> f32 {
+pub fn over_units(
+    shared: &mut Shared<[f32]>,
+    numbers: &mut Array<f32>,
+    #[comptime] count: usize,
+    #[comptime] is_sum: bool,
+) {
     let unit = UNIT_POS as usize;
-    shared[unit] = own;
+    let units = CUBE_DIM as usize;
+    #[unroll]
+    for i in 0..count {
+        shared[i * units + unit] = numbers[i];
+    }
     sync_cube();
-    let mut active = CUBE_DIM as usize / 2;
+    let mut active = units / 2;
     while active > 0 {
         if unit < active {
-            let other = shared[unit + active];
-            if is_sum {
-                shared[unit] += other;
-            } else {
-                shared[unit] = f32::max(shared[unit], other);
+            #[unroll]
+            for i in 0..count {
+                let at = i * units + unit;
+                let other = shared[at + active];
+                if is_sum {
+                    shared[at] += other;
+                } else {
+                    shared[at] = f32::max(shared[at], other);
+                }
             }
         }
         sync_cube();
         active /= 2;
     }
-    let result = shared[0];
+    #[unroll]
+    for i in 0..count {
+        numbers[i] = shared[i * units];
+    }
     sync_cube();
-    result
 }

@@ -1,0 +1,84 @@
+//! Attention on GPUs, without a matrix of all weights: of few queries, or of a prompt in tiles.
+
+mod few;
+mod tiles;
+
+use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn_cubecl::tensor::CubeTensor;
+
+use self::few::attend_few;
+use self::tiles::attend_in_tiles;
+use super::{FEW, buffer, is_cube, rows};
+use crate::kernels::PLAIN_FORMS;
+
+/// Numbers of a head that the kernels have room for.
+const LARGEST_HEAD: usize = 128;
+
+/// Keys that queries attend to.
+pub struct CachedKeys {
+    /// Place of the first query's own key.
+    pub at: usize,
+    /// Keys before it that take part.
+    pub past: usize,
+    /// Keys that a query attends to, itself included.
+    pub window: Option<usize>,
+}
+
+/// softmax(q·kᵀ + bias)·v of queries `[batch, heads, seq, head_dim]`, with every factor of the logits folded in, and keys and values
+/// `[batch, kv_heads, keys, head_dim]`; `slopes` are ALiBi's, one a head, or none. The output is as the queries. `None` where the kernels
+/// cannot compute it: elsewhere than on a GPU, in other types than f32, with gradients, or for larger heads.
+pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen: &CachedKeys) -> Option<Tensor<4>> {
+    let [batch, heads, seq, head_dim] = q.dims();
+    let are_here = [q, k, v].into_iter().all(|tensor| is_cube(tensor) && tensor.dtype() == DType::F32);
+    if !are_here || head_dim > LARGEST_HEAD || PLAIN_FORMS.get() {
+        return None;
+    }
+    let slopes = slopes_of_heads(slopes, heads, &q.device());
+    let output = if batch == 1 && seq <= FEW {
+        attend_to_cache(q.clone().swap_dims(1, 2), k, v, &slopes, seen)
+    } else {
+        attend_in_tiles(q.clone(), &Strided::new(k), &Strided::new(v), &slopes, seen)
+    };
+    Some(output.reshape([batch, seq, heads, head_dim]).swap_dims(1, 2))
+}
+
+/// Takes queries `[1, seq, heads, head_dim]`, few of them, with every factor of the logits folded in, and the caches
+/// `[1, kv_heads, capacity, head_dim]`; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[1, seq, heads · head_dim]`.
+pub fn attend_to_cache(
+    queries: Tensor<4>,
+    keys: &Tensor<4>,
+    values: &Tensor<4>,
+    slopes: &Tensor<1>,
+    seen: &CachedKeys,
+) -> Tensor<3> {
+    attend_few(queries, &Strided::new(keys), &Strided::new(values), slopes, seen)
+}
+
+/// ALiBi's slopes, or 0: `[heads]`.
+pub fn slopes_of_heads(slopes: &[f64], heads: usize, device: &Device) -> Tensor<1> {
+    let slopes = if slopes.is_empty() { vec![0.0; heads] } else { slopes.iter().map(|&slope| slope as f32).collect() };
+    Tensor::from_data(TensorData::new(slopes, [heads]), device)
+}
+
+/// Keys or values, where they lie: a part of a cache needs no copy.
+struct Strided {
+    buffer: CubeTensor,
+    heads: usize,
+    /// Rows from one head to the next.
+    capacity: usize,
+}
+
+impl Strided {
+    /// Of a tensor `[batch, kv_heads, keys, head_dim]`.
+    fn new(tensor: &Tensor<4>) -> Self {
+        let [batch, heads, _, head_dim] = tensor.dims();
+        let mut buffer = buffer(tensor.clone());
+        let strides = buffer.meta.strides();
+        let is_in_rows = strides[3] == 1 && strides[2] == head_dim && strides[1] % head_dim == 0;
+        if !is_in_rows || batch > 1 && strides[0] != heads * strides[1] {
+            buffer = rows(tensor.clone());
+        }
+        let capacity = buffer.meta.strides()[1] / head_dim;
+        Self { buffer, heads, capacity }
+    }
+}
