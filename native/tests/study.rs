@@ -88,6 +88,41 @@ fn what_has_changed_is_run_again_with_all_that_follows() {
     assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));
 }
 
+/// As on a machine that got the records and results of another: models are not kept with them.
+#[test]
+fn a_lost_model_is_made_again_where_a_job_still_reads_it() {
+    let study = Study::new("study-lost", 2);
+    study.plan(PLAN);
+    assert!(study.run(&[]).status.success());
+    let weights = |path: &str| std::fs::read(study.out(path).join("model.safetensors")).unwrap();
+    let before = weights("models/all-1");
+    std::fs::remove_dir_all(study.out("models")).unwrap();
+    let again = study.run(&[]);
+    assert!(again.status.success() && said(&again).is_empty(), "no job reads them: {}", said(&again));
+
+    std::fs::remove_file(study.out("done/eval-all-1.json")).unwrap();
+    let output = study.run(&[]);
+    assert!(output.status.success(), "{}", said(&output));
+    for name in ["rope-1", "all-1"] {
+        assert!(
+            said(&output).contains(&format!("{name} is run again, since its model is not there")),
+            "{}",
+            said(&output)
+        );
+    }
+    assert!(weights("models/all-1") == before && !study.out("models/all-2").exists());
+}
+
+#[test]
+fn urgent_jobs_come_first_with_what_they_wait_for() {
+    let study = Study::new("study-first", 2);
+    study.plan(&format!("file_order = true\nfirst = [{{ seed = [2] }}]\n{PLAN}"));
+    let output = study.run(&["--dry-run"]);
+    let list = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, ["rope-2", "all-2", "eval-all-2", "rope-1", "all-1", "eval-all-1"], "{}", said(&output));
+}
+
 #[test]
 fn a_failing_job_is_told_and_the_others_go_on() {
     let study = Study::new("study-fails", 2);

@@ -113,6 +113,11 @@ impl JobCommand {
         Ok(short_hash(&parts))
     }
 
+    /// Whether the model that the command trains is not there any more, as on a machine that got only the records and results.
+    pub fn lacks_its_model(&self) -> bool {
+        self.trains.as_ref().is_some_and(|folder| !folder.join(WEIGHTS_FILE).exists())
+    }
+
     /// Whether the model that the command trains is complete.
     pub fn is_trained(&self) -> Result<bool> {
         Ok(match &self.trains {

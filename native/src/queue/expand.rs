@@ -56,6 +56,17 @@ impl Assignment {
         value_of(name).and_then(|value| values.iter().position(|known| known == value)).unwrap_or(values.len())
     }
 
+    /// Whether each of the variables in `wanted` has one of the values there.
+    pub fn has(&self, wanted: &toml::Table) -> Result<bool> {
+        for (name, values) in wanted {
+            let values = texts(values).with_context(|| format!("variable {name}"))?;
+            if !self.0.iter().any(|(known, value)| known == name && values.contains(value)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// `text` with values in place of the variables' names in braces.
     pub fn fill(&self, text: &str, out: Option<&Path>) -> Result<String> {
         let mut filled = String::new();

@@ -22,6 +22,10 @@ struct PlanFile {
     /// last, so that a study that is stopped has finished the first values.
     #[serde(default)]
     file_order: bool,
+    /// Values of variables: jobs that have those of the first entry come before all others, then those of the second, and so on. Jobs
+    /// that they wait for come with them.
+    #[serde(default)]
+    first: Vec<toml::Table>,
     job: Vec<JobTemplate>,
 }
 
@@ -56,6 +60,8 @@ pub struct PlannedJob {
     pub cost: f64,
     /// Hash of all that decides on its results, and of the keys of the jobs before it.
     pub key: String,
+    /// Index of the first entry of `first` whose values the job has; larger than all others if there is none.
+    urgency: usize,
     /// Index of the job's value of the plan's first variable; larger than all others if the job does not use it.
     group: usize,
 }
@@ -82,7 +88,8 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     let mut jobs = Vec::new();
     let mut names_before = Vec::new();
     for template in &file.job {
-        let expanded = expanded(template, &variables, out, parser).with_context(|| format!("job {}", template.name))?;
+        let expanded = expanded(template, file, &variables, out, parser);
+        let expanded = expanded.with_context(|| format!("job {}", template.name))?;
         for (job, after) in expanded {
             jobs.push(job);
             names_before.push(after);
@@ -90,9 +97,8 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     }
     ensure!(!jobs.is_empty(), "the plan has no jobs");
     let mut ordered: Vec<_> = jobs.into_iter().zip(names_before).collect();
-    if !file.file_order {
-        ordered.sort_by_key(|(job, _)| job.group);
-    }
+    hasten(&mut ordered);
+    ordered.sort_by_key(|(job, _)| (job.urgency, if file.file_order { 0 } else { job.group }));
     let (mut jobs, names_before): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
     check_unique(&jobs)?;
     for (index, names) in names_before.iter().enumerate() {
@@ -106,9 +112,27 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     Ok(jobs)
 }
 
+/// Makes each job as urgent as the most urgent one that waits for it; beside each job are the names of those before it.
+fn hasten(jobs: &mut [(PlannedJob, Vec<String>)]) {
+    let mut has_changed = true;
+    while has_changed {
+        has_changed = false;
+        let most = |name: &String| {
+            let waiting = jobs.iter().filter(|(_, before)| before.contains(name));
+            waiting.map(|(job, _)| job.urgency).min().unwrap_or(usize::MAX)
+        };
+        let urgencies: Vec<usize> = jobs.iter().map(|(job, _)| most(&job.name).min(job.urgency)).collect();
+        for ((job, _), urgency) in jobs.iter_mut().zip(urgencies) {
+            has_changed |= job.urgency != urgency;
+            job.urgency = urgency;
+        }
+    }
+}
+
 /// The jobs of a template, and the names of the jobs before each.
 fn expanded(
     template: &JobTemplate,
+    file: &PlanFile,
     variables: &Variables,
     out: &Path,
     parser: &clap::Command,
@@ -125,7 +149,9 @@ fn expanded(
             command.split_whitespace().map(|word| assignment.fill(word, Some(out))).collect()
         };
         let after = after.iter().map(|name| fill(name)).collect::<Result<_>>()?;
+        let has: Vec<bool> = file.first.iter().map(|values| assignment.has(values)).collect::<Result<_>>()?;
         let job = PlannedJob {
+            urgency: has.iter().position(|&has| has).unwrap_or(has.len()),
             name,
             after: Vec::new(),
             command: command::parse(words_in(out)?, words_in(Path::new("{out}"))?, parser)?,

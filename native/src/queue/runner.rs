@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::child::RunningChild;
+use super::graph;
 use super::plan::PlannedJob;
 use super::progress::StudyProgress;
 use super::record::{Records, State};
@@ -48,6 +49,7 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
             queue.progress.was_done(jobs[index].cost, seconds);
         }
     }
+    queue.want_lost_models(mine)?;
     let outcome = queue.work(mine, threads);
     queue.progress.finish();
     // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
@@ -56,6 +58,21 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
 }
 
 impl Queue<'_> {
+    /// Lets done jobs wait again whose models are not there and are read by jobs that are not done.
+    fn want_lost_models(&mut self, mine: &[usize]) -> Result<()> {
+        for index in graph::order(self.jobs)?.into_iter().rev().filter(|index| mine.contains(index)) {
+            if matches!(self.phases[index], Phase::Done) {
+                continue;
+            }
+            for &before in &self.jobs[index].after {
+                if self.jobs[before].command.lacks_its_model() {
+                    self.phases[before] = Phase::Waiting;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn work(&mut self, mine: &[usize], threads: usize) -> Result<()> {
         let mut is_told = false;
         loop {
@@ -107,6 +124,9 @@ impl Queue<'_> {
                 let kept = command.model_folder().map(|folder| files::put_aside(folder)).transpose()?.flatten();
                 let kept = kept.map_or(String::new(), |kept| format!("; its previous model is in {}", kept.display()));
                 self.progress.say(&format!("{name} has changed since it was run and is run again{kept}"));
+            }
+            State::Done { .. } if command.lacks_its_model() => {
+                self.progress.say(&format!("{name} is run again, since its model is not there"));
             }
             // Another study of the same folder has run it meanwhile.
             State::Done { seconds } => {
