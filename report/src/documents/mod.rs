@@ -4,6 +4,7 @@ mod arms;
 mod bits;
 mod copies;
 mod findings;
+mod gpu_launches;
 mod reading;
 mod reading_speed;
 mod real_models;

@@ -13,6 +13,7 @@ use drope_core::results::CellHeader;
 use serde_json::Value;
 
 use super::bits::{self, Bits};
+use super::gpu_launches::{self, GpuLaunches};
 use super::reading_speed::{self, ReadingSpeed};
 use super::roofline::{self, Roofline};
 use super::training_speed::{self, OperationTime, TrainingSpeed};
@@ -35,12 +36,19 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let training: Vec<TrainingSpeed> = files::cells(&folder.join("training.json"))?;
     let bits: Vec<Bits> = files::cells(&folder.join("bits.json"))?;
     let rooflines: Vec<Roofline> = files::cells(&folder.join("roofline.json"))?;
+    let launches: Vec<GpuLaunches> = files::cells(&folder.join("launches.json"))?;
     let operations: Vec<OperationTime> = files::cells(&folder.join("operations.json"))?;
     let training = training_speed::text(&training, &operations);
     let text = document(
         &perplexities,
         &ruler,
-        [reading_speed::text(&native), bits::text(&bits), training, roofline::text(&rooflines)],
+        [
+            reading_speed::text(&native),
+            bits::text(&bits),
+            training,
+            roofline::text(&rooflines),
+            gpu_launches::text(&launches),
+        ],
         [&cache?, &browser?],
     );
     files::write(&root.join("docs/real-models.md"), &text)
@@ -49,7 +57,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
 fn document(
     perplexities: &[PerplexityCell],
     ruler: &[BenchmarkCell],
-    [reading, bits, training, roofline]: [String; 4],
+    [reading, bits, training, roofline, launches]: [String; 5],
     [cache, browser]: [&[Value]; 2],
 ) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
@@ -68,6 +76,7 @@ fn document(
         caches(cache),
         training,
         roofline,
+        launches,
         speed(
             "Speed in the browser",
             "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \

@@ -1,0 +1,69 @@
+"""What a GPU does for a prompt and for a generated token: launches, and bytes that are read; writes docs/results/real-models/launches.json.
+
+    cargo build --release -p drope-native --features wgpu
+    python bench/gpu_launches.py path/to/core MODEL TEXT
+
+These hold without a card, on Vulkan in software (VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json). CubeCL's log has a line for each
+launch. A token is what two runs of different numbers of tokens differ by. Bytes are counted from the model's shape: a token reads
+every matrix once, and a key and a value once for up to four query heads that share it.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from real import OUT, write_rows
+
+# Bytes of text before the generated tokens: one chunk of 256 tokens, and several.
+PROMPTS = (400, 2400)
+FEW, MORE = 2, 6
+BITS = {"f32": 32, "f16": 16, "q8": 9}
+HEADS = 4
+
+
+def launches(binary, model, weights, prompt, tokens):
+    """Names of kernels, as often as each was launched."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, "log")
+        environment = {**os.environ, "CUBECL_DEBUG_LOG": str(log), "CUBECL_DEBUG_OPTION": "profile-full"}
+        command = [binary, "generate", "--model", model, "--device", "wgpu", "--weights", weights, "--prompt", prompt,
+                   "--max-new-tokens", tokens]
+        subprocess.run(list(map(str, command)), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        found = re.findall(r"^\| [\d.]+(?:s|ms|µs|ns) +\| ([\w:]+)", log.read_text(errors="replace"), re.MULTILINE)
+        return collections.Counter(name.rsplit("::", 1)[0] for name in found)
+
+
+def main():
+    binary, model, text = sys.argv[1:]
+    config = json.loads(pathlib.Path(model, "config.json").read_text())
+    layers, kv_heads, heads, hidden = (config[f"num_{name}"] if name != "hidden_size" else config[name]
+                                       for name in ("hidden_layers", "key_value_heads", "attention_heads", "hidden_size"))
+    head_dim = config.get("head_dim") or hidden // heads
+    matrices = layers * (2 * hidden * (heads + kv_heads) * head_dim + 3 * hidden * config["intermediate_size"]) + config["vocab_size"] * hidden
+    readers = -(-(heads // kv_heads) // HEADS)
+    rows = []
+    for weights in BITS:
+        for length in PROMPTS:
+            prompt = pathlib.Path(text).read_text()[:length]
+            few, more = (launches(binary, model, weights, prompt, tokens) for tokens in (FEW, MORE))
+            token = more - few
+            chunks = few["drope_core::kernels::gpu::attention::tiles::attend"] // layers
+            tokens = chunks * 256
+            rows.append({
+                "model": pathlib.Path(model).name, "weights": weights, "chunks": chunks,
+                "token_launches": token.total() / (MORE - FEW),
+                "chunk_launches": (few.total() - token.total() * (FEW - 1) / (MORE - FEW)) / chunks,
+                "matrices_bytes": matrices * BITS[weights] / 8,
+                "cache_bytes": readers * 2 * layers * kv_heads * head_dim * 4 * tokens,
+            })
+            print(rows[-1], token.most_common(), flush=True)
+    write_rows(OUT.parent / "launches.json", rows)
+
+
+if __name__ == "__main__":
+    main()

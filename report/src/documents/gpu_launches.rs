@@ -1,0 +1,76 @@
+//! What a GPU does for a prompt and for a generated token, from the results of bench/gpu_launches.py.
+
+use serde::Deserialize;
+
+use crate::markdown::{section, table};
+
+/// Launches and bytes of a model whose weights are of some type.
+#[derive(Clone, Deserialize)]
+pub struct GpuLaunches {
+    model: String,
+    weights: String,
+    /// Chunks of 256 tokens before the generated ones.
+    chunks: usize,
+    token_launches: f64,
+    chunk_launches: f64,
+    matrices_bytes: f64,
+    cache_bytes: f64,
+}
+
+/// The section; nothing where there are no results.
+pub fn text(rows: &[GpuLaunches]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let row = |row: &GpuLaunches| {
+        let megabytes = |bytes: f64| format!("{:.1}", bytes / 1e6);
+        vec![
+            row.model.clone(),
+            row.weights.clone(),
+            (256 * row.chunks).to_string(),
+            format!("{:.0}", row.token_launches),
+            megabytes(row.matrices_bytes),
+            megabytes(row.cache_bytes),
+            format!("{:.0}", row.chunk_launches),
+        ]
+    };
+    let header = [
+        "model",
+        "weights",
+        "tokens before",
+        "launches",
+        "weights read (MB)",
+        "cache read (MB)",
+        "launches of a chunk",
+    ];
+    section(
+        "What a GPU does for a token",
+        &format!(
+            "`python bench/gpu_launches.py`, with wgpu; these figures hold without a card, on which nothing was measured. Launches of a \
+             generated token, from CubeCL's log; bytes that it reads, by count; launches of a chunk of 256 tokens of a prompt, the last of \
+             which ends with a token.\n\n{}",
+            table(header, rows.iter().map(row))
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GpuLaunches, text};
+
+    #[test]
+    fn bytes_are_megabytes_and_chunks_tokens() {
+        let row = GpuLaunches {
+            model: "smollm2".to_owned(),
+            weights: "q8".to_owned(),
+            chunks: 3,
+            token_launches: 213.0,
+            chunk_launches: 1400.4,
+            matrices_bytes: 151_300_000.0,
+            cache_bytes: 35_389_440.0,
+        };
+        let text = text(&[row]);
+        assert!(text.contains("| smollm2 | q8 | 768 | 213 | 151.3 | 35.4 | 1400 |"), "{text}");
+        assert_eq!(super::text(&[]), "");
+    }
+}
