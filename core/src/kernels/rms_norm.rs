@@ -5,6 +5,8 @@ use burn::tensor::Tensor;
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::math::dot;
 #[cfg(feature = "train")]
 use super::math::mul_add;
@@ -14,6 +16,10 @@ use super::{Kernel, apply, is_on_cpu};
 
 /// Normalises the last dimension, of the norm's width.
 pub fn rms_norm<const D: usize>(norm: &RmsNorm, x: Tensor<D>) -> Tensor<D> {
+    #[cfg(feature = "gpu")]
+    if let Some(output) = gpu::normed(norm, &x) {
+        return output;
+    }
     if !is_on_cpu(&x) {
         return norm.forward(x);
     }

@@ -4,6 +4,8 @@ use burn::tensor::{Device, Tensor, TensorData};
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::math::mul_add;
 use super::parts::rows_in_parts;
 use super::views::{Heads, heads_inside, numbers};
@@ -47,6 +49,10 @@ impl RotaryTable {
     /// Rotates `[batch, heads, seq, head_dim]`: x·cos + rotate_half(x)·sin, where rotate_half(x₁, x₂) = (−x₂, x₁) as in
     /// Hugging Face's models.
     pub fn rotate(&self, x: Tensor<4>) -> Tensor<4> {
+        #[cfg(feature = "gpu")]
+        if let Some(output) = gpu::rotated(&x, &self.cos, &self.sin) {
+            return output;
+        }
         match &self.rotate_half {
             Some(rotate_half) => plain(x, &self.cos, &self.sin, rotate_half),
             None => {

@@ -4,6 +4,8 @@ use burn::tensor::{Tensor, activation::silu};
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::math::exp;
 use super::parts::rows_in_parts;
 #[cfg(feature = "train")]
@@ -13,6 +15,10 @@ use super::{Kernel, apply, is_on_cpu};
 
 /// silu(gate) · up, of one shape.
 pub fn swiglu<const D: usize>(gate: Tensor<D>, up: Tensor<D>) -> Tensor<D> {
+    #[cfg(feature = "gpu")]
+    if let Some(output) = gpu::gated(&gate, &up) {
+        return output;
+    }
     if is_on_cpu(&gate) { apply(Gate, [gate.into_dispatch(), up.into_dispatch()]) } else { silu(gate) * up }
 }
 

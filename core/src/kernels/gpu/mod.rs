@@ -2,11 +2,13 @@
 //! computation.
 //!
 //! A block then takes six launches: norm and projections; rotation and cache; attention (and one more behind 256 tokens); output
-//! projection and residual; norm and gate; last projection and residual. Burn's own operations need about fifty; they are used for
-//! longer prompts, and tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan, Metal and CUDA.
+//! projection and residual; norm and gate; last projection and residual. A block of a prompt takes about 20, seven of them Burn's products.
+//! Burn's own operations need about fifty; tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan,
+//! Metal and CUDA.
 
 mod attention;
 mod choice;
+mod elementwise;
 mod matrix;
 mod products;
 mod projection;
@@ -22,6 +24,7 @@ use burn_cubecl::{Cube, cubecl};
 
 pub use self::attention::{CachedKeys, attend, attend_to_cache, slopes_of_heads};
 pub use self::choice::largest_logit;
+pub use self::elementwise::{gated, normed, rotated};
 pub use self::matrix::GpuMatrix;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
 pub use self::rotation::{FewRotations, rotate_into_cache};
@@ -34,16 +37,16 @@ const FEW: usize = 8;
 /// takes some 220, so that it is sent once and not seven times; a prompt's are sent often enough for a slow GPU to show pictures between them.
 pub const LAUNCHES_AT_ONCE: usize = 256;
 
-/// Whether the kernels can take a residual stream, `[1, seq, hidden]`: on a GPU, in f32, of few tokens, without gradients.
+/// Whether the kernels for few tokens can take a residual stream, `[1, seq, hidden]`: on a GPU, in f32, of few tokens, without gradients.
 pub fn takes(x: &Tensor<3>) -> bool {
     let [batch, seq, _] = x.dims();
-    let is_small = batch == 1 && seq <= FEW && x.dtype() == DType::F32 && !PLAIN_FORMS.get();
-    is_small && is_cube(x)
+    batch == 1 && seq <= FEW && is_plain(x)
 }
 
-/// Whether a tensor is on a GPU and has no gradients.
-fn is_cube<const D: usize>(tensor: &Tensor<D>) -> bool {
-    matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_))
+/// Whether a tensor is on a GPU, in f32, and has no gradients.
+fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
+    let is_cube = matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_));
+    is_cube && tensor.dtype() == DType::F32 && !PLAIN_FORMS.get()
 }
 
 /// A tensor's own buffer.

@@ -13,7 +13,8 @@ use cubecl::prelude::*;
 /// Parts of each sum, and columns of a workgroup.
 pub const PARTS: u32 = 32;
 pub const COLUMNS: u32 = 8;
-const UNITS: usize = (PARTS * COLUMNS) as usize;
+/// Units of a workgroup.
+pub const UNITS: usize = (PARTS * COLUMNS) as usize;
 
 /// The unit's column.
 #[cube]
@@ -29,7 +30,7 @@ fn row() -> usize {
 
 /// 1/√(mean x² + ε) of the workgroup's row.
 #[cube]
-fn inverse_root_mean_square(x: &[f32], width: usize, epsilon: f32, shared: &mut Shared<[f32]>) -> f32 {
+pub fn inverse_root_mean_square(x: &[f32], width: usize, epsilon: f32, shared: &mut Shared<[f32]>) -> f32 {
     let start = row() * width;
     let mut sum = 0f32;
     let mut i = UNIT_POS as usize;

@@ -3,13 +3,12 @@
 mod few;
 mod tiles;
 
-use burn::tensor::{DType, Device, Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 
 use self::few::attend_few;
 use self::tiles::attend_in_tiles;
-use super::{FEW, buffer, is_cube, rows};
-use crate::kernels::PLAIN_FORMS;
+use super::{FEW, buffer, is_plain, rows};
 
 /// Numbers of a head that the kernels have room for.
 const LARGEST_HEAD: usize = 128;
@@ -29,21 +28,16 @@ pub struct CachedKeys {
 /// cannot compute it: elsewhere than on a GPU, in other types than f32, with gradients, or for larger heads.
 pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen: &CachedKeys) -> Option<Tensor<4>> {
     let [batch, heads, seq, head_dim] = q.dims();
-    let are_here = [q, k, v].into_iter().all(|tensor| is_cube(tensor) && tensor.dtype() == DType::F32);
-    if !are_here || head_dim > LARGEST_HEAD || PLAIN_FORMS.get() {
+    if ![q, k, v].into_iter().all(is_plain) || head_dim > LARGEST_HEAD {
         return None;
     }
     let slopes = slopes_of_heads(slopes, heads, &q.device());
-    let output = if batch == 1 && seq <= FEW {
-        attend_to_cache(q.clone().swap_dims(1, 2), k, v, &slopes, seen)
-    } else {
-        attend_in_tiles(q.clone(), &Strided::new(k), &Strided::new(v), &slopes, seen)
-    };
+    let output = attend_to_cache(q.clone().swap_dims(1, 2), k, v, &slopes, seen);
     Some(output.reshape([batch, seq, heads, head_dim]).swap_dims(1, 2))
 }
 
-/// Takes queries `[1, seq, heads, head_dim]`, few of them, with every factor of the logits folded in, and the caches
-/// `[1, kv_heads, capacity, head_dim]`; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[1, seq, heads · head_dim]`.
+/// Takes queries `[batch, seq, heads, head_dim]` with every factor of the logits folded in, and keys and values
+/// `[batch, kv_heads, capacity, head_dim]`; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[batch, seq, heads · head_dim]`.
 pub fn attend_to_cache(
     queries: Tensor<4>,
     keys: &Tensor<4>,
@@ -51,7 +45,9 @@ pub fn attend_to_cache(
     slopes: &Tensor<1>,
     seen: &CachedKeys,
 ) -> Tensor<3> {
-    attend_few(queries, &Strided::new(keys), &Strided::new(values), slopes, seen)
+    let [batch, seq, ..] = queries.dims();
+    let attend = if batch == 1 && seq <= FEW { attend_few } else { attend_in_tiles };
+    attend(queries, &Strided::new(keys), &Strided::new(values), slopes, seen)
 }
 
 /// ALiBi's slopes, or 0: `[heads]`.

@@ -27,8 +27,7 @@ const STAGED: usize = 2 * SLICE * STRIDE;
 
 type Four = Vector<f32, Const<SIDE>>;
 
-/// Takes queries `[batch, heads, seq, head_dim]` with every factor of the logits folded in, and keys and values
-/// `[batch, kv_heads, keys, head_dim]`; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[batch, seq, heads · head_dim]`.
+/// As [`attend_to_cache`](super::attend_to_cache), of any number of queries.
 pub fn attend_in_tiles(
     queries: Tensor<4>,
     keys: &Strided,
@@ -36,7 +35,7 @@ pub fn attend_in_tiles(
     slopes: &Tensor<1>,
     seen: &CachedKeys,
 ) -> Tensor<3> {
-    let [batch, heads, seq, head_dim] = queries.dims();
+    let [batch, seq, heads, head_dim] = queries.dims();
     let group = heads / keys.heads;
     let queries = rows(queries);
     let output = output_like(&queries, [batch, seq, heads * head_dim]);
@@ -138,7 +137,7 @@ fn attend(
                     for r in 0..SIDE {
                         let row = tile + four * SIDE + r;
                         if row < seq * group {
-                            let query = (batch * heads + first_head + row % group) * seq + row / group;
+                            let query = (batch * seq + row / group) * heads + first_head + row % group;
                             of_rows.insert(r, queries[query * head_dim + i]);
                         }
                         let key = key_tile + four * SIDE + r;
