@@ -10,6 +10,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsValue;
 use web_sys::UrlSearchParams;
 
+use super::benchmark;
 use super::column::COLUMNS;
 use super::dial::Dial;
 use super::difficulty;
@@ -67,6 +68,7 @@ impl State {
             is_replaced: RwSignal::new(false),
             threads: read(get("threads")),
             is_embedded: get("embed").is_some_and(|text| text == "1"),
+            benchmark: get("benchmark").map(|text| benchmark::prompts(numbers(&text))),
             stored: RwSignal::new(Some(Vec::new())),
             training: Training::new(),
             queue: RwSignal::default(),
@@ -129,6 +131,12 @@ impl State {
             self.story.written(),
         )
     }
+}
+
+/// How the first column of the address reads, if it has columns.
+pub fn first_reading() -> Option<Reading> {
+    let parameters = UrlSearchParams::new_with_str(&window().location().search().ok()?).ok()?;
+    readings(&parameters.get("columns")?)?.into_iter().next()
 }
 
 /// `yarn:beta_fast=16,beta_slow=2`, `drope@study-drope`, or the method's name alone. A model of the user's own is there too: this

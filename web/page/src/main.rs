@@ -3,6 +3,7 @@
 mod address;
 mod answers;
 mod axes;
+mod benchmark;
 mod blob;
 mod chart;
 mod choice;
@@ -68,6 +69,9 @@ fn main() {
 #[component]
 fn App() -> impl IntoView {
     let state = State::from_address();
+    if let Some(prompts) = state.benchmark {
+        return view! { <benchmark::Benchmark state prompts /> }.into_any();
+    }
     state.keep_address();
     if state.is_embedded {
         worker_link::connect_once(state);

@@ -82,6 +82,8 @@ pub struct State {
     pub is_replaced: RwSignal<bool>,
     /// Whether the page is part of another, which shows one comparison.
     pub is_embedded: bool,
+    /// Tokens of the prompts where the page is the benchmark (`?benchmark`).
+    pub benchmark: Option<[usize; 2]>,
     /// Threads of the CPU that the reader wants.
     pub threads: Option<usize>,
     /// Models that the browser keeps; none where it keeps nothing.

@@ -1,0 +1,47 @@
+//! `?benchmark`: what a visitor measures and sends on.
+
+use anyhow::{Context, Result};
+use fantoccini::Locator;
+use serde_json::json;
+
+use super::driver::Browser;
+use super::server::Server;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_measures_every_program_and_copies_the_table() -> Result<()> {
+    let server = Server::isolating()?;
+    let browser = Browser::open(1280, false).await?;
+    // WebGPU computes in software here, so that only a reader who asks for it waits for it.
+    browser.client.goto(&format!("{}?benchmark=128,129&threads=2&backend=webgpu", server.address)).await?;
+    browser.wait("#measure", 60, |text| text == "Measure").await?;
+    browser.click("measure").await?;
+    browser.wait(".benchmark tbody", 300, |text| text.contains("WebGPU")).await?;
+    let rows = browser.client.execute(
+        "return [...document.querySelectorAll('.benchmark tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))",
+        vec![],
+    );
+    let rows = rows.await?;
+    let rows = rows.as_array().context("rows")?;
+    let programs: Vec<&str> = rows.iter().filter_map(|row| row[0].as_str()).collect();
+    assert_eq!(programs, ["CPU, 1 thread", "CPU, 1 thread", "CPU, 2 threads", "CPU, 2 threads", "WebGPU", "WebGPU"]);
+    for row in rows {
+        assert!(["128", "129"].contains(&row[1].as_str().unwrap_or_default()), "{row}");
+        for speed in [&row[2], &row[3]] {
+            let speed: f64 = speed.as_str().context("a text")?.parse()?;
+            assert!(speed > 0.0, "{row}");
+        }
+    }
+    browser.screenshot("benchmark.png", "main").await?;
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+
+    browser.client.goto(&format!("{}?benchmark=128,128", server.address)).await?;
+    browser.wait("#measure", 60, |text| text == "Measure").await?;
+    browser.click("measure").await?;
+    browser
+        .wait(".benchmark .missing", 60, |text| text == "WebGPU was not measured: it computes on the processor here.")
+        .await?;
+    browser.wait(".benchmark tbody", 120, |text| text.contains("CPU")).await?;
+    assert!(browser.client.find(Locator::Css("#copy-table")).await?.is_displayed().await?);
+    assert_eq!(browser.client.execute("return document.querySelectorAll('.overview').length", vec![]).await?, json!(0));
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! `?benchmark`: how fast this browser reads and writes, on each program that it has, as a table to send on.
+
+mod card;
+mod measured;
+mod table;
+
+use drope_core::positions::Method;
+use leptos::prelude::*;
+
+use self::card::Card;
+use self::measured::{ROUNDS, measure};
+use self::table::{HEADS, Speed, markdown};
+use super::address::first_reading;
+use super::column::plain;
+use super::engine::{Backend, BackendChoice};
+use super::share::copy_text;
+use super::state::State;
+use super::threads::allowed;
+use super::worker_script::Program;
+
+/// Tokens that every question fits into.
+const LEAST: u64 = 128;
+
+/// Tokens of the prompts: those in the address, such as `?benchmark=256,512`, or a page's and a chapter's.
+pub fn prompts(wanted: Option<[u64; 2]>) -> [usize; 2] {
+    wanted.unwrap_or([1024, 4096]).map(|tokens| tokens.clamp(LEAST, 1 << 16) as usize)
+}
+
+/// The screen, in place of the whole page.
+#[component]
+pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
+    let reading = first_reading().unwrap_or_else(|| plain(Method::Rope));
+    let model = reading.model.clone().unwrap_or_else(|| reading.method.info().nano_model.to_owned());
+    let places = RwSignal::new(Vec::<String>::new());
+    let speeds = RwSignal::new(Vec::<Speed>::new());
+    // Sentences of what could not be measured.
+    let missing = RwSignal::new(Vec::<String>::new());
+    let progress = RwSignal::new(None::<(String, f64)>);
+    let is_copied = RwSignal::new(None::<bool>);
+    let text = {
+        let model = model.clone();
+        move || markdown(&model, &places.get(), &speeds.get())
+    };
+    let measure_all = move |_| {
+        let reading = reading.clone();
+        speeds.set(Vec::new());
+        missing.set(Vec::new());
+        is_copied.set(None);
+        progress.set(Some(("It begins".to_owned(), 0.0)));
+        leptos::task::spawn_local(async move {
+            let card = Card::find().await;
+            places.set(vec![browser(), card.to_string()]);
+            let is_wanted = state.backend_choice.get_untracked() == BackendChoice::Webgpu;
+            if let Some(reason) = card.reason_against().filter(|_| !is_wanted) {
+                missing.update(|missing| missing.push(format!("WebGPU was not measured: {reason}.")));
+            }
+            let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
+            let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
+            let mut done = 0.0;
+            for (program, name, threads) in programs {
+                let tell = |prompt: usize, round: usize| {
+                    let of_round =
+                        if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {ROUNDS}") };
+                    let rounds =
+                        prompts.iter().position(|&length| length == prompt).unwrap_or(0) * (ROUNDS + 1) + round;
+                    let sentence = format!("{name}, a prompt of {prompt} tokens, {of_round}");
+                    progress.set(Some((sentence, (done + rounds as f64) / count)));
+                };
+                match measure(program, &name, threads, &reading, &prompts, tell).await {
+                    Ok(found) => speeds.update(|speeds| speeds.extend(found)),
+                    Err(reason) => {
+                        missing.update(|missing| missing.push(format!("{name} was not measured: {reason}.")))
+                    }
+                }
+                done += (prompts.len() * (ROUNDS + 1)) as f64;
+            }
+            progress.set(None);
+        });
+    };
+    let copy = {
+        let text = text.clone();
+        move |_| {
+            let text = text();
+            leptos::task::spawn_local(async move { is_copied.set(Some(copy_text(&text).await.is_some())) });
+        }
+    };
+    let label = move || match is_copied.get() {
+        None => "Copy the table",
+        Some(true) => "Table copied",
+        Some(false) => "Copy it from the field below",
+    };
+    let is_running = move || progress.get().is_some();
+    let has_results = move || !speeds.get().is_empty();
+    view! {
+        <main id="main" tabindex="-1">
+            <section class="benchmark" aria-label="Benchmark">
+                <h2>"How fast is this browser?"</h2>
+                <p>
+                    {format!("{model} reads prompts of {} and {} tokens and answers, {ROUNDS} times on each program that this browser has: ", prompts[0], prompts[1])}
+                    "the CPU with one thread and with all, and WebGPU. The table shows medians; nothing is sent anywhere."
+                </p>
+                <p class="buttons">
+                    <button id="measure" type="button" disabled=is_running on:click=measure_all>"Measure"</button>
+                    <button id="copy-table" type="button" class="quiet" hidden=move || !has_results() on:click=copy>
+                        <span aria-live="polite">{label}</span>
+                    </button>
+                </p>
+                <Show when=is_running>
+                    <label class="hint" role="status">
+                        {move || progress.get().map(|(sentence, _)| sentence)}
+                        <progress max="1" value=move || progress.get().map_or(0.0, |(_, share)| share)></progress>
+                    </label>
+                </Show>
+                <Show when=has_results>
+                    <div class="scroll">
+                        <table>
+                            <thead><tr>{HEADS.map(|head| view! { <th scope="col">{head}</th> }).collect_view()}</tr></thead>
+                            <tbody>
+                                {move || speeds.get().iter().map(|speed| {
+                                    let [program, numbers @ ..] = speed.cells();
+                                    view! {
+                                        <tr>
+                                            <th scope="row">{program}</th>
+                                            {numbers.map(|number| view! { <td>{number}</td> }).collect_view()}
+                                        </tr>
+                                    }
+                                }).collect_view()}
+                            </tbody>
+                        </table>
+                    </div>
+                </Show>
+                {move || missing.get().into_iter().map(|sentence| view! { <p class="hint missing">{sentence}</p> }).collect_view()}
+                <Show when=move || is_copied.get() == Some(false)>
+                    <textarea readonly rows="12" aria-label="The table in Markdown" prop:value=text.clone()></textarea>
+                </Show>
+            </section>
+        </main>
+        <footer><p><a href="./">"Open the whole page"</a></p></footer>
+    }
+}
+
+/// Programs with their names and threads.
+fn programs(threads: usize, has_webgpu: bool) -> Vec<(Program, String, usize)> {
+    let alone = Some((Program::Computes(Backend::Cpu), "CPU, 1 thread".to_owned(), 1));
+    let shared = (threads > 1).then(|| (Program::Shares, format!("CPU, {threads} threads"), threads));
+    let webgpu = has_webgpu.then(|| (Program::Computes(Backend::Webgpu), "WebGPU".to_owned(), 1));
+    [alone, shared, webgpu].into_iter().flatten().collect()
+}
+
+/// What the browser calls itself.
+fn browser() -> String {
+    let navigator = window().navigator();
+    let agent = navigator.user_agent().unwrap_or_else(|_| "an unnamed browser".to_owned());
+    format!("{agent}, {} processors", navigator.hardware_concurrency())
+}
