@@ -12,13 +12,9 @@ pub fn processor_and_memory() -> (String, u64) {
 
 /// Most memory that this process had at once, in bytes; `None` where the system does not say.
 pub fn peak_memory() -> Option<u64> {
+    // What getrusage says begins with the memory of the process that started this one.
     #[cfg(target_os = "linux")]
-    {
-        // What getrusage says begins with the memory of the process that started this one.
-        let status = std::fs::read_to_string("/proc/self/status").ok()?;
-        let kib = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix("kB")?;
-        kib.trim().parse::<u64>().ok().map(|kib| 1024 * kib)
-    }
+    return of_status("VmHWM:");
     #[cfg(all(unix, not(target_os = "linux")))]
     {
         use nix::sys::resource::{UsageWho, getrusage};
@@ -28,4 +24,27 @@ pub fn peak_memory() -> Option<u64> {
     }
     #[cfg(not(unix))]
     None
+}
+
+/// Memory that this process has now, in bytes; `None` where the system does not say.
+pub fn resident_memory() -> Option<u64> {
+    #[cfg(target_os = "linux")]
+    return of_status("VmRSS:");
+    #[cfg(not(target_os = "linux"))]
+    None
+}
+
+/// Lets the peak begin again with what the process has now, where the system can do that.
+pub fn forget_peak_memory() {
+    // Refused only without /proc; the peak is then that of all before.
+    #[cfg(target_os = "linux")]
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// A line of /proc/self/status, in bytes.
+#[cfg(target_os = "linux")]
+fn of_status(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?;
+    kib.trim().parse::<u64>().ok().map(|kib| 1024 * kib)
 }

@@ -110,6 +110,20 @@ fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
     assert!(scales[0][0].as_f64().unwrap() >= 1.0);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_parts_of_the_memory_are_below_the_peak() {
+    let model = nano_rope();
+    let said = succeeds(&["bench", "--model", text(&model), "--memory", "--prompt", "300"]);
+    let used: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let bytes = |name: &str| used[name].as_u64().unwrap();
+    // 0.9 million numbers; keys and values of 4 layers of 4 heads, for 364 tokens.
+    assert_eq!(bytes("cache"), 2 * 4 * 4 * 32 * 364 * 4, "{said}");
+    assert!(bytes("weights") > 3_000_000 && bytes("weights") < 4_000_000, "{said}");
+    assert!(bytes("program") > 1_000_000, "{said}");
+    assert!(bytes("peak") > bytes("program") + bytes("weights") + bytes("cache"), "{said}");
+}
+
 #[test]
 fn bench_prints_one_line_of_speeds() {
     let folder = Folder::new("bench");

@@ -227,6 +227,11 @@ impl Model {
         self.layers.iter().map(of_block).sum::<usize>() + head
     }
 
+    /// Bytes of the embedding of tokens.
+    pub fn bytes_of_embedding(&self) -> usize {
+        self.embed_tokens.bytes()
+    }
+
     /// Where the weights are.
     pub fn device(&self) -> Device {
         self.norm.gamma.val().device()

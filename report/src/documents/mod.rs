@@ -5,6 +5,7 @@ mod bits;
 mod copies;
 mod findings;
 mod gpu_launches;
+mod memory_use;
 mod reading;
 mod reading_speed;
 mod real_models;

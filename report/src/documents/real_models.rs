@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::bits::{self, Bits};
 use super::gpu_launches::{self, GpuLaunches};
+use super::memory_use::{self, MemoryUse};
 use super::reading_speed::{self, ReadingSpeed};
 use super::roofline::{self, Roofline};
 use super::training_speed::{self, OperationTime, TrainingSpeed};
@@ -36,6 +37,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let training: Vec<TrainingSpeed> = files::cells(&folder.join("training.json"))?;
     let bits: Vec<Bits> = files::cells(&folder.join("bits.json"))?;
     let rooflines: Vec<Roofline> = files::cells(&folder.join("roofline.json"))?;
+    let memory: Vec<MemoryUse> = files::cells(&folder.join("memory.json"))?;
     let launches: Vec<GpuLaunches> = files::cells(&folder.join("launches.json"))?;
     let operations: Vec<OperationTime> = files::cells(&folder.join("operations.json"))?;
     let training = training_speed::text(&training, &operations);
@@ -47,6 +49,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
             bits::text(&bits),
             training,
             roofline::text(&rooflines),
+            memory_use::text(&memory),
             gpu_launches::text(&launches),
         ],
         [&cache?, &browser?],
@@ -57,7 +60,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
 fn document(
     perplexities: &[PerplexityCell],
     ruler: &[BenchmarkCell],
-    [reading, bits, training, roofline, launches]: [String; 5],
+    [reading, bits, training, roofline, memory, launches]: [String; 6],
     [cache, browser]: [&[Value]; 2],
 ) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
@@ -76,6 +79,7 @@ fn document(
         caches(cache),
         training,
         roofline,
+        memory,
         launches,
         speed(
             "Speed in the browser",

@@ -1,5 +1,6 @@
 //! `core bench`: tokens a second of training, prefill and decoding, for comparison with other implementations.
 
+mod memory;
 mod operations;
 mod roofline;
 
@@ -82,6 +83,9 @@ pub struct BenchArgs {
     /// Measure what the machine computes and reads at most, too, and print how much of it each speed takes.
     #[arg(long, conflicts_with_all = ["training", "operations", "tokenize"])]
     roofline: bool,
+    /// Print where the memory goes that a prompt and an answer take, instead of speeds.
+    #[arg(long, conflicts_with_all = ["training", "operations", "tokenize", "roofline"])]
+    memory: bool,
     /// Print the milliseconds of each kind of operation in a training step, plain and fused, instead of speeds.
     #[arg(long)]
     operations: bool,
@@ -100,6 +104,9 @@ pub fn bench(args: &BenchArgs) -> Result<()> {
     }
     if args.training {
         return print_training_speed(args);
+    }
+    if args.memory {
+        return print_memory(args);
     }
     print_speeds(args)
 }
@@ -162,6 +169,14 @@ struct TokenizerSpeed {
     tokens: usize,
     /// The median of the runs.
     megabytes_per_second: f64,
+}
+
+/// Prints what reading keeps in memory, as one line of JSON.
+fn print_memory(args: &BenchArgs) -> Result<()> {
+    let config = model_folder::config(&args.model)?;
+    let chosen = device::open(args.device)?;
+    let types = chosen.keeps(args.numbers.types())?;
+    threads::with_shared_kernels(args.threads, || memory::print(args, &config, types, &chosen.device))?
 }
 
 /// Prints the speeds as one line of JSON.

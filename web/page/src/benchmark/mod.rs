@@ -111,6 +111,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                         <progress max="1" value=move || progress.get().map_or(0.0, |(_, share)| share)></progress>
                     </label>
                 </Show>
+                <p class="hint">{move || places.get().join("; ")}</p>
                 <Show when=has_results>
                     <div class="scroll">
                         <table>

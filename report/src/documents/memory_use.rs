@@ -1,0 +1,81 @@
+//! Where the memory goes that reading takes, from the results of bench/memory.py.
+
+use serde::Deserialize;
+
+use crate::markdown::{section, table};
+
+/// Bytes of the parts, with weights and cache of some types.
+#[derive(Clone, Deserialize)]
+pub struct MemoryUse {
+    model: String,
+    /// Name of the type of the weights.
+    bits: String,
+    cache_type: String,
+    threads: usize,
+    prompt: usize,
+    program: f64,
+    weights: f64,
+    loaded: f64,
+    cache: f64,
+    reading: f64,
+    peak: f64,
+}
+
+/// The section; nothing where there are no results.
+pub fn text(rows: &[MemoryUse]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
+    let row = |row: &MemoryUse| {
+        let parts = [row.program, row.weights, row.loaded, row.cache, row.reading, row.peak];
+        let names = [row.model.clone(), row.bits.clone(), row.cache_type.clone(), row.threads.to_string()];
+        let by_weights = format!("{:.2}", row.peak / row.weights);
+        names.into_iter().chain(parts.map(megabytes)).chain([by_weights]).collect::<Vec<String>>()
+    };
+    let header = [
+        "model",
+        "weights",
+        "cache",
+        "threads",
+        "program",
+        "weights (MB)",
+        "beside them",
+        "keys and values",
+        "reading",
+        "peak",
+        "/ weights",
+    ];
+    section(
+        "Where the memory goes",
+        &format!(
+            "`python bench/memory.py`: a prompt of {} tokens and 64 behind it, in megabytes. Weights, keys and values are counted, the others \
+             are what the process took beyond. *Beside them*: the allocator's size classes, up to an eighth larger than a matrix, and what \
+             loading left. *Reading*: activations, and copies of keys and values in the order in which a prompt reads them, of each thread.\n\n{}",
+            first.prompt,
+            table(header, rows.iter().map(row))
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MemoryUse, text};
+
+    #[test]
+    fn parts_are_megabytes_and_the_peak_a_ratio() {
+        let row = MemoryUse {
+            model: "SmolLM2".to_owned(),
+            bits: "f32".to_owned(),
+            cache_type: "f16".to_owned(),
+            threads: 1,
+            prompt: 2048,
+            program: 16e6,
+            weights: 538e6,
+            loaded: 45.4e6,
+            cache: 48.7e6,
+            reading: 28e6,
+            peak: 689e6,
+        };
+        let expected = "| SmolLM2 | f32 | f16 | 1 | 16 | 538 | 45 | 49 | 28 | 689 | 1.28 |";
+        assert!(text(&[row]).contains(expected));
+    }
+}
