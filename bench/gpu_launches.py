@@ -4,7 +4,7 @@
     python bench/gpu_launches.py path/to/core MODEL TEXT
 
 These hold without a card, on Vulkan in software (VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/lvp_icd.x86_64.json). CubeCL's log has a line for each
-launch. A token is what two runs of different numbers of tokens differ by. Bytes are counted from the model's shape: a token reads
+launch. Bytes are counted from the model's shape: a token reads
 every matrix once, and a key and a value once for up to four query heads that share it.
 """
 
@@ -19,23 +19,28 @@ import tempfile
 
 from real import OUT, write_rows
 
-# Bytes of text before the generated tokens: one chunk of 256 tokens, and several.
+# Bytes of text before the generated tokens: less than one chunk of 256 tokens, and two with some more.
 PROMPTS = (400, 2400)
-FEW, MORE = 2, 6
 BITS = {"f32": 32, "f16": 16, "q8": 9}
 HEADS = 4
 
 
-def launches(binary, model, weights, prompt, tokens):
-    """Names of kernels, as often as each was launched."""
+def passes(binary, model, weights, prompt):
+    """For each part of the prompt, and then for each generated token, how often which kernel was launched."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")
         environment = {**os.environ, "CUBECL_DEBUG_LOG": str(log), "CUBECL_DEBUG_OPTION": "profile-full"}
         command = [binary, "generate", "--model", model, "--device", "wgpu", "--weights", weights, "--prompt", prompt,
-                   "--max-new-tokens", tokens]
+                   "--max-new-tokens", 3]
         subprocess.run(list(map(str, command)), check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        found = re.findall(r"^\| [\d.]+(?:s|ms|µs|ns) +\| ([\w:]+)", log.read_text(errors="replace"), re.MULTILINE)
-        return collections.Counter(name.rsplit("::", 1)[0] for name in found)
+        names = re.findall(r"^\| [\d.]+(?:s|ms|µs|ns) +\| ([\w:]+)", log.read_text(errors="replace"), re.MULTILINE)
+    found = [collections.Counter()]
+    for name in names:
+        found[-1][name.rsplit("::", 1)[0]] += 1
+        # What a pass ends with.
+        if "choice::choose" in name:
+            found.append(collections.Counter())
+    return found[:-1]
 
 
 def main():
@@ -49,19 +54,17 @@ def main():
     rows = []
     for weights in BITS:
         for length in PROMPTS:
-            prompt = pathlib.Path(text).read_text()[:length]
-            few, more = (launches(binary, model, weights, prompt, tokens) for tokens in (FEW, MORE))
-            token = more - few
-            chunks = few["drope_core::kernels::gpu::attention::tiles::attend"] // layers
-            tokens = chunks * 256
+            found = passes(binary, model, weights, pathlib.Path(text).read_text()[:length])
+            chunks = [one for one in found if "drope_core::kernels::gpu::attention::tiles::attend" in one]
             rows.append({
-                "model": pathlib.Path(model).name, "weights": weights, "chunks": chunks,
-                "token_launches": token.total() / (MORE - FEW),
-                "chunk_launches": (few.total() - token.total() * (FEW - 1) / (MORE - FEW)) / chunks,
+                "model": pathlib.Path(model).name, "weights": weights, "chunks": len(chunks),
+                "token_launches": found[-1].total(),
+                # The first has what loading launched.
+                "chunk_launches": chunks[1].total() if chunks[1:] else None,
                 "matrices_bytes": matrices * BITS[weights] / 8,
-                "cache_bytes": readers * 2 * layers * kv_heads * head_dim * 4 * tokens,
+                "cache_bytes": readers * 2 * layers * kv_heads * head_dim * 4 * 256 * len(chunks),
             })
-            print(rows[-1], token.most_common(), flush=True)
+            print(rows[-1], chunks[-1].most_common(), flush=True)
     write_rows(OUT.parent / "launches.json", rows)
 
 

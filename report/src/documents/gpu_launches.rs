@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::markdown::{section, table};
+use crate::markdown::{or_dash, section, table};
 
 /// Launches and bytes of a model whose weights are of some type.
 #[derive(Clone, Deserialize)]
@@ -12,7 +12,8 @@ pub struct GpuLaunches {
     /// Chunks of 256 tokens before the generated ones.
     chunks: usize,
     token_launches: f64,
-    chunk_launches: f64,
+    /// `None` where the prompt was shorter than two.
+    chunk_launches: Option<f64>,
     matrices_bytes: f64,
     cache_bytes: f64,
 }
@@ -31,7 +32,7 @@ pub fn text(rows: &[GpuLaunches]) -> String {
             format!("{:.0}", row.token_launches),
             megabytes(row.matrices_bytes),
             megabytes(row.cache_bytes),
-            format!("{:.0}", row.chunk_launches),
+            or_dash(row.chunk_launches.map(|launches| format!("{launches:.0}"))),
         ]
     };
     let header = [
@@ -47,8 +48,7 @@ pub fn text(rows: &[GpuLaunches]) -> String {
         "What a GPU does for a token",
         &format!(
             "`python bench/gpu_launches.py`, with wgpu; these figures hold without a card, on which nothing was measured. Launches of a \
-             generated token, from CubeCL's log; bytes that it reads, by count; launches of a chunk of 256 tokens of a prompt, the last of \
-             which ends with a token.\n\n{}",
+             generated token, from CubeCL's log; bytes that it reads, by count; launches of a chunk of 256 tokens of a prompt.\n\n{}",
             table(header, rows.iter().map(row))
         ),
     )
@@ -65,12 +65,12 @@ mod tests {
             weights: "q8".to_owned(),
             chunks: 3,
             token_launches: 213.0,
-            chunk_launches: 1400.4,
+            chunk_launches: Some(543.0),
             matrices_bytes: 151_300_000.0,
             cache_bytes: 35_389_440.0,
         };
         let text = text(&[row]);
-        assert!(text.contains("| smollm2 | q8 | 768 | 213 | 151.3 | 35.4 | 1400 |"), "{text}");
+        assert!(text.contains("| smollm2 | q8 | 768 | 213 | 151.3 | 35.4 | 543 |"), "{text}");
         assert_eq!(super::text(&[]), "");
     }
 }
