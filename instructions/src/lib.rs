@@ -1,9 +1,12 @@
-//! Products of numbers of few bits by the instructions that processors have for them: matrices in bf16, and dot products of
-//! bytes.
+//! Products by the instructions that processors have for them: matrices in f32 and in bf16, and dot products of bytes.
 //!
 //! The unsafe code is here, so that other crates need none.
 
 #[cfg(target_arch = "x86_64")]
 pub mod bf16;
 pub mod bytes;
+pub mod f32s;
 pub mod halves;
+mod matrix;
+
+pub use self::matrix::Matrix;

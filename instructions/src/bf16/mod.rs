@@ -9,7 +9,7 @@ mod product;
 mod tiles;
 mod vectors;
 
-pub use self::pack::{Left, Matrix, PANEL, Right};
+pub use self::pack::{Left, PANEL, Right};
 pub use self::processor::is_available;
 pub use self::product::multiply;
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::processor::is_available;
+use crate::Matrix;
 
 /// Words along each side of a tile.
 pub(crate) const SIDE: usize = 16;
@@ -22,34 +23,6 @@ type Tile = [[u32; SIDE]; SIDE];
 
 /// Sums of a panel of the left factor with one of the right.
 pub(crate) type Sums = [[f32; PANEL]; PANEL];
-
-/// A matrix of f32, row after row.
-#[derive(Clone, Copy, Debug)]
-pub struct Matrix<'a> {
-    values: &'a [f32],
-    rows: usize,
-    columns: usize,
-    transposed: bool,
-}
-
-impl<'a> Matrix<'a> {
-    /// `[rows, columns]`. Panics where the number of values is another.
-    pub fn new(values: &'a [f32], rows: usize, columns: usize) -> Self {
-        assert_eq!(values.len(), rows * columns, "a matrix of {rows} rows and {columns} columns");
-        Self { values, rows, columns, transposed: false }
-    }
-
-    /// Its transpose, as a view.
-    #[must_use]
-    pub fn transpose(self) -> Self {
-        Self { transposed: !self.transposed, ..self }
-    }
-
-    /// Rows and columns of what the view stands for.
-    pub fn shape(&self) -> [usize; 2] {
-        if self.transposed { [self.columns, self.rows] } else { [self.rows, self.columns] }
-    }
-}
 
 /// A left factor `[m, k]`.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use half::bf16;
 
 use super::processor::Instructions;
 use super::product::multiply_by;
-use super::{Left, Matrix, PANEL, Right};
+use super::{Left, PANEL, Right};
+use crate::Matrix;
 
 /// Numbers that differ from their rounding.
 fn numbers(count: usize, phase: f32) -> Vec<f32> {

@@ -6,9 +6,11 @@
 
 #[cfg(target_arch = "x86_64")]
 mod bf16;
+mod fused;
 
 use burn::tensor::{Device, FloatDType, Tensor};
 
+use self::fused::FusedLinear;
 use crate::names::named;
 
 named! {
@@ -36,13 +38,13 @@ impl ComputeType {
 
 /// x · weights: `[batch, seq, in]` and `[in, out]` to `[batch, seq, out]`.
 pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<3> {
+    let has_product = compute == ComputeType::F32 || multiplies_bf16();
+    if has_product && super::is_on_cpu(&x) && super::is_on_cpu(&weights) {
+        return super::apply(FusedLinear { compute }, [x.into_dispatch(), weights.into_dispatch()]);
+    }
     let plain = |x, weights| burn::tensor::module::linear(x, weights, None);
     if compute == ComputeType::F32 {
         return plain(x, weights);
-    }
-    #[cfg(target_arch = "x86_64")]
-    if multiplies_bf16() && super::is_on_cpu(&x) && super::is_on_cpu(&weights) {
-        return super::apply(bf16::Bf16Linear, [x.into_dispatch(), weights.into_dispatch()]);
     }
     let is_cpu = is_cpu(&x.device());
     let (x, weights) = (x.cast(FloatDType::BF16), weights.cast(FloatDType::BF16));
@@ -63,7 +65,7 @@ impl Bf16Weights {
     pub(super) fn new(weights: &[f32], d_input: usize) -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if multiplies_bf16() {
-            let weights = drope_instructions::bf16::Matrix::new(weights, weights.len() / d_input, d_input);
+            let weights = drope_instructions::Matrix::new(weights, weights.len() / d_input, d_input);
             return Some(Self(drope_instructions::bf16::Right::pack(weights.transpose())));
         }
         let (_, _) = (weights, d_input);
@@ -73,7 +75,7 @@ impl Bf16Weights {
     /// x · weightsᵀ, row after row; rows of x have `d_input` numbers.
     pub(super) fn product(&self, x: &[f32], d_input: usize) -> Vec<f32> {
         #[cfg(target_arch = "x86_64")]
-        return bf16::product(drope_instructions::bf16::Matrix::new(x, x.len() / d_input, d_input), &self.0);
+        return bf16::product(drope_instructions::Matrix::new(x, x.len() / d_input, d_input), &self.0);
         #[cfg(not(target_arch = "x86_64"))]
         {
             let (_, _) = (x, d_input);
@@ -106,10 +108,10 @@ mod tests {
     use crate::kernels::with_plain_forms;
 
     /// Output and gradients of both factors.
-    fn computed(x: &Tensor<3>, weights: &Tensor<2>, is_turned: bool) -> [Vec<f32>; 3] {
+    fn computed(x: &Tensor<3>, weights: &Tensor<2>, is_turned: bool, compute: ComputeType) -> [Vec<f32>; 3] {
         let (x, weights) = (x.clone().autodiff().require_grad(), weights.clone().autodiff().require_grad());
         let turned = if is_turned { weights.clone().transpose() } else { weights.clone() };
-        let output = linear(x.clone(), turned, ComputeType::Bf16);
+        let output = linear(x.clone(), turned, compute);
         let mut gradients = (output.clone() * random(output.dims(), 7).autodiff()).sum().backward();
         let of = |data: TensorData| data.iter().collect();
         [
@@ -119,24 +121,25 @@ mod tests {
         ]
     }
 
-    /// Numbers of two magnitudes, so that a product with the wrong factor shows. The plain form rounds gradients once more.
+    /// Numbers of two magnitudes, so that a product with the wrong factor shows. The plain form of bf16 rounds gradients once more.
     #[test]
-    fn tiles_compute_what_rounding_and_f32_do() {
-        if !ComputeType::Bf16.is_native_to(&Device::flex()) {
-            eprintln!("skipped: this processor has no tiles of bf16");
-            return;
-        }
+    fn outputs_and_gradients_are_those_of_the_plain_form() {
         let x = random([2, 37, 50], 1);
-        for (weights, is_turned) in [(random([50, 70], 2) * 3.0, false), (random([70, 50], 2) * 3.0, true)] {
-            let found = computed(&x, &weights, is_turned);
-            let plain = with_plain_forms(|| computed(&x, &weights, is_turned));
-            for (what, ((found, plain), tolerance)) in ["output", "gradient of x", "of the weights"]
-                .iter()
-                .zip(found.iter().zip(&plain).zip([1e-5, 1e-2, 1e-2]))
-            {
-                let largest = plain.iter().fold(0.0, |most: f32, number| most.max(number.abs()));
-                let apart = found.iter().zip(plain).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()));
-                assert!(found.len() == plain.len() && apart < tolerance * largest, "{what}: {apart} of {largest}");
+        for (compute, tolerances) in [(ComputeType::F32, [1e-6; 3]), (ComputeType::Bf16, [1e-5, 1e-2, 1e-2])] {
+            if !compute.is_native_to(&Device::flex()) {
+                eprintln!("skipped: this processor does not multiply {}", compute.name());
+                continue;
+            }
+            for (weights, is_turned) in [(random([50, 70], 2) * 3.0, false), (random([70, 50], 2) * 3.0, true)] {
+                let found = computed(&x, &weights, is_turned, compute);
+                let plain = with_plain_forms(|| computed(&x, &weights, is_turned, compute));
+                for (what, ((found, plain), tolerance)) in
+                    ["output", "gradient of x", "of the weights"].iter().zip(found.iter().zip(&plain).zip(tolerances))
+                {
+                    let largest = plain.iter().fold(0.0, |most: f32, number| most.max(number.abs()));
+                    let apart = found.iter().zip(plain).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()));
+                    assert!(found.len() == plain.len() && apart < tolerance * largest, "{what}: {apart} of {largest}");
+                }
             }
         }
     }
