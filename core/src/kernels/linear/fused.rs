@@ -26,6 +26,7 @@ impl FusedLinear {
         if self.compute == ComputeType::Bf16 {
             return bf16::product(left, &drope_instructions::bf16::Right::pack(right));
         }
+        debug_assert_eq!(self.compute, ComputeType::F32, "only x86-64 multiplies bf16");
         f32s::product(left, right)
     }
 }

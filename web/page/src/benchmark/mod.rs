@@ -69,7 +69,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                 match measure(program, &name, threads, &reading, &prompts, tell).await {
                     Ok(found) => speeds.update(|speeds| speeds.extend(found)),
                     Err(reason) => {
-                        missing.update(|missing| missing.push(format!("{name} was not measured: {reason}.")))
+                        missing.update(|missing| missing.push(format!("{name} was not measured: {reason}.")));
                     }
                 }
                 done += (prompts.len() * (ROUNDS + 1)) as f64;
