@@ -53,7 +53,7 @@ impl LoadedModel {
         let (model, unused_tensors) = Model::load_as(&config, weights, types, device)?;
         // Weights in another type give other results, so the hash has to differ.
         if types.weights != WeightType::F32 {
-            // 8 bits are rounded in another way on the CPU.
+            // The CPU multiplies weights of 8 bits with numbers that it rounds too.
             let is_quantized = types.weights == WeightType::Q8 && device == &Device::flex();
             let name = if is_quantized { QuantizedFormat::Q8_0.name() } else { types.weights.name() };
             weights_hash = short_hash(&[weights_hash.as_bytes(), name.as_bytes()]);

@@ -128,14 +128,13 @@ fn script_address(program: Program) -> Result<String, JsValue> {
 
 /// Whether WebGPU has an adapter, which browsers on machines without a graphics card may not.
 pub async fn has_adapter() -> bool {
+    adapter().await.is_ok_and(|adapter| adapter.is_truthy())
+}
+
+/// WebGPU's adapter, or null.
+pub async fn adapter() -> Result<JsValue, JsValue> {
     let get = |object: &JsValue, name: &str| js_sys::Reflect::get(object, &name.into());
-    let request = || -> Result<js_sys::Promise, JsValue> {
-        let gpu = get(&get(&window(), "navigator")?, "gpu")?;
-        let request: js_sys::Function = get(&gpu, "requestAdapter")?.dyn_into()?;
-        request.call0(&gpu)?.dyn_into()
-    };
-    match request() {
-        Ok(adapter) => JsFuture::from(adapter).await.is_ok_and(|adapter| adapter.is_truthy()),
-        Err(_) => false,
-    }
+    let gpu = get(&get(&window(), "navigator")?, "gpu")?;
+    let request: js_sys::Function = get(&gpu, "requestAdapter")?.dyn_into()?;
+    JsFuture::from(request.call0(&gpu)?.dyn_into::<js_sys::Promise>()?).await
 }

@@ -4,7 +4,8 @@
 use burn::nn::RmsNorm;
 use burn::tensor::Tensor;
 
-use super::products::{UNITS, inverse_root_mean_square};
+use super::products::{UNITS, gated_by, inverse_root_mean_square};
+use super::rotation::turned;
 use super::{cubecl, is_plain, output_like, rows, tensor};
 use cubecl::prelude::*;
 
@@ -110,7 +111,7 @@ fn multiply(gate: &[f32], up: &[f32], output: &mut [f32], width: usize) {
     let column = ABSOLUTE_POS_X as usize;
     if column < width {
         let at = CUBE_POS_Y as usize * width + column;
-        output[at] = gate[at] / (1.0f32 + f32::exp(-gate[at])) * up[at];
+        output[at] = gated_by(gate[at], up[at]);
     }
 }
 
@@ -132,17 +133,10 @@ fn rotate(
         let row = CUBE_POS_Y as usize;
         let at = row * width + column;
         let i = column % head_dim;
-        let half = head_dim / 2;
         let mut angle = row % table_rows * head_dim + i;
         if is_by_head {
             angle = row % table_rows * width + column;
         }
-        let mut turned = x[at] * cos[angle];
-        if i < half {
-            turned -= x[at + half] * sin[angle];
-        } else {
-            turned += x[at - half] * sin[angle];
-        }
-        output[at] = turned;
+        output[at] = turned(x, at, i, head_dim, cos, sin, angle);
     }
 }

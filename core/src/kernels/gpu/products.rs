@@ -85,6 +85,12 @@ fn projected_onto_three(
     sum_of_parts(&mut shared, part) * scale
 }
 
+/// silu(gate) · up.
+#[cube]
+pub fn gated_by(gate: f32, up: f32) -> f32 {
+    gate / (1.0f32 + f32::exp(-gate)) * up
+}
+
 /// The sum over the parts of the unit's column, whose number is a power of two.
 #[cube]
 fn sum_of_parts(shared: &mut Shared<[f32]>, own: f32) -> f32 {
@@ -177,7 +183,7 @@ pub fn project_gated(
     let of_gate = sum_of_parts(&mut shared, of_gate) * scale;
     let of_up = sum_of_parts(&mut shared, of_up) * scale;
     if UNIT_POS_X == 0 && column() < columns {
-        output[row() * columns + column()] = of_gate / (1.0f32 + f32::exp(-of_gate)) * of_up;
+        output[row() * columns + column()] = gated_by(of_gate, of_up);
     }
 }
 

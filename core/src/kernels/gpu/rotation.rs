@@ -51,6 +51,19 @@ pub fn rotate_into_cache(
     tensor(queries)
 }
 
+/// The number at `at`, the i-th of its head, rotated by the angle at `angle`.
+#[cube]
+pub fn turned(x: &[f32], at: usize, i: usize, head_dim: usize, cos: &[f32], sin: &[f32], angle: usize) -> f32 {
+    let half = head_dim / 2;
+    let mut turned = x[at] * cos[angle];
+    if i < half {
+        turned -= x[at + half] * sin[angle];
+    } else {
+        turned += x[at - half] * sin[angle];
+    }
+    turned
+}
+
 /// A unit for each number of a row of projections.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
@@ -75,13 +88,7 @@ fn rotate(
         let own = projections[row * width + column];
         let head = column / head_dim;
         let i = column % head_dim;
-        let half = head_dim / 2;
-        let mut turned = own * cos[row * head_dim + i];
-        if i < half {
-            turned -= projections[row * width + column + half] * sin[row * head_dim + i];
-        } else {
-            turned += projections[row * width + column - half] * sin[row * head_dim + i];
-        }
+        let turned = turned(projections, row * width + column, i, head_dim, cos, sin, row * head_dim + i);
         if head < heads {
             queries[(row * heads + head) * head_dim + i] = turned * factors[row];
         } else if head < heads + kv_heads {

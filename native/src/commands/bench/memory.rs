@@ -3,10 +3,10 @@
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::NumberTypes;
 use serde::Serialize;
 
-use super::{BenchArgs, NEW_TOKENS, read_speed};
+use super::{BenchArgs, NEW_TOKENS, cache_bytes, read_speed};
 use crate::files::model_folder;
 use crate::machine::{forget_peak_memory, peak_memory, resident_memory};
 
@@ -57,16 +57,4 @@ pub fn print(args: &BenchArgs, config: &Config, types: NumberTypes, device: &Dev
     };
     println!("{}", serde_json::to_string(&used)?);
     Ok(())
-}
-
-/// Keys and values of all layers.
-fn cache_bytes(config: &Config, kind: NumberType, tokens: usize) -> u64 {
-    let numbers = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * tokens;
-    let bits = match kind {
-        NumberType::F32 => 32,
-        NumberType::F16 | NumberType::Bf16 => 16,
-        // And a scale of 32 bits for each 32 numbers.
-        NumberType::Q8 => 9,
-    };
-    (numbers * bits / 8) as u64
 }

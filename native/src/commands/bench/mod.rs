@@ -12,7 +12,7 @@ use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
-use drope_core::model::{ComputeType, Model, WeightType};
+use drope_core::model::{ComputeType, Model, NumberType, WeightType};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use serde::Serialize;
@@ -259,6 +259,18 @@ fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> 
         }
     }
     Ok((median(prefill)?, median(decode)?))
+}
+
+/// Bytes of the keys and values of all layers.
+fn cache_bytes(config: &Config, kind: NumberType, tokens: usize) -> u64 {
+    let numbers = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * tokens;
+    let bits = match kind {
+        NumberType::F32 => 32,
+        NumberType::F16 | NumberType::Bf16 => 16,
+        // And a scale of 32 bits for each 32 numbers.
+        NumberType::Q8 => 9,
+    };
+    (numbers * bits / 8) as u64
 }
 
 fn median(mut values: Vec<f64>) -> Result<f64> {

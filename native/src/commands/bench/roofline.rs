@@ -11,7 +11,7 @@ use drope_core::train::cost::{self, MicroBatch};
 use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
-use super::NEW_TOKENS;
+use super::{NEW_TOKENS, cache_bytes};
 use crate::machine;
 
 /// Sums that are added to in turn, so that an addition does not wait for the one before.
@@ -90,15 +90,7 @@ pub fn measure(
 
 /// Bytes that a token reads which is generated behind a prompt: weights, and keys and values of what comes before.
 fn bytes_of_token(model: &Model, config: &Config, cache: NumberType, prompt: usize) -> f64 {
-    let number = match cache {
-        NumberType::F32 => 4.0,
-        NumberType::F16 | NumberType::Bf16 => 2.0,
-        // A scale of 32 bits for each 32 numbers.
-        NumberType::Q8 => 1.125,
-    };
-    let before = (prompt + NEW_TOKENS / 2) as f64;
-    let keys_and_values = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim;
-    model.bytes_of_token() as f64 + before * number * keys_and_values as f64
+    model.bytes_of_token() as f64 + cache_bytes(config, cache, prompt + NEW_TOKENS / 2) as f64
 }
 
 /// Billions a second of what `work` returns the number of.

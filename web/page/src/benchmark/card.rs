@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use js_sys::{Function, Promise, Reflect};
-use leptos::prelude::window;
-use wasm_bindgen::{JsCast, JsValue};
-use wasm_bindgen_futures::JsFuture;
+use js_sys::Reflect;
+use wasm_bindgen::JsValue;
+
+use crate::worker_script::adapter;
 
 /// What WebGPU says of its adapter.
 pub enum Card {
@@ -21,13 +21,8 @@ impl Card {
     /// Asks the browser.
     pub async fn find() -> Self {
         let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into());
-        let info = async {
-            let gpu = get(&window().navigator(), "gpu")?;
-            let request: Function = get(&gpu, "requestAdapter")?.dyn_into()?;
-            let adapter = JsFuture::from(request.call0(&gpu)?.dyn_into::<Promise>()?).await?;
-            get(&adapter, "info")
-        };
-        let Ok(info) = info.await else { return Self::None };
+        let info = adapter().await.and_then(|adapter| get(&adapter, "info"));
+        let Ok(info) = info else { return Self::None };
         let word = |name: &str| get(&info, name).ok()?.as_string().filter(|word| !word.is_empty());
         let words: Vec<String> =
             ["vendor", "architecture", "device", "description"].into_iter().filter_map(word).collect();
