@@ -5,7 +5,10 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use drope_core::error::Error;
-use drope_core::language::{DocumentMix, Key, Split, Values, passkey, prose, tokenizer_corpus, training_document};
+use drope_core::language::{
+    CopiesOf, CopiesUnit, Document, DocumentMix, Key, Split, TokenRole, Values, holds_decoy, passkey, prose,
+    tokenizer_corpus, training_document,
+};
 use drope_core::niah::{Filler, SentenceKind, Sinks, Spec, Task, sample};
 use drope_core::tokenizer::Tokenizer;
 use proptest::prelude::*;
@@ -109,6 +112,34 @@ proptest! {
         }
         let plain = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
         prop_assert!(plain.multiplicity.iter().all(|&multiplicity| multiplicity == 1.0));
+    }
+
+    #[test]
+    fn needles_and_tokens_are_counted_where_a_recipe_says_so(seed: u64) {
+        let mix = DocumentMix { max_copies: 1e6, separate_copies: true, facts: 0.0, repeat: 0.0, ..DocumentMix::default() };
+        let draw = |mix: &DocumentMix| training_document(&mut ChaCha8Rng::seed_from_u64(seed), 256, mix, Some(1), &encode);
+        let counted = |document: &Document, role| {
+            let of_role = document.roles.iter().zip(&document.multiplicity).filter(|(of, _)| **of == role);
+            of_role.filter(|(_, multiplicity)| **multiplicity > 1.0).count()
+        };
+        let filler = draw(&mix);
+        let haystack = draw(&DocumentMix { copies_of: CopiesOf::Haystack, ..mix.clone() });
+        let tokens = draw(&DocumentMix { copies_unit: CopiesUnit::Token, ..mix });
+        prop_assert!(filler.ids == haystack.ids && filler.ids == tokens.ids);
+        let needles = filler.roles.iter().filter(|role| **role == TokenRole::Needle).count();
+        prop_assert_eq!((counted(&filler, TokenRole::Needle), counted(&haystack, TokenRole::Needle)), (0, needles));
+        for document in [&filler, &haystack, &tokens] {
+            prop_assert_eq!(counted(document, TokenRole::Question) + counted(document, TokenRole::Answer), 0);
+        }
+        // A sentence has one number, and tokens as many as there are of them.
+        let different = |document: &Document| {
+            let mut numbers: Vec<f32> = document.multiplicity.clone();
+            numbers.sort_by(f32::total_cmp);
+            numbers.dedup();
+            numbers.len() - 1
+        };
+        prop_assert_eq!(different(&tokens), counted(&tokens, TokenRole::Prose));
+        prop_assert!(4 * different(&filler) <= counted(&filler, TokenRole::Prose));
     }
 
     #[test]
@@ -230,4 +261,23 @@ fn contexts_without_room_are_refused() {
     let spec = Spec::new(Task::MultiKey, Values::Numbers, 0, 1);
     assert!(matches!(sample(&spec, &TOKENIZER), Err(Error::Zero(_))));
     assert!(matches!(sample(&Spec { context: 50, ..spec }, &TOKENIZER), Err(Error::TooLong { context: 50, .. })));
+}
+
+#[test]
+fn longer_texts_of_repeated_decoys_have_no_more_different_ones() {
+    let decoys = |filler, context| {
+        let spec = Spec { filler, ..Spec::new(Task::MultiKey, Values::Numbers, context, 5) };
+        let sample = sample(&spec, &TOKENIZER).unwrap();
+        let of_kind = |kind| sample.haystack.iter().filter(move |sentence| sentence.kind == kind);
+        assert!(of_kind(SentenceKind::Decoy).all(|sentence| holds_decoy(&sentence.text)));
+        assert!(!of_kind(SentenceKind::Prose).any(|sentence| holds_decoy(&sentence.text)));
+        assert_eq!(1 + count(&sample.prompt()) + count(&sample.expected()), context);
+        let all: Vec<&str> = of_kind(SentenceKind::Decoy).map(|sentence| &sentence.text[..]).collect();
+        (all.len(), all.iter().collect::<HashSet<_>>().len())
+    };
+    let (all, different) = decoys(Filler::RepeatedDecoys, 2048);
+    assert!(all > 5 * different, "{different} of {all}");
+    let (all, different) = decoys(Filler::Decoys, 2048);
+    assert!(10 * different > 9 * all, "{different} of {all}");
+    assert_eq!(decoys(Filler::Prose, 512), (0, 0));
 }

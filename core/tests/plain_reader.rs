@@ -64,7 +64,7 @@ fn read(haystack: &str, question: &str) -> String {
 }
 
 fn any_filler() -> impl Strategy<Value = Filler> {
-    prop::sample::select(vec![Filler::Prose, Filler::Needles, Filler::Decoys])
+    prop::sample::select(vec![Filler::Prose, Filler::Needles, Filler::Decoys, Filler::RepeatedDecoys])
 }
 
 fn any_difficulty() -> impl Strategy<Value = Difficulty> {
@@ -128,7 +128,7 @@ proptest! {
         let mut values: Vec<&str> = sample
             .haystack
             .iter()
-            .filter(|sentence| sentence.kind != SentenceKind::Prose)
+            .filter(|sentence| !sentence.kind.is_filler())
             .filter_map(|sentence| sentence.text.split_once("is: ").map(|(_, value)| value))
             .filter(|value| !value.contains('-'))
             .collect();
@@ -162,7 +162,7 @@ proptest! {
         };
         let (asked, others) = (of_kind(SentenceKind::Needle), of_kind(SentenceKind::Distractor));
         for key in asked.iter().chain(&others) {
-            let in_prose = sample.haystack.iter().filter(|sentence| sentence.kind == SentenceKind::Prose);
+            let in_prose = sample.haystack.iter().filter(|sentence| sentence.kind.is_filler());
             prop_assert!(!in_prose.into_iter().any(|sentence| keys_in(&sentence.text).contains(key)), "{key}");
         }
         if spec.difficulty.distractors == Distractors::Sharing {

@@ -5,7 +5,7 @@
 
 use rand::{Rng, RngExt, seq::IndexedRandom};
 
-use super::words::KEY_ADJECTIVES;
+use super::words::{KEY_ADJECTIVES, KEY_NOUNS, VALUE_WORDS};
 use super::{Key, Split, Values};
 
 /// Shares of noun phrases and sentences that hold a decoy, where there is room.
@@ -22,6 +22,15 @@ pub struct Decoys<'a> {
     pub values: Values,
     /// Digits, where they are numbers.
     pub digits: usize,
+}
+
+/// Whether a word of a key, or a value, occurs in a sentence of prose.
+pub fn holds_decoy(sentence: &str) -> bool {
+    let is_decoy = |word: &str| {
+        let words: [&[&str]; 3] = [&KEY_ADJECTIVES, &KEY_NOUNS, &VALUE_WORDS];
+        word.starts_with(|c: char| c.is_ascii_digit()) || words.iter().any(|words| words.contains(&word))
+    };
+    sentence.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(is_decoy)
 }
 
 impl Decoys<'_> {

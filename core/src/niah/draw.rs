@@ -6,8 +6,11 @@ use rand_chacha::ChaCha8Rng;
 use super::problem::{Problem, magic, pass_key};
 use super::{Filler, Sample, Sentence, SentenceKind, Spec, Task};
 use crate::error::{Error, Result};
-use crate::language::{Decoys, MIN_WORDS, passkey, prose_with};
+use crate::language::{Decoys, MIN_WORDS, holds_decoy, passkey, prose_with};
 use crate::tokenizer::Tokenizer;
+
+/// Tokens of the sentences that [`Filler::RepeatedDecoys`] repeats: about as many as a question leaves room for in a text of 256.
+const REPEATED_TOKENS: usize = 128;
 
 /// Draws a sample whose prompt and answer fill `context` tokens (exactly in prose, with a tokenizer of one token a
 /// word; in repeated sentences to within one of them; needles alone to within one of them).
@@ -46,15 +49,15 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
     if needed > spec.context {
         return Err(Error::TooLong { needed, context: spec.context });
     }
+    let room = spec.context - fixed;
+    let (split, avoid, values) = (spec.difficulty.split.keys(), &problem.keys[..], spec.values);
+    let decoys = Decoys { split, avoid, values, digits: spec.difficulty.digits };
     let filler = match spec.filler {
-        Filler::Prose => prose_with(rng, spec.context - fixed, None, count),
-        Filler::Grass => passkey::grass(spec.context - fixed, count),
+        Filler::Prose => prose_with(rng, room, None, count),
+        Filler::Grass => passkey::grass(room, count),
         Filler::Needles => Vec::new(),
-        Filler::Decoys => {
-            let (split, avoid, values) = (spec.difficulty.split.keys(), &problem.keys, spec.values);
-            let decoys = Decoys { split, avoid, values, digits: spec.difficulty.digits };
-            prose_with(rng, spec.context - fixed, Some(&decoys), count)
-        }
+        Filler::Decoys => prose_with(rng, room, Some(&decoys), count),
+        Filler::RepeatedDecoys => repeated_decoys(rng, room, &decoys, count),
     };
     let places = hide(rng, filler, &problem, spec.depth);
     let told = places.iter().filter_map(|place| match place {
@@ -62,15 +65,32 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
         Place::Filler(_) => None,
     });
     sample.references = problem.references(spec.task, told);
-    sample.haystack = sentences(places, &problem, sinks.as_deref());
+    sample.haystack = sentences(places, &problem, spec.filler, sinks.as_deref());
     // The first word follows no space, which may cost a byte-level tokenizer a token more than was counted.
     let answer = count(&sample.expected());
     while tokenizer.message(&sample.prompt(), spec.around)?.len() + answer > spec.context {
-        let last = sample.haystack.iter().rposition(|sentence| sentence.kind == SentenceKind::Prose);
+        let last = sample.haystack.iter().rposition(|sentence| sentence.kind.is_filler());
         let Some(last) = last else { break };
         sample.haystack.remove(last);
     }
     Ok(sample)
+}
+
+/// The same sentences again and again, and at the end new ones where a rest is left.
+fn repeated_decoys(rng: &mut ChaCha8Rng, room: usize, decoys: &Decoys, count: &impl Fn(&str) -> usize) -> Vec<String> {
+    let once = prose_with(rng, room.min(REPEATED_TOKENS), Some(decoys), count);
+    let (mut filler, mut left) = (Vec::new(), room);
+    for sentence in once.iter().cycle() {
+        let tokens = count(sentence).max(1);
+        // If the tokens left are too few for a sentence, they cannot be filled.
+        if tokens > left || (1..=MIN_WORDS).contains(&(left - tokens)) {
+            break;
+        }
+        left -= tokens;
+        filler.push(sentence.clone());
+    }
+    filler.extend(prose_with(rng, left, Some(decoys), count));
+    filler
 }
 
 /// A place in the haystack.
@@ -121,10 +141,14 @@ fn hide(rng: &mut ChaCha8Rng, filler: Vec<String>, problem: &Problem, depth: Opt
 }
 
 /// The haystack, with attention sinks behind each needle that is asked for.
-fn sentences(places: Vec<Place>, problem: &Problem, sinks: Option<&str>) -> Vec<Sentence> {
+fn sentences(places: Vec<Place>, problem: &Problem, filler: Filler, sinks: Option<&str>) -> Vec<Sentence> {
     let introduction = problem.introduction.map(|text| Sentence { text: text.to_owned(), kind: SentenceKind::Prose });
     let sentence = |place| match place {
-        Place::Filler(text) => Sentence { text, kind: SentenceKind::Prose },
+        Place::Filler(text) => {
+            let is_decoy = filler.has_decoys() && holds_decoy(&text);
+            let kind = if is_decoy { SentenceKind::Decoy } else { SentenceKind::Prose };
+            Sentence { text, kind }
+        }
         Place::Needle(index) => {
             let kind = if index < problem.asked { SentenceKind::Needle } else { SentenceKind::Distractor };
             Sentence { text: problem.needles[index].0.clone(), kind }

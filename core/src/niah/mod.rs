@@ -77,6 +77,15 @@ named! {
         Needles = "needles",
         /// Prose in which words of keys and values occur as well, so that neither is a mark of a needle.
         Decoys = "decoys",
+        /// A few sentences of such prose, repeated: longer texts have as many different decoys as short ones.
+        RepeatedDecoys = "repeated-decoys",
+    }
+}
+
+impl Filler {
+    /// Whether words of keys, and values, occur in it.
+    pub fn has_decoys(self) -> bool {
+        matches!(self, Self::Decoys | Self::RepeatedDecoys)
     }
 }
 
@@ -119,12 +128,21 @@ impl Sentence {
 pub enum SentenceKind {
     /// Filler, and the introduction of a passkey.
     Prose,
+    /// Filler in which words of keys, or values, occur.
+    Decoy,
     /// Tokens without meaning that attract attention.
     Sink,
     /// A needle that is not queried.
     Distractor,
     /// A queried needle.
     Needle,
+}
+
+impl SentenceKind {
+    /// Whether a question could do without it.
+    pub fn is_filler(self) -> bool {
+        matches!(self, Self::Prose | Self::Decoy)
+    }
 }
 
 impl Sample {

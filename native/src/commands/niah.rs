@@ -34,8 +34,8 @@ pub struct NiahArgs {
     /// Depths of the needle, 0 (start of the haystack) to 1 (end); each depth is a cell. Default: random depths.
     #[arg(long = "depth", value_delimiter = ',', value_parser = depth)]
     pub depths: Vec<f64>,
-    /// What needles are hidden in: prose, decoys (prose with words of keys and values), needles (nothing else), or grass
-    /// (Wang's repeated sentences); default: grass for passkey, else prose.
+    /// What needles are hidden in: prose, decoys (prose with words of keys and values), repeated-decoys (a few sentences of
+    /// them again and again), needles (nothing else), or grass (Wang's repeated sentences); default: grass for passkey, else prose.
     #[arg(long)]
     pub filler: Option<Filler>,
     #[command(flatten)]

@@ -53,7 +53,7 @@ fn trained_percent(asked: &Asked) -> f64 {
 /// How a sentence is marked; prose is not.
 fn mark_class(kind: SentenceKind) -> Option<&'static str> {
     match kind {
-        SentenceKind::Prose | SentenceKind::Sink => None,
+        SentenceKind::Prose | SentenceKind::Decoy | SentenceKind::Sink => None,
         SentenceKind::Distractor => Some("distractor"),
         SentenceKind::Needle => Some("needle"),
     }

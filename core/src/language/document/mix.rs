@@ -21,6 +21,30 @@ named! {
     }
 }
 
+named! {
+    /// What counts several times.
+    #[derive(Default)]
+    CopiesOf: "copied text" {
+        /// What nothing before it predicts: prose, needles that are not asked for, and new values.
+        #[default]
+        Filler = "filler",
+        /// All but questions and answers: needles that are asked for, too.
+        Haystack = "haystack",
+    }
+}
+
+named! {
+    /// What has a multiplicity of its own.
+    #[derive(Default)]
+    CopiesUnit: "unit of copies" {
+        /// A sentence, as if it stood in the text several times.
+        #[default]
+        Sentence = "sentence",
+        /// A token.
+        Token = "token",
+    }
+}
+
 impl CopiesChange {
     /// Whether keys count several times.
     pub fn counts(self) -> bool {
@@ -69,6 +93,12 @@ pub struct DocumentMix {
     /// What copies change in a model that has positions.
     #[serde(skip_serializing_if = "is_default")]
     pub copies_change: CopiesChange,
+    /// What counts several times.
+    #[serde(skip_serializing_if = "is_default")]
+    pub copies_of: CopiesOf,
+    /// What has a multiplicity of its own.
+    #[serde(skip_serializing_if = "is_default")]
+    pub copies_unit: CopiesUnit,
     /// Whether a separate random generator draws the multiplicities: recipes that differ only in `max_copies` then draw
     /// the same text. Recipes without this field keep the text that they have always drawn.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -122,6 +152,8 @@ impl Default for DocumentMix {
             terse: 0.15,
             max_copies: 1.0,
             copies_change: CopiesChange::default(),
+            copies_of: CopiesOf::default(),
+            copies_unit: CopiesUnit::default(),
             separate_copies: false,
             passkey: 0.0,
             hold_out_selection: false,

@@ -17,7 +17,7 @@ use rand::{Rng, RngExt};
 
 use self::facts::fact_pieces;
 use self::lists::list_pieces;
-pub use self::mix::{CopiesChange, DocumentMix};
+pub use self::mix::{CopiesChange, CopiesOf, CopiesUnit, DocumentMix};
 use self::multiplicity::multiplicities;
 use self::pass_key::pass_key_pieces;
 use self::repeated::repeated_pieces;
@@ -62,12 +62,11 @@ impl Document {
         }
     }
 
-    fn append(&mut self, ids: Vec<u32>, role: TokenRole, loss_weight: f32, multiplicity: f32) {
+    fn append(&mut self, ids: Vec<u32>, role: TokenRole, loss_weight: f32) {
         let tokens = ids.len();
         self.ids.extend(ids);
         self.roles.extend(std::iter::repeat_n(role, tokens));
         self.loss_weights.extend(std::iter::repeat_n(loss_weight, tokens));
-        self.multiplicity.extend(std::iter::repeat_n(multiplicity, tokens));
     }
 
     fn truncate(&mut self, tokens: usize) {
@@ -86,7 +85,7 @@ impl Document {
 /// How a piece of text counts in the loss.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LossClass {
-    /// Cannot be known from what comes before; weight [`DocumentMix::prose_weight`], and may have a multiplicity.
+    /// Cannot be known from what comes before; weight [`DocumentMix::prose_weight`].
     Unpredictable,
     /// Weight 1.
     Plain,
@@ -155,15 +154,19 @@ pub fn training_document(
         encoded.entry(text.to_owned()).or_insert_with(|| encode(&format!(" {text}"))).clone()
     };
     let pieces = draw_pieces(rng, budget, mix, &|text: &str| encode_inside(text).len());
-    let multiplicities = multiplicities(rng, mix, &pieces);
-    for (index, (Piece { text, role, class }, multiplicity)) in pieces.into_iter().zip(multiplicities).enumerate() {
-        let ids = if index == 0 { encode(&text) } else { encode_inside(&text) };
+    let encode_piece = |(index, piece): (usize, &Piece)| {
+        if index == 0 { encode(&piece.text) } else { encode_inside(&piece.text) }
+    };
+    let ids: Vec<Vec<u32>> = pieces.iter().enumerate().map(encode_piece).collect();
+    let lengths: Vec<usize> = ids.iter().map(Vec::len).collect();
+    document.multiplicity.extend(multiplicities(rng, mix, &pieces, &lengths));
+    for (Piece { role, class, .. }, ids) in pieces.into_iter().zip(ids) {
         let loss_weight = match class {
             LossClass::Unpredictable => mix.prose_weight,
             LossClass::Plain => 1.0,
             LossClass::Answer => mix.answer_weight,
         };
-        document.append(ids, role, loss_weight, multiplicity as f32);
+        document.append(ids, role, loss_weight);
     }
     document.truncate(tokens);
     document

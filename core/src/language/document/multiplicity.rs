@@ -1,29 +1,42 @@
-//! How often the pieces of a document count in attention ([`DocumentMix::max_copies`]).
+//! How often the tokens of a document count in attention ([`DocumentMix::max_copies`]).
 
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{DocumentMix, LossClass, Piece};
+use super::{CopiesOf, CopiesUnit, DocumentMix, LossClass, Piece, TokenRole};
 
-/// Multiplicity of each piece.
+/// Multiplicity of each token of pieces that have so many.
 ///
 /// With [`DocumentMix::separate_copies`] a document takes one number from `rng` whether it has copies or not, so that
 /// the documents after it are the same for every `max_copies`. Without it, the copies of a document change all random
 /// numbers after them, and runs with and without copies read different texts.
-pub(super) fn multiplicities(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece]) -> Vec<f64> {
+pub(super) fn multiplicities(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece], lengths: &[usize]) -> Vec<f32> {
     if mix.separate_copies {
-        draw(&mut ChaCha8Rng::seed_from_u64(rng.random()), mix, pieces)
+        draw(&mut ChaCha8Rng::seed_from_u64(rng.random()), mix, pieces, lengths)
     } else {
-        draw(rng, mix, pieces)
+        draw(rng, mix, pieces, lengths)
     }
 }
 
-fn draw(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece]) -> Vec<f64> {
+fn draw(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece], lengths: &[usize]) -> Vec<f32> {
     // Drawn only where needed, so that recipes without multiplicities still draw the same documents.
     let mean = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
-    let multiplicity = |piece: &Piece| match piece.class {
-        LossClass::Unpredictable if mean > 1.0 => 1.0 + (mean - 1.0) * rng.random_range(0.0..2.0),
-        _ => 1.0,
-    };
-    pieces.iter().map(multiplicity).collect()
+    let mut often = || (1.0 + (mean - 1.0) * rng.random_range(0.0..2.0)) as f32;
+    let mut multiplicities = Vec::with_capacity(lengths.iter().sum());
+    for (piece, &tokens) in pieces.iter().zip(lengths) {
+        let end = multiplicities.len() + tokens;
+        match mix.copies_unit {
+            _ if mean <= 1.0 || !has_copies(mix.copies_of, piece) => multiplicities.resize(end, 1.0),
+            CopiesUnit::Sentence => multiplicities.resize(end, often()),
+            CopiesUnit::Token => multiplicities.resize_with(end, &mut often),
+        }
+    }
+    multiplicities
+}
+
+fn has_copies(of: CopiesOf, piece: &Piece) -> bool {
+    match of {
+        CopiesOf::Filler => piece.class == LossClass::Unpredictable,
+        CopiesOf::Haystack => matches!(piece.role, TokenRole::Prose | TokenRole::Needle),
+    }
 }

@@ -32,6 +32,8 @@ max_needles = 3
 [documents]
 lists = 0.1
 copies_change = "both"
+copies_of = "filler"
+copies_unit = "sentence"
 separate_copies = true
 hold_out_selection = true
 seven_digits = 0.5
@@ -138,6 +140,8 @@ const ROWS: &[Row] = &[
     ("documents.max_needles", &["0", "1001"], &["1"]),
     ("documents.max_copies", &["0.5", "0.0", "-1.0", "nan", "inf", "1e7"], &["1.0", "32.0"]),
     ("documents.copies_change", &["\"neither\"", "1"], &["\"counts\"", "\"positions\""]),
+    ("documents.copies_of", &["\"prose\"", "1"], &["\"filler\"", "\"haystack\""]),
+    ("documents.copies_unit", &["\"word\"", "1"], &["\"sentence\"", "\"token\""]),
     ("documents.separate_copies", &["1"], &["true"]),
     ("documents.prose_weight", &["-0.1", "nan", "inf"], &["0.0", "1.0"]),
     ("documents.answer_weight", &["0.0", "-1.0", "nan", "inf"], &["1.0", "4.0"]),

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use drope_core::language::Values;
-use drope_core::niah::{Difficulty, Distractors, SentenceKind, Task};
+use drope_core::niah::{Difficulty, Distractors, Task};
 use drope_core::positions::Method;
 use drope_core::results::{MethodLine, StudyFigure};
 use drope_protocol::{FirstAnswers, Length, Prompt, Question, QuestionKind, Reading, StudyModel};
@@ -167,7 +167,7 @@ pub fn study() -> &'static StudyFigure {
 
 /// The first question's text without its needles.
 pub fn prose() -> String {
-    let prose = first().haystack.iter().filter(|(_, kind)| *kind == SentenceKind::Prose);
+    let prose = first().haystack.iter().filter(|(_, kind)| kind.is_filler());
     prose.map(|(sentence, _)| sentence.as_str()).collect::<Vec<_>>().join(" ")
 }
 
