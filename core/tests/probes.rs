@@ -7,13 +7,17 @@ mod parity;
 use burn::tensor::{Device, Tensor, TensorData};
 use drope_core::generate::Flow;
 use drope_core::language::{DocumentMix, Values, tokenizer_corpus};
-use drope_core::model::Model;
-use drope_core::niah::{Spec, Task, sample};
+use drope_core::model::{AttentionPatch, Model};
+use drope_core::niah::{Filler, Spec, Task, sample};
 use drope_core::positions::Positions;
-use drope_core::probe::{TokenizedSample, attention, bias_gradients, entropy, positional_bias, prefix_spread};
+use drope_core::probe::{
+    QuestionPair, TokenizedSample, attention, bias_gradients, entropy, positional_bias, prefix_spread,
+};
 use drope_core::tokenizer::Tokenizer;
 use parity::{CASES, case, ids_tensor};
 use pollster::block_on;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 /// Largest distance of an attention weight from 1/(i + 1), for the query at position i.
 fn distance_from_uniform(model: &Model, ids: &[u32], positions: &Positions, device: &Device) -> f32 {
@@ -164,5 +168,66 @@ fn sentences_stand_where_the_tokens_say_so() {
         let around = TokenizedSample::new(&sample, &tokenizer, Some(["The text is: ", " The number is:"])).unwrap();
         let behind = tokenizer.decode(&around.ids[around.ids.len() - around.template..]).unwrap();
         assert_eq!(behind.trim(), "The number is:");
+    }
+}
+
+/// A token's residual stream follows from the streams of the tokens that it attends to, so that it is that of the short text if every
+/// head attends as there, whatever stands between.
+#[test]
+fn a_long_text_in_which_all_heads_attend_as_in_a_short_one_is_read_like_it() {
+    let device = Device::flex();
+    for case in CASES.iter().filter(|case| ["rope", "drope", "alibi", "rnope-swa"].contains(&case.name)) {
+        let (model, config, positions) = (case.model(&device), case.config(), case.positions());
+        let short: Vec<u32> = case.ids().into_iter().take(9).collect();
+        let places = [0, 1, 4, 5, 6, 11, 12, 18, 19];
+        let mut long: Vec<u32> = (0..20).map(|index| (index * 5 + 3) % 48).collect();
+        for (&place, &id) in places.iter().zip(&short) {
+            long[place] = id;
+        }
+        let mut patches = Vec::new();
+        for (layer, weights) in
+            model.capture(ids_tensor(&short, &device), &positions, None).attention.into_iter().enumerate()
+        {
+            let weights: Vec<f32> = weights.into_data().iter::<f32>().collect();
+            for (head, pattern) in weights.chunks(short.len() * short.len()).enumerate() {
+                patches.push(AttentionPatch::new([layer, head], pattern, &places, long.len(), &device));
+            }
+        }
+        assert_eq!(patches.len(), config.num_hidden_layers * config.num_attention_heads);
+        let [short_ids, long_ids] = [&short, &long].map(|ids| ids_tensor(ids, &device));
+        let rows = |hidden: Tensor<3>| hidden.into_data().iter::<f32>().collect::<Vec<f32>>();
+        let width = config.hidden_size;
+        let read_short = rows(model.hidden(short_ids, &positions, None));
+        let free = rows(model.hidden(long_ids.clone(), &positions, None));
+        let difference = |hidden: &[f32]| {
+            let of_place = |(index, &place): (usize, &usize)| {
+                let pairs = hidden[place * width..][..width].iter().zip(&read_short[index * width..][..width]);
+                pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+            };
+            places.iter().enumerate().map(of_place).fold(0.0, f32::max)
+        };
+        assert!(difference(&free) > 1e-2, "{}", case.name);
+        let one = rows(model.hidden_patched(long_ids.clone(), &positions, patches[..1].to_vec()));
+        assert!(one != free && difference(&one) > 1e-3, "{}", case.name);
+        // What stands before the first token that the short text lacks reads as it did.
+        assert!(one[..2 * width].iter().zip(&free).all(|(a, b)| (a - b).abs() < 1e-5), "{}", case.name);
+        let all = rows(model.hidden_patched(long_ids, &positions, patches));
+        assert!(difference(&all) < 1e-4, "{}: {}", case.name, difference(&all));
+    }
+}
+
+#[test]
+fn the_short_text_of_a_question_has_its_needles_and_as_much_filler_as_fits() {
+    let tokenizer = Tokenizer::train(tokenizer_corpus(1, &DocumentMix::default())).unwrap();
+    for filler in [Filler::Prose, Filler::Decoys] {
+        let sample =
+            sample(&Spec { filler, ..Spec::new(Task::MultiKey, Values::Numbers, 1024, 3) }, &tokenizer).unwrap();
+        let pair = |tokens| QuestionPair::new(&mut ChaCha8Rng::seed_from_u64(1), &sample, &tokenizer, tokens).unwrap();
+        let [long, short] = pair(256).tokens();
+        assert!(long == 1024 && (230..=256).contains(&short), "{long} and {short}");
+        assert_eq!(pair(1024).tokens(), [1024, 1024]);
+        // Less than the needles need: they stay.
+        let [_, needles] = pair(16).tokens();
+        assert!((60..120).contains(&needles), "{needles}");
     }
 }

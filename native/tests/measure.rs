@@ -166,3 +166,42 @@ fn probes_find_the_head_that_looks_at_the_needle() {
     // A model that answers must look there.
     assert!(heads.iter().any(|head| number(head, "needle_of_question") > 0.5));
 }
+
+#[test]
+fn a_head_of_the_short_text_brings_answers_back_in_the_long_one() {
+    let folder = Folder::new("patch");
+    let json = folder.path("heads.json");
+    let model = fixtures().join("../../models/nano-rope");
+    let arguments = ["patch", "--model", text(&model), "--method", "rope", "--extension", "4", "--trials", "8"];
+    let arguments = [&arguments[..], &["--json", text(&json)]].concat();
+    let first = run(&arguments);
+    assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
+    let cells: Vec<serde_json::Value> = read_json(&json).as_array().unwrap().clone();
+    assert_eq!(cells.len(), 1 + 16);
+    let of = |cell: &serde_json::Value, field: &str| cell[field].as_u64().unwrap();
+    let unpatched = of(cells.iter().find(|cell| cell["patched"].is_null()).unwrap(), "correct");
+    // RoPE reads its own length and not four times as much, and some head is to blame.
+    assert!(cells.iter().all(|cell| of(cell, "correct_in_short") >= 7), "{cells:?}");
+    assert!(unpatched <= 2 && cells.iter().any(|cell| of(cell, "correct") > unpatched), "{cells:?}");
+    // The same command again measures nothing and says the same.
+    assert_eq!(run(&arguments).stdout, first.stdout);
+    assert_eq!(read_json(&json).as_array().unwrap().len(), 17);
+    refused(&["patch", "--model", text(&model), "--extension", "1,2"], "give --extension 2 or more");
+}
+
+#[test]
+fn probes_tell_decoys_from_needles() {
+    let folder = Folder::new("probe-decoys");
+    let json = folder.path("heads.json");
+    let model = fixtures().join("../../models/study-drope-copies");
+    let arguments = ["probe", "--model", text(&model), "--extension", "1,4", "--trials", "4", "--json", text(&json)];
+    succeeds(&arguments);
+    succeeds(&[&arguments[..], &["--filler", "decoys", "--distractors", "sharing", "--digits", "7"]].concat());
+    let heads: Vec<serde_json::Value> = read_json(&json).as_array().unwrap().clone();
+    let on_decoys = |filler: Option<&str>| {
+        let asked = heads.iter().filter(move |head| head["filler"].as_str() == filler);
+        asked.map(|head| head["decoys_of_question"].as_f64().unwrap_or_default()).fold(0.0, f64::max)
+    };
+    assert_eq!(on_decoys(None), 0.0);
+    assert!(on_decoys(Some("decoys")) > 0.02, "{}", on_decoys(Some("decoys")));
+}

@@ -7,6 +7,7 @@ use burn::tensor::{Device, Tensor};
 use super::cache::LayerCache;
 use super::norm;
 use super::pass::LayerKind;
+use super::patch::AttentionPatch;
 use super::projection::Projection;
 use crate::config::{Config, ProjectionNorm};
 #[cfg(feature = "gpu")]
@@ -36,6 +37,8 @@ pub(super) struct LayerInputs<'a> {
     pub(super) head_scales: Option<&'a Tensor<4>>,
     pub(super) cache: Option<&'a mut LayerCache>,
     pub(super) activations: Option<&'a mut Activations>,
+    /// Heads of this layer that attend as they are told.
+    pub(super) patches: Vec<&'a AttentionPatch>,
 }
 
 /// Activations captured in a forward pass, layer after layer.
@@ -87,8 +90,18 @@ impl Attention {
             None => [k, v].map(KeysOrValues::from),
         };
         let [k, v] = self.shared_or_per_head([k, v], layer.kind);
-        let captured = layer.activations.map(|activations| &mut activations.attention);
-        self.output(attend(q, rotation.read_keys(k), v, bias, captured))
+        let k = rotation.read_keys(k);
+        if layer.activations.is_none() && layer.patches.is_empty() {
+            return self.output(attend(q, k, v, bias, None));
+        }
+        let mut observe = |weights| {
+            let weights = layer.patches.iter().fold(weights, |weights, patch| patch.apply(weights));
+            if let Some(activations) = &mut layer.activations {
+                activations.attention.push(weights.clone());
+            }
+            weights
+        };
+        self.output(attend(q, k, v, bias, Some(&mut observe)))
     }
 
     /// What attention reads of a text without a cache: queries `[batch, heads, seq, head_dim]`, keys and values

@@ -106,6 +106,7 @@ impl<'a> Blocks<'a> {
             head_scales: self.pass.head_scales.get(index),
             cache: None,
             activations: None,
+            patches: Vec::new(),
         }
     }
 

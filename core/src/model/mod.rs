@@ -11,6 +11,7 @@ mod compute;
 mod decode;
 mod packing;
 mod pass;
+mod patch;
 mod projection;
 mod rotation;
 mod safetensors_files;
@@ -33,6 +34,7 @@ use self::blocks::LayerKinds;
 pub use self::packing::WeightType;
 pub use self::pass::Packing;
 use self::pass::Pass;
+pub use self::patch::AttentionPatch;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
@@ -138,6 +140,17 @@ impl Model {
         activations
     }
 
+    /// As [`Model::hidden`] of a whole text, `[1, seq]`, in which some heads attend as they are told.
+    pub fn hidden_patched(
+        &self,
+        ids: Tensor<2, Int>,
+        positions: &Positions,
+        patches: Vec<AttentionPatch>,
+    ) -> Tensor<3> {
+        let pass = Pass { patches, ..self.pass(&ids, positions, None) };
+        rms_norm(&self.norm, self.residual(ids, positions, &pass, None, None))
+    }
+
     /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
     /// flow into.
     #[cfg(feature = "train")]
@@ -183,6 +196,7 @@ impl Model {
                 head_scales: pass.head_scales.get(index),
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
                 activations: activations.as_deref_mut(),
+                patches: pass.patches.iter().filter(|patch| patch.layer == index).collect(),
             };
             x = block.forward(x, inputs);
             if let Some(activations) = &mut activations {

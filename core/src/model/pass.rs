@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Tensor, TensorData};
 
+use super::patch::AttentionPatch;
 use super::rotation::Rotation;
 use crate::kernels::AttentionBias;
 use crate::positions::{Encoding, LayerPositions, Positions};
@@ -42,6 +43,8 @@ pub(super) struct Pass {
     pub(super) document_starts: Option<Arc<[usize]>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
+    /// Heads that attend as they are told.
+    pub(super) patches: Vec<AttentionPatch>,
 }
 
 /// What the layers of one kind share in a forward pass.
@@ -68,6 +71,7 @@ impl Pass {
             position_ids: vec![tokens.clone().collect()],
             log_multiplicity: None,
             document_starts: None,
+            patches: Vec::new(),
             tokens,
         }
     }

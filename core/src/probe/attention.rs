@@ -116,7 +116,7 @@ fn measures(weights: &Tensor<4>) -> Tensor<3> {
     Tensor::cat(rows.to_vec(), 1)
 }
 
-async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
+pub(super) async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
     let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
     Ok(data.iter::<f32>().collect())
 }

@@ -5,7 +5,8 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use super::HeadProbe;
-use crate::results::{CellHeader, Reading, ResultCell, SEED};
+use crate::niah::{Difficulty, Filler};
+use crate::results::{CellHeader, Reading, ResultCell, SEED, is_default};
 
 /// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,6 +21,12 @@ pub struct HeadCell {
     pub trials: usize,
     /// Seed of the questions.
     pub seed: u64,
+    /// What the needles were hidden in, if not prose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filler: Option<Filler>,
+    /// How hard the questions were.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub difficulty: Difficulty,
     /// Models with random weights that gradients are averaged over; 0: none.
     pub runs: usize,
     /// Where its attention goes.
@@ -45,7 +52,10 @@ impl ResultCell for HeadCell {
     }
 
     fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.tokens, cell.seed, cell.runs, cell.probe.layer, cell.probe.head);
+        let question = |cell: &Self| {
+            let Self { tokens, seed, filler, difficulty, runs, probe: HeadProbe { layer, head, .. }, .. } = *cell;
+            (tokens, seed, filler, difficulty, runs, layer, head)
+        };
         question(self) == question(other)
     }
 
@@ -54,6 +64,7 @@ impl ResultCell for HeadCell {
     }
 
     fn is_standard(&self) -> bool {
-        self.seed == SEED && self.reading().is_standard()
+        let is_usual_question = self.filler.is_none() && self.difficulty == Difficulty::default();
+        is_usual_question && self.seed == SEED && self.reading().is_standard()
     }
 }

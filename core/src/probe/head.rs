@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::results::is_default;
+
 /// Parts of a text that entropies are averaged over.
 pub const PARTS: usize = 16;
 
@@ -31,6 +33,12 @@ pub struct HeadProbe {
     pub sentences_of_last: Vec<f64>,
     /// Attention of the last query on all other needles.
     pub distractors: f64,
+    /// The same of the token of the question.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub distractors_of_question: f64,
+    /// Attention of that token on sentences of filler in which words of keys, or values, occur.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub decoys_of_question: f64,
     /// Attention of the last query on the first token.
     pub first: f64,
     /// Entropy of the last query's attention, nats.
@@ -54,9 +62,11 @@ impl HeadProbe {
     fn numbers(&mut self) -> impl Iterator<Item = &mut f64> {
         let Self { layer: _, head: _, needle, needle_of_question, distractors, first, entropy, entropy_bound, .. } =
             self;
+        let Self { distractors_of_question, decoys_of_question, .. } = self;
         let Self { entropies, entropy_bounds, diagonal_bias, previous_bias, prefix_spread, .. } = self;
-        [needle, needle_of_question, distractors, first, entropy, entropy_bound]
+        [needle, needle_of_question, distractors, distractors_of_question, decoys_of_question]
             .into_iter()
+            .chain([first, entropy, entropy_bound])
             .chain(entropies)
             .chain(entropy_bounds)
             .chain([diagonal_bias, previous_bias, prefix_spread])

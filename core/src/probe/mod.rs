@@ -7,6 +7,9 @@ mod bias;
 mod cell;
 mod gradients;
 mod head;
+mod patch_cell;
+#[cfg(feature = "model")]
+mod patching;
 #[cfg(feature = "model")]
 mod question;
 #[cfg(feature = "model")]
@@ -21,6 +24,9 @@ pub use self::bias::positional_bias;
 pub use self::cell::HeadCell;
 pub use self::gradients::{BiasNorms, GradientRecord, LayerGradients};
 pub use self::head::{HeadProbe, PARTS, entropy, mass, mean};
+pub use self::patch_cell::PatchCell;
+#[cfg(feature = "model")]
+pub use self::patching::{PatchedAnswers, QuestionPair};
 #[cfg(feature = "model")]
 pub use self::question::{TokenizedSample, probe_heads};
 #[cfg(feature = "model")]

@@ -106,6 +106,8 @@ pub async fn probe_heads(
                 sentences: of_sentences(of_question),
                 sentences_of_last: of_sentences(query),
                 distractors: marked.on(SentenceKind::Distractor, query),
+                distractors_of_question: marked.on(SentenceKind::Distractor, of_question),
+                decoys_of_question: marked.on(SentenceKind::Decoy, of_question),
                 first: mass(query, &(0..1), tokens),
                 entropy: entropy(query),
                 entropy_bound: bounds[tokens - 1],

@@ -14,6 +14,7 @@ mod inspect;
 mod logits;
 mod merge;
 mod niah;
+mod patch;
 mod perplexity;
 mod plan;
 mod pretrain;
@@ -67,6 +68,8 @@ enum Command {
     Eval(Eval),
     /// Show what each head attends to when a question has been read: needle, other needles, first token, entropy.
     Probe(probe::ProbeArgs),
+    /// Ask questions in long texts with the attention of one head replaced by what it is in a short text with the same needles.
+    Patch(patch::PatchArgs),
     /// Measure the gradients of the positional biases at random weights, with rotary positions and without positions.
     Gradients(gradients::GradientsArgs),
     /// Denoising positional encoding (DoPE).
@@ -113,6 +116,7 @@ impl Command {
             Self::Recalibrate(args) => args.train.pool_threads(),
             Self::Eval(_)
             | Self::Probe(_)
+            | Self::Patch(_)
             | Self::Tune(_)
             | Self::Convert(_)
             | Self::Data(_)
@@ -150,6 +154,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Eval(Eval::Longbench(args)) => benchmarks::longbench(&args),
         Command::Eval(Eval::Choice(args)) => benchmarks::choice(&args),
         Command::Probe(args) => probe::probe(&args),
+        Command::Patch(args) => patch::patch(&args),
         Command::Gradients(args) => gradients::gradients(&args),
         Command::Dope(dope::Dope::Select(args)) => dope::select(&args),
         Command::Search(search::Search::Longrope2(args)) => search::longrope2(&args),

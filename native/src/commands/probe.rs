@@ -4,12 +4,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::generate::Flow;
 use drope_core::language::Values;
-use drope_core::niah::{self, Spec, Task};
+use drope_core::niah::{self, Filler, Spec, Task};
 use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, mean, probe_heads};
 use drope_core::results::{self, ResultCell};
 
 use super::gradients::bias_norms;
-use crate::arguments::{Sweep, at_least_one};
+use crate::arguments::{DifficultyArgs, Sweep, at_least_one};
 use crate::device::DeviceChoice;
 use crate::interrupt;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
@@ -26,6 +26,11 @@ pub struct ProbeArgs {
     /// random weights.
     #[arg(long, default_value_t = 0)]
     gradients: usize,
+    /// What needles are hidden in: prose, decoys, repeated-decoys, needles, or grass.
+    #[arg(long, default_value = "prose")]
+    filler: Filler,
+    #[command(flatten)]
+    difficulty: DifficultyArgs,
 }
 
 const TASK: Task = Task::MultiKey;
@@ -42,6 +47,8 @@ pub fn probe(args: &ProbeArgs) -> Result<()> {
                 tokens: (!args.sweep.lengths.is_empty()).then_some(reading.context),
                 trials: args.trials,
                 seed: args.sweep.seed,
+                filler: (args.filler != TASK.filler()).then_some(args.filler),
+                difficulty: args.difficulty.of(TASK, args.filler),
                 runs: args.gradients,
                 probe: HeadProbe::default(),
                 gradients: None,
@@ -88,7 +95,7 @@ impl Measurement for HeadsToProbe<'_> {
     }
 
     fn find(&self, known: &[HeadCell]) -> Vec<HeadCell> {
-        let asked = |cell: &HeadCell| (cell.seed, cell.runs, cell.trials);
+        let asked = |cell: &HeadCell| (cell.seed, cell.filler, cell.difficulty, cell.runs, cell.trials);
         let is_of = |cell: &&HeadCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
         // Commands that ran at the same time may have measured the same heads.
         results::current(known.iter().filter(is_of).cloned(), |_| None)
@@ -96,10 +103,12 @@ impl Measurement for HeadsToProbe<'_> {
 
     fn sample(&self, trial: usize) -> Result<Vec<HeadProbe>> {
         let (loaded, reading) = (&self.model.loaded, &self.reading);
-        let spec = Spec::new(TASK, Values::Numbers, reading.context, self.blank.seed.wrapping_add(trial as u64));
+        let HeadCell { filler, difficulty, seed, .. } = self.blank;
+        let standard = Spec::new(TASK, Values::Numbers, reading.context, seed.wrapping_add(trial as u64));
+        let spec = Spec { filler: filler.unwrap_or(TASK.filler()), difficulty, ..standard };
         let sample = niah::sample(&spec, &loaded.tokenizer)?;
         let sample = TokenizedSample::new(&sample, &loaded.tokenizer, None)?
-            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(Values::DIGITS));
+            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(difficulty.digits));
         let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
         pollster::block_on(heads)?.context("stopped")

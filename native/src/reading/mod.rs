@@ -9,4 +9,4 @@ pub mod results_file;
 
 pub use self::answer::{answer, question_seed};
 pub use self::measure::{Measurement, measure, samples_of};
-pub use self::model::{MeasuredModel, PlannedReading, load, readings};
+pub use self::model::{MeasuredModel, PlannedReading, load, positions_at, readings};

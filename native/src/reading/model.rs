@@ -44,7 +44,6 @@ pub fn load(sweep: &Sweep) -> Result<MeasuredModel> {
 /// Every length with one method.
 pub fn readings(sweep: &Sweep, model: &LoadedModel, method: Method) -> Result<Vec<PlannedReading>> {
     let fingerprint = model.fingerprint(method)?;
-    let config = model.config.clone().with_cut(sweep.cut);
     let parameters = sweep.parameters.of(method)?;
     let reading = |(extension, context): (usize, usize)| {
         Ok(PlannedReading {
@@ -52,11 +51,17 @@ pub fn readings(sweep: &Sweep, model: &LoadedModel, method: Method) -> Result<Ve
             extension,
             context,
             parameters: parameters.clone(),
-            positions: positions(&config, method, extension as f64, sweep.beta, &parameters)?,
+            positions: positions_at(sweep, model, method, extension)?,
             fingerprint: fingerprint.clone(),
         })
     };
-    sweep.contexts(&config).into_iter().map(reading).collect()
+    sweep.contexts(&model.config).into_iter().map(reading).collect()
+}
+
+/// What a method makes of the model's positions at an extension factor.
+pub fn positions_at(sweep: &Sweep, model: &LoadedModel, method: Method, extension: usize) -> Result<Positions> {
+    let config = model.config.clone().with_cut(sweep.cut);
+    positions(&config, method, extension as f64, sweep.beta, &sweep.parameters.of(method)?)
 }
 
 impl PlannedReading {

@@ -42,17 +42,17 @@ const FEW_QUERIES: usize = 8;
 /// softmax(q·kᵀ + bias)·v, `[batch, heads, seq, head_dim]`.
 ///
 /// q is `[batch, heads, seq, head_dim]`, with every factor of the logits folded in; k and v are
-/// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. The weights,
-/// `[batch, heads, seq, keys]`, are added to `captured` where there is one.
+/// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. `observe`, where there is one, gets the weights,
+/// `[batch, heads, seq, keys]`, and gives back those that are used.
 pub fn attend(
     q: Tensor<4>,
     k: KeysOrValues,
     v: KeysOrValues,
     bias: &AttentionBias,
-    captured: Option<&mut Vec<Tensor<4>>>,
+    observe: Option<&mut dyn FnMut(Tensor<4>) -> Tensor<4>>,
 ) -> Tensor<4> {
-    // The fused form does not compute the whole matrix of weights, which is needed to capture it.
-    if captured.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
+    // The fused form does not compute the whole matrix of weights.
+    if observe.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
         let kernel = FusedAttention::new(bias);
         return match (k, v) {
             (KeysOrValues::Tensor(k), KeysOrValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
@@ -64,7 +64,7 @@ pub fn attend(
     }
     let (k, v) = (k.tensor(), v.tensor());
     #[cfg(feature = "gpu")]
-    if captured.is_none()
+    if observe.is_none()
         && let Some(seen) = bias.seen()
         && let Some(output) = gpu::attend(&q, &k, &v, &bias.slopes, &seen)
     {
@@ -81,9 +81,12 @@ pub fn attend(
         Some(bias) => logits + bias.clone(),
     };
     let weights = softmax(logits, 3);
-    if let Some(captured) = captured {
-        captured.push(weights.clone().reshape([batch, heads, seq, keys]));
-    }
+    let weights = match observe {
+        None => weights,
+        Some(observe) => {
+            observe(weights.reshape([batch, heads, seq, keys])).reshape([batch, kv_heads, group * seq, keys])
+        }
+    };
     weights.matmul(v).reshape([batch, heads, seq, head_dim])
 }
 

@@ -41,6 +41,8 @@ fn head_cell(model: &str, head: usize, extension: usize, needle: f64, entropy: f
         tokens: None,
         trials: 50,
         seed: QUESTION_SEED,
+        filler: None,
+        difficulty: Default::default(),
         runs: 0,
         probe: HeadProbe {
             head,
