@@ -22,7 +22,7 @@ use crate::{files, plot};
 
 /// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
-    let results = Results::new(files::cells_in(folder)?, files::cells_in(&folder.join("perplexity"))?);
+    let results = Results::new(files::cells_in(&folder.join("results"))?, files::cells_in(&folder.join("perplexity"))?);
     if results.is_empty() {
         return Ok(());
     }
