@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from real import OUT, write_rows, written_as
+from results import RESULTS, write_rows
+from weights import written_as
 
 LENGTH, TEXTS, THREADS = 2048, 8, 2
 
@@ -47,7 +48,7 @@ def main():
             rows.append({"program": "core", "bits": bits, "perplexity": core(binary, model, weights, text)})
             rows.append({"program": "llama.cpp", "bits": bits, "perplexity": llama(llama_perplexity, files[bits], text)})
             print(rows[-2:], flush=True)
-    write_rows(OUT.parent / "bits.json", [{"text": pathlib.Path(text).name, "texts": TEXTS, "length": LENGTH, **row} for row in rows])
+    write_rows(RESULTS / "bits.json", [{"text": pathlib.Path(text).name, "texts": TEXTS, "length": LENGTH, **row} for row in rows])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from chromium import CACHE, ROOT, browser, compared, measure, npm, page_opened, page_speeds, serve
-from real import write_rows, written_as
+from results import write_rows
+from weights import written_as
 
 OUT = ROOT / "docs/results/real-models/browser.json"
 MODEL = CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf"

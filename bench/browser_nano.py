@@ -18,9 +18,9 @@ import tempfile
 
 import onnx
 
-from chromium import CACHE, ROOT, browser, compared, measure, npm, page_opened, page_speeds, serve
-from real import write_rows
+from chromium import ROOT, browser, compared, measure, npm, page_opened, page_speeds, serve
 from render import render
+from results import write_rows
 
 OUT = ROOT / "docs/benchmarks-browser.json"
 PROMPT = 1024

@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 
-from real import LLAMA_CPP, OUT, measured, write_rows, written_as
+from results import RESULTS, measured, write_rows
+from weights import written_as
 
+LLAMA_CPP = pathlib.Path(__file__).parent / "llama_cpp.mjs"
 PROMPT, NEW, THREADS = 16384, 64, 2
 LENGTH, TEXTS = "8k", 4
 
@@ -53,7 +55,7 @@ def main():
                        "--repeats", 1, "--reading"]
             add({"program": "core", "cache": cache, **speeds(command), **perplexity(binary, model, cache, text)})
         add({"program": "llama.cpp", "cache": "F16", **speeds(["node", LLAMA_CPP, eight_bits, THREADS, PROMPT, NEW])})
-    write_rows(OUT.parent / "cache.json", rows)
+    write_rows(RESULTS / "cache.json", rows)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from render import ROOT
+from results import ROOT
 
 CACHE = pathlib.Path.home() / ".cache/drope"
 

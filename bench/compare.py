@@ -20,7 +20,8 @@ import torch
 from transformers import LlamaForCausalLM
 
 import training_step
-from render import ROOT, render
+from render import render
+from results import ROOT
 from training_step import median_seconds
 
 MODEL = ROOT / "models" / "nano-rope"

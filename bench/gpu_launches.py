@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from real import OUT, write_rows
+from results import RESULTS, write_rows
 
 # Bytes of text before the generated tokens: less than one chunk of 256 tokens, and two with some more.
 PROMPTS = (400, 2400)
@@ -65,7 +65,7 @@ def main():
                 "cache_bytes": readers * 2 * layers * kv_heads * head_dim * 4 * 256 * len(chunks),
             })
             print(rows[-1], chunks[-1].most_common(), flush=True)
-    write_rows(OUT.parent / "launches.json", rows)
+    write_rows(RESULTS / "launches.json", rows)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 
-from real import OUT, write_rows
+from results import RESULTS, write_rows
 
 SETTINGS = (("f32", "f32"), ("f32", "f16"), ("q8", "f16"), ("stored", "f16"))
 
@@ -25,7 +25,7 @@ def main():
             output = subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
             rows.append({"model": "SmolLM2", "bits": weights, "cache_type": cache, **json.loads(output)})
             print(rows[-1], flush=True)
-    write_rows(OUT.parent / "memory.json", rows)
+    write_rows(RESULTS / "memory.json", rows)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ is, and the same weights written as F32 and Q8_0; keys and values have 16 bits, 
 process, measured by GNU time, or told by PyTorch's. Results of other processors stay in the file.
 """
 
-import argparse
 import json
-import pathlib
 import subprocess
 import sys
 import tempfile
 
+from results import RESULTS, add_rows, measured, processor, rounds_and_threads
+from weights import written_as
+
 PROMPT, NEW = 2048, 64
-LLAMA_CPP = pathlib.Path(__file__).parent / "llama_cpp.mjs"
-OUT = pathlib.Path(__file__).parent.parent / "docs/results/real-models/speed.json"
 
 # Measures once for each line that it reads.
 TORCH = """
@@ -46,49 +45,6 @@ for round, _ in enumerate(sys.stdin):
     found = {"prefill": prompt / (read - start), "decode": new / (end - read), "peak_bytes": 1024 * int(peak.split()[1])}
     print(json.dumps({**found, "version": torch.__version__}), flush=True)
 """
-
-
-def written_as(source, path, kind):
-    """The same model with its matrices stored as `kind`."""
-    import gguf
-    reader = gguf.GGUFReader(source)
-    writer = gguf.GGUFWriter(path, "llama")
-    for field in reader.fields.values():
-        if field.name.startswith("GGUF.") or field.name == "general.architecture":
-            continue
-        kinds = field.types
-        writer.add_key_value(field.name, field.contents(), kinds[0], kinds[-1] if kinds[0] == gguf.GGUFValueType.ARRAY else None)
-    for tensor in reader.tensors:
-        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
-        if values.ndim == 2:
-            writer.add_tensor(tensor.name, gguf.quants.quantize(values, kind), raw_dtype=kind)
-        else:
-            writer.add_tensor(tensor.name, values)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def write_rows(path, rows):
-    """A results file, a row a line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
-
-
-def processor():
-    """Name and family of this processor, and the widest vectors or tiles that it has: `AMD EPYC, family 23, avx2`."""
-    found = dict(line.split(":", 1) for line in reversed(pathlib.Path("/proc/cpuinfo").read_text().splitlines()) if ":" in line)
-    found = {name.strip(): value.strip() for name, value in found.items()}
-    widest = next((name for name in ("amx_bf16", "avx512f", "avx2") if name in found["flags"].split()), "sse2")
-    return f"{found['model name']}, family {found['cpu family']}, {widest}"
-
-
-def measured(command):
-    """What a program prints, as lines of JSON, and its peak memory, which GNU time tells, in KiB, apart from that of this process."""
-    done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, command)], check=True, capture_output=True, text=True)
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return lines, 1024 * int(done.stderr.split()[-1])
 
 
 class PyTorch:
@@ -131,13 +87,7 @@ def llama(binary, model, threads):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("binary")
-    parser.add_argument("model")
-    parser.add_argument("llama_bench")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", default="1,2")
-    args = parser.parse_args()
+    args = rounds_and_threads("binary", "model", "llama_bench")
     import gguf
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -145,7 +95,7 @@ def main():
         for name, path in files.items():
             written_as(args.model, path, gguf.GGMLQuantizationType[name])
         subprocess.run([args.binary, "convert", "--from", args.model, "--to", f"{folder}/hf"], check=True, stdout=subprocess.DEVNULL)
-        for threads in map(int, args.threads.split(",")):
+        for threads in args.threads:
             programs = {
                 (32, "core"): core(args.binary, args.model, "f32", threads),
                 (32, "PyTorch"): PyTorch(f"{folder}/hf", "eager", threads),
@@ -170,9 +120,7 @@ def main():
                     "prompt": [one["prefill"] for one in found], "generation": [one["decode"] for one in found],
                     "peak_bytes": max(one["peak_bytes"] for one in found),
                 })
-    place = lambda row: (row["processor"], row["threads"])
-    earlier = json.loads(OUT.read_text()) if OUT.exists() else []
-    write_rows(OUT, [row for row in earlier if place(row) not in map(place, rows)] + rows)
+    add_rows(RESULTS / "speed.json", rows, "processor", "threads")
 
 
 if __name__ == "__main__":

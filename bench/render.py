@@ -1,9 +1,8 @@
 """Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/benchmarks-browser.json (bench/browser_nano.py)."""
 
 import json
-import pathlib
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from results import ROOT
 
 
 def beside_pytorch(result):

@@ -8,32 +8,18 @@ updates: of SmolLM2 (a prompt of 2,048 tokens, updates of 1 x 512) with weights 
 16 x 256). Every round measures all. Results of other processors stay in the file.
 """
 
-import argparse
-import json
-import pathlib
-
-from real import OUT as SPEEDS
-from real import measured, processor, write_rows
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-OUT = SPEEDS.parent / "roofline.json"
+from results import RESULTS, ROOT, add_rows, measured, processor, rounds_and_threads
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("binary")
-    parser.add_argument("model")
-    parser.add_argument("gguf")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", default="1,2")
-    args = parser.parse_args()
+    args = rounds_and_threads("binary", "model", "gguf")
     smollm2 = ["--prompt", 2048, "--batch", "1x512", "--repeats", 1]
     models = {
         ("SmolLM2", "f32"): ["--model", args.model, *smollm2],
         ("SmolLM2", "stored"): ["--model", args.gguf, "--weights", "stored", "--cache", "f16", *smollm2],
         ("nano-rope", "f32"): ["--model", ROOT / "models/nano-rope", "--repeats", 3],
     }
-    places = [(model, weights, threads) for threads in map(int, args.threads.split(",")) for model, weights in models]
+    places = [(model, weights, threads) for threads in args.threads for model, weights in models]
     rounds = []
     for _ in range(args.rounds):
         found = {}
@@ -50,9 +36,7 @@ def main():
         for work in ("prompt", "generation", "training"):
             row[work] = [one[work] for one in found] if found[0][work] else None
         rows.append(row)
-    earlier = json.loads(OUT.read_text()) if OUT.exists() else []
-    place = lambda row: (row["processor"], row["threads"])
-    write_rows(OUT, [row for row in earlier if place(row) not in map(place, rows)] + rows)
+    add_rows(RESULTS / "roofline.json", rows, "processor", "threads")
 
 
 if __name__ == "__main__":

@@ -17,12 +17,9 @@ import pathlib
 import subprocess
 import sys
 
-from real import processor, write_rows
+from results import RESULTS, add_rows, processor, write_rows
 
-HERE = pathlib.Path(__file__).resolve().parent
-STEP = HERE / "training_step.py"
-RESULTS = HERE.parent / "docs/results/real-models"
-OUT = RESULTS / "training.json"
+STEP = pathlib.Path(__file__).resolve().parent / "training_step.py"
 
 
 def ours(binary, model, batch, threads, updates, *more):
@@ -51,12 +48,6 @@ def operations(binary, model, batch):
     return [{"processor": processor(), "batch": batch, **json.loads(line)} for line in lines]
 
 
-def kept(rows, replaced):
-    """Earlier rows of other models, processors, batches and numbers of threads."""
-    place = lambda row: (row["model"], row["processor"], row["batch"], row["threads"])
-    return [row for row in rows if place(row) not in map(place, replaced)]
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binary")
@@ -80,8 +71,7 @@ def main():
                 "peak_bytes": max(found[name]["peak_bytes"] for found in rounds),
             }
             rows = [row(name) for name in programs]
-            before = json.loads(OUT.read_text()) if OUT.exists() else []
-            write_rows(OUT, kept(before, rows) + rows)
+            add_rows(RESULTS / "training.json", rows, "model", "processor", "batch", "threads")
     write_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile))
 
 

@@ -1,0 +1,47 @@
+"""What the measurements share: their arguments, the processor, programs that print JSON, and results files."""
+
+import argparse
+import json
+import pathlib
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs/results/real-models"
+
+
+def rounds_and_threads(*paths):
+    """The arguments of a measurement in rounds, on numbers of threads."""
+    parser = argparse.ArgumentParser()
+    for path in paths:
+        parser.add_argument(path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2])
+    return parser.parse_args()
+
+
+def add_rows(path, rows, *place):
+    """Adds rows to a results file in place of those that have the same values of these fields."""
+    of = lambda row: [row[field] for field in place]
+    earlier = json.loads(path.read_text()) if path.exists() else []
+    write_rows(path, [row for row in earlier if of(row) not in map(of, rows)] + rows)
+
+
+def write_rows(path, rows):
+    """A results file, a row a line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+
+
+def processor():
+    """Name and family of this processor, and the widest vectors or tiles that it has: `AMD EPYC, family 23, avx2`."""
+    found = dict(line.split(":", 1) for line in reversed(pathlib.Path("/proc/cpuinfo").read_text().splitlines()) if ":" in line)
+    found = {name.strip(): value.strip() for name, value in found.items()}
+    widest = next((name for name in ("amx_bf16", "avx512f", "avx2") if name in found["flags"].split()), "sse2")
+    return f"{found['model name']}, family {found['cpu family']}, {widest}"
+
+
+def measured(command):
+    """What a program prints, as lines of JSON, and its peak memory, which GNU time tells, in KiB, apart from that of this process."""
+    done = subprocess.run(["/usr/bin/time", "-f", "%M", *map(str, command)], check=True, capture_output=True, text=True)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return lines, 1024 * int(done.stderr.split()[-1])
