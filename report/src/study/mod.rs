@@ -34,7 +34,7 @@ pub(crate) use self::questions::{DECOYS, LATEST_VALUE, MULTI_KEY, PRIMARY, Study
 pub(crate) use self::rows::OverTrunks;
 use self::rows::StudyResults;
 pub(crate) use self::sentences::{interval_text, p_text};
-pub(crate) use self::verdict::{SIGNIFICANCE, is_equal};
+pub(crate) use self::verdict::{EQUAL, SIGNIFICANCE, is_equal};
 use self::why::StudyAccount;
 use crate::{files, plot};
 

@@ -15,7 +15,6 @@ const LATEST: f64 = 0.05;
 pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
     let verdict = |name: &str| hypotheses.iter().find(|hypothesis| hypothesis.name == name).map(|found| found.verdict);
     let is = |name: &str, verdicts: &[Verdict]| verdict(name).is_some_and(|verdict| verdicts.contains(&verdict));
-    let not_shown = [Verdict::NotShown, Verdict::Opposite];
     let mut said = Vec::new();
     if is("H1", &[Verdict::Refuted]) {
         said.push("Full DroPE has no best budget between the smallest and the largest.".to_owned());
@@ -31,7 +30,10 @@ pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
         if is(name, &[Verdict::AsGood]) {
             said.push(format!("After {budget} tokens a rival that was trained fairly is as good, within 5 points."));
         }
-        if is(name, &not_shown) {
+        if is(name, &[Verdict::Opposite]) {
+            said.push(format!("After {budget} tokens a rival that was trained fairly answers more."));
+        }
+        if is(name, &[Verdict::NotShown]) {
             said.push(format!("After {budget} tokens a rival that was trained fairly is not shown to answer less."));
         }
     }
@@ -50,7 +52,7 @@ fn below_rope(results: &Results) -> Option<String> {
     let budget = CURVE[best_budget(results, "all")?];
     let accuracy = |run: &str| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
-        Some(results.accuracy(&side, Asked::Primary, 4)?.mean)
+        Some(results.whole_accuracy(&side, Asked::Primary, 4)?.mean)
     };
     let (ours, rope) = (accuracy("all")?, accuracy("keep")?);
     (ours < rope).then(|| {
@@ -68,7 +70,7 @@ fn costs(results: &Results, budget: &str) -> Vec<String> {
     let cost = |(asked, extension, most): (Asked, usize, f64)| {
         let accuracy = |run: &str| {
             let (side, _) = results.best_reading(run, budget, &NEAR)?;
-            Some(results.accuracy(&side, asked, extension)?.mean)
+            Some(results.whole_accuracy(&side, asked, extension)?.mean)
         };
         let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
         (rope - ours > most + TIE).then(|| {

@@ -37,18 +37,22 @@ fn highest(numbers: &[f64]) -> usize {
     (0..numbers.len()).reduce(better).unwrap_or(0)
 }
 
-/// Answers of several models of a trunk to the questions at 4×, side by side.
+/// Answers of several models of a trunk to the questions at 4×, side by side. Where some were asked more questions than others, those that all
+/// were asked.
 fn side_by_side<const METHODS: usize>(
     answers: impl Fn(usize, usize) -> Option<Vec<f64>>,
 ) -> Vec<(usize, PairedOutcomes<METHODS>)> {
     let of_trunk = |trunk: usize| {
         let answers: Vec<Vec<f64>> = (0..METHODS).map(|method| answers(trunk, method)).collect::<Option<_>>()?;
-        let questions = answers.iter().map(Vec::len).min()?;
-        let question = |at: usize| std::array::from_fn(|method| answers[method][at]);
-        let is_same = answers.iter().all(|answers| answers.len() == questions);
-        is_same.then(|| (trunk, vec![(0..questions).map(question).collect()]))
+        Some((trunk, answers))
     };
-    TRUNKS.filter_map(of_trunk).collect()
+    let trunks: Vec<(usize, Vec<Vec<f64>>)> = TRUNKS.filter_map(of_trunk).collect();
+    let questions = trunks.iter().flat_map(|(_, answers)| answers).map(Vec::len).min().unwrap_or(0);
+    let paired = |(trunk, answers): (usize, Vec<Vec<f64>>)| {
+        let question = |at: usize| std::array::from_fn(|method| answers[method][at]);
+        (trunk, vec![(0..questions).map(question).collect()])
+    };
+    trunks.into_iter().map(paired).collect()
 }
 
 /// Full DroPE reads furthest after a budget that is neither the smallest nor the largest.
@@ -69,7 +73,8 @@ pub fn inner_maximum(results: &Results) -> Hypothesis {
         Difference::new(what, &outcomes, PairedMeans::difference)
     };
     let note = format!("best on the selection split: {}", CURVE[best]);
-    Hypothesis::tested("H1", claim, note, [0, last].map(against).into_iter().collect())
+    let tested = Hypothesis::tested("H1", claim, note, [0, last].map(against).into_iter().collect());
+    Hypothesis { sides: [best, 0, last].map(|budget| sides[budget].clone()).to_vec(), ..tested }
 }
 
 /// Copies take the fall behind the maximum away.
@@ -88,7 +93,8 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     );
     let loss = |means: [f64; 4]| (means[0] - means[1]) - (means[2] - means[3]);
     let difference = Difference::new(what, &outcomes, |means| loss(means.0[0]));
-    Hypothesis::tested("H2", claim, String::new(), difference.map(|difference| vec![difference]))
+    let tested = Hypothesis::tested("H2", claim, String::new(), difference.map(|difference| vec![difference]));
+    Hypothesis { sides: chosen.map(Side::clone).to_vec(), ..tested }
 }
 
 /// How often the bootstrap over trunks and questions of the selection split finds each budget of the curve as the best of a run.

@@ -3,7 +3,7 @@
 use drope_core::stats::{BootstrapInterval, PairedMeans, PairedOutcomes, paired_bootstrap};
 
 use super::models::TRUNKS;
-use crate::study::{RANDOM_SEED, RESAMPLES, SIGNIFICANCE, is_equal};
+use crate::study::{EQUAL, RANDOM_SEED, RESAMPLES, SIGNIFICANCE, is_equal};
 
 /// First less second.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub enum Verdict {
     Shown,
     /// The same below 0.
     Opposite,
-    /// The interval of a difference lies within ±5 points, whatever its p: what is too small to matter is no finding.
+    /// The interval of a difference lies within ±5 points, whatever its p, and no other reaches below: what is too small to matter is no finding.
     AsGood,
     /// None of these.
     NotShown,
@@ -66,9 +66,11 @@ impl Verdict {
 /// The verdict on differences that must all be above 0, with their corrected p.
 pub fn judge(parts: &[Difference], p_holm: f64) -> Verdict {
     let all = |is_so: fn(f64) -> bool| parts.iter().flat_map(|part| &part.trunks).all(|&(_, value)| is_so(value));
+    let is_as_good =
+        parts.iter().any(|part| is_equal(&part.interval)) && parts.iter().all(|part| part.interval.ci95[0] >= -EQUAL);
     match parts {
         [] => Verdict::NotRun,
-        _ if parts.iter().any(|part| is_equal(&part.interval)) => Verdict::AsGood,
+        _ if is_as_good => Verdict::AsGood,
         _ if p_holm < SIGNIFICANCE && all(|value| value > 0.0) => Verdict::Shown,
         _ if p_holm < SIGNIFICANCE && all(|value| value < 0.0) => Verdict::Opposite,
         _ => Verdict::NotShown,
@@ -93,7 +95,10 @@ mod tests {
         assert_eq!(judge(std::slice::from_ref(&above), 0.05), Verdict::NotShown);
         assert_eq!(judge(&[above.clone(), part(&[0.1, -0.1, 0.2], 0.06, 0.3)], 0.01), Verdict::NotShown);
         assert_eq!(judge(&[part(&[-0.1, -0.2, -0.3], -0.3, -0.06)], 0.01), Verdict::Opposite);
-        assert_eq!(judge(&[part(&[0.01, 0.02, 0.03], -0.01, 0.05)], 0.01), Verdict::AsGood);
+        let equal = part(&[0.01, 0.02, 0.03], -0.01, 0.05);
+        assert_eq!(judge(std::slice::from_ref(&equal), 0.01), Verdict::AsGood);
+        assert_eq!(judge(&[above, equal.clone()], 0.01), Verdict::AsGood);
+        assert_eq!(judge(&[part(&[-0.2, -0.2, -0.2], -0.25, -0.15), equal], 0.01), Verdict::NotShown);
         assert_eq!(judge(&[], 1.0), Verdict::NotRun);
     }
 

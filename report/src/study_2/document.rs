@@ -11,8 +11,7 @@ use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, perce
 use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
 use crate::study::{OverTrunks, interval_text, p_text};
 
-const CAPTION: &str =
-    "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over trunks.";
+const CAPTION: &str = "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over five trunks; 16 million of one.";
 
 /// The whole document.
 pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
@@ -152,6 +151,9 @@ fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> Strin
         let chosen_at = if *lengths == FAR { &FAR_SELECTION[..] } else { lengths };
         let sides: Vec<Side> =
             pairs.filter_map(|(run, budget)| Some(results.best_reading(run, budget, chosen_at)?.0)).collect();
+        if sides.is_empty() {
+            return String::new();
+        }
         let rows: Vec<Vec<String>> =
             sides.iter().map(|side| measured(results, side, asked, &lengths_with_own)).collect();
         format!(
@@ -190,7 +192,7 @@ pub fn figure(results: &Results) -> Option<Plot<'static>> {
     let line_of = |(style, run): (usize, &&str)| {
         let point = |budget: &&str| {
             let (side, _) = results.best_reading(run, budget, &NEAR)?;
-            let OverTrunks { mean, ci95, .. } = results.accuracy(&side, Asked::Primary, 4)?;
+            let OverTrunks { mean, ci95, .. } = results.whole_accuracy(&side, Asked::Primary, 4)?;
             let [low, high] = ci95.unwrap_or([mean; 2]).map(|share| 100.0 * share);
             Some(PlotPoint { x: millions(budget).log2(), y: 100.0 * mean, low, high })
         };

@@ -14,7 +14,7 @@ pub struct Hypothesis {
     pub note: String,
     /// All must be above 0.
     pub parts: Vec<Difference>,
-    /// What is compared, where it is a run with its rivals.
+    /// The runs that are compared.
     pub sides: Vec<Side>,
     /// Corrected over all.
     pub p_holm: f64,

@@ -35,6 +35,9 @@ pub const RIVALS: [&str; 10] = [
 /// Runs that train on texts beyond C: shown, and not tested against.
 pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];
 
+/// With which runs are read that keep positions and train without a scaling.
+pub const SCALINGS: [Method; 5] = [Method::Rope, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3];
+
 /// The trunks that a budget was run from.
 pub fn trunks_of(budget: &str) -> RangeInclusive<usize> {
     if budget == "16m" { 6..=6 } else { TRUNKS }

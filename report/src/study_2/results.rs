@@ -2,9 +2,10 @@
 
 use drope_core::niah::QuestionSplit;
 use drope_core::perplexity::PerplexityCell;
+use drope_core::positions::Method;
 use drope_core::results::{RetrievalCell, current};
 
-use super::models::{ModelName, TRUNKS, plain, trunks_of};
+use super::models::{ModelName, SCALINGS, TRUNKS, plain, trunks_of};
 use crate::study::{DECOYS, LATEST_VALUE, MULTI_KEY, OverTrunks, PRIMARY, StudyReading, StudyTask};
 
 /// Of the evaluation's questions, and of the selection split's.
@@ -73,7 +74,10 @@ impl Results {
                 && (cell.beta_given, cell.cut, cell.heads.as_ref()) == (false, None, None)
                 && ModelName::of(&cell.model).is_some()
         };
-        Self { cells: current(cells.into_iter().filter(is_of_study), |_| None), perplexities }
+        Self {
+            cells: current(cells.into_iter().filter(is_of_study), |_| None),
+            perplexities: current(perplexities, |_| None),
+        }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -110,6 +114,12 @@ impl Results {
         OverTrunks::of(&self.perplexities.iter().filter(is_of).map(|cell| cell.perplexity).collect::<Vec<_>>())
     }
 
+    /// The same where all trunks were asked, so that two of them may be compared.
+    pub fn whole_accuracy(&self, side: &Side, asked: Asked, extension: usize) -> Option<OverTrunks> {
+        let all = trunks_of(&side.budget).count();
+        self.accuracy(side, asked, extension).filter(|over| over.trunks == all)
+    }
+
     /// Whether each question was answered, of a trunk; as numbers.
     pub fn outcomes(&self, side: &Side, trunk: usize, asked: Asked, extension: usize) -> Option<Vec<f64>> {
         outcomes(self.cell(side, trunk, asked, extension)?)
@@ -129,23 +139,31 @@ impl Results {
         Some(accuracies.iter().sum::<f64>() / accuracies.len() as f64)
     }
 
-    /// The reading of a run with the highest [score](Self::selection_score); of equal ones the plain reading, then the one that comes
-    /// first in the files. `None` where none has a score.
+    /// The reading of a run with the highest [score](Self::selection_score); of equal ones the plain reading, then the first by method and
+    /// parameters. `None` before all is measured that the choice is among: a reading that was asked for some trunks or lengths alone, and
+    /// each scaling of a run that keeps positions.
     pub fn best_reading(&self, run: &str, budget: &str, lengths: &[usize]) -> Option<(Side, f64)> {
-        let side = |reading| Side { run: run.to_owned(), budget: budget.to_owned(), reading };
-        let mut readings = vec![plain(run)];
-        for cell in &self.cells {
+        let selection = selection_task();
+        let mut readings: Vec<StudyReading> = Vec::new();
+        for cell in self.cells.iter().filter(|cell| lengths.contains(&cell.extension) && selection.is_of(cell)) {
             let is_of_run = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.budget) == (run, budget));
             let reading = StudyReading::of(cell);
             if is_of_run && !readings.contains(&reading) {
                 readings.push(reading);
             }
         }
-        let scored = readings.into_iter().map(side).filter_map(|side| {
+        let needed: &[Method] = if plain(run).method == Method::Rope { &SCALINGS } else { &[] };
+        if !needed.iter().all(|method| readings.iter().any(|reading| reading.method == *method)) {
+            return None;
+        }
+        readings.sort_by_key(|reading| (*reading != plain(run), reading.place()));
+        let scored = readings.into_iter().map(|reading| {
+            let side = Side { run: run.to_owned(), budget: budget.to_owned(), reading };
             let score = self.selection_score(&side, lengths)?;
             Some((side, score))
         });
-        scored.reduce(|best, next| if next.1 > best.1 + TIE { next } else { best })
+        let scored: Vec<(Side, f64)> = scored.collect::<Option<_>>()?;
+        scored.into_iter().reduce(|best, next| if next.1 > best.1 + TIE { next } else { best })
     }
 
     /// The runs with their best readings, the best first; of equal ones in the order of the list.

@@ -11,14 +11,17 @@ use crate::markdown::list;
 /// What is defended.
 pub const OURS: &str = "low-copies";
 
-/// Answers of both at each length, trunk by trunk.
+/// Answers of both at each length, trunk by trunk. Where some were asked more questions than others, those that all were asked.
 fn paired(results: &Results, sides: [&Side; 2], asked: Asked, lengths: &[usize]) -> Vec<(usize, PairedOutcomes)> {
+    let answers = |side: &Side, trunk, extension| results.outcomes(side, trunk, asked, extension);
+    let of_all = |extension: usize| {
+        let found = TRUNKS.flat_map(|trunk| sides.map(|side| answers(side, trunk, extension)));
+        found.flatten().map(|answers| answers.len()).min().unwrap_or(0)
+    };
     let of_trunk = |trunk: usize| {
         let of_length = |&extension: &usize| {
-            let [ours, other] = sides.map(|side| results.outcomes(side, trunk, asked, extension));
-            let (ours, other) = (ours?, other?);
-            let is_same = ours.len() == other.len();
-            is_same.then(|| ours.into_iter().zip(other).map(<[f64; 2]>::from).collect())
+            let [ours, other] = sides.map(|side| answers(side, trunk, extension));
+            Some(ours?.into_iter().zip(other?).map(<[f64; 2]>::from).take(of_all(extension)).collect())
         };
         Some((trunk, lengths.iter().map(of_length).collect::<Option<_>>()?))
     };

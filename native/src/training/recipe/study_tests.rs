@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use drope_core::language::{CopiesChange, tokenizer_corpus};
+use drope_core::language::{CopiesChange, CopiesOf, CopiesUnit, DocumentMix, tokenizer_corpus};
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::DocumentSource;
 
@@ -74,15 +74,26 @@ fn the_rivals_of_the_second_study_are_recipes() {
     let plan: toml::Table =
         toml::from_str(&std::fs::read_to_string(folder.join("recipes/study-2.toml")).unwrap()).unwrap();
     let commands = plan["job"].as_array().unwrap().iter().map(|job| job["command"].as_str().unwrap());
-    let mut rivals = 0;
+    let (mut rivals, mut other_copies) = (0, 0);
     for words in commands.map(|command| command.split_whitespace().collect::<Vec<_>>()) {
         let value = |name: &str| words.iter().position(|word| *word == name).map(|at| words[at + 1]);
         let (Some(recipe), Some(set)) = (value("--recipe"), value("--set")) else { continue };
         let settings: Vec<_> = set.split(',').map(|text| setting(text).unwrap()).collect();
         let recipe = read(&folder.join(recipe), &settings).unwrap();
+        if recipe.documents.copies_unit != CopiesUnit::Sentence || recipe.documents.copies_of != CopiesOf::Filler {
+            let documents = DocumentMix {
+                copies_unit: CopiesUnit::Sentence,
+                copies_of: CopiesOf::Filler,
+                ..recipe.documents.clone()
+            };
+            let all_copies = read(&folder.join("recipes/study/all-copies.toml"), &[]).unwrap();
+            assert_eq!(Recipe { documents, ..recipe }, all_copies, "{set}");
+            other_copies += 1;
+            continue;
+        }
         let changes = recipe.documents.copies_change != CopiesChange::Both || recipe.longest == Some(2048);
         assert!(changes && recipe.drop.unwrap().positions == Dropped::None, "{set}");
         rivals += 1;
     }
-    assert_eq!(rivals, 7);
+    assert_eq!((rivals, other_copies), (7, 3));
 }
