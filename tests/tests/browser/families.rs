@@ -13,7 +13,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 
 use super::driver::Browser;
-use super::own_models::{ask_about, greedy};
+use super::own_answer::{ask_about, greedy};
 use super::root;
 use super::server::Server;
 
