@@ -12,6 +12,8 @@ mod real_models;
 mod recalibration;
 mod recovery;
 mod roofline;
+mod rounds;
+mod ruler;
 mod scores;
 mod training;
 mod training_speed;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::training_speed::{beside, distinct, range};
+use super::rounds::{beside, distinct, range};
 use crate::markdown::{DASH, list, section, table};
 
 /// A program with weights of some bits, on one number of threads of one processor.

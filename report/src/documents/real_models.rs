@@ -17,6 +17,7 @@ use super::gpu_launches::{self, GpuLaunches};
 use super::memory_use::{self, MemoryUse};
 use super::reading_speed::{self, ReadingSpeed};
 use super::roofline::{self, Roofline};
+use super::ruler::ruler_table;
 use super::training_speed::{self, OperationTime, TrainingSpeed};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
@@ -196,17 +197,6 @@ fn retrieval(ruler: &[&BenchmarkCell]) -> String {
          answered within the context, its score beyond says nothing of the method.\n\n{}",
         ruler_table(ruler.to_vec(), |cell| cell.method.title().to_owned())
     )
-}
-
-/// Scores by task, length and method; `reading` is what a cell is called.
-pub fn ruler_table(mut cells: Vec<&BenchmarkCell>, reading: impl Fn(&BenchmarkCell) -> String) -> String {
-    cells.sort_by(|a, b| (&a.task, a.context, a.method.name()).cmp(&(&b.task, b.context, b.method.name())));
-    let row = |cell: &BenchmarkCell| {
-        let score = Number { value: cell.score, ci95: Some(cell.ci95), trials: cell.answers.len() };
-        let (context, questions) = (cell.context.to_string(), score.trials.to_string());
-        vec![cell.task.clone(), context, reading(cell), questions, score.percent()]
-    };
-    table(["task", "tokens", "reading", "questions", "score"], cells.into_iter().map(row))
 }
 
 /// A number of a benchmark's line, or a dash.

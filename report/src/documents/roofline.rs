@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::training_speed::{distinct, range};
+use super::rounds::{distinct, range};
 use crate::markdown::{DASH, list, section, table};
 
 /// A model on one number of threads of one processor; lists have a value of each round.

@@ -1,9 +1,8 @@
 //! How fast a real model trains beside PyTorch, from the results of bench/training.py.
 
-use std::collections::BTreeSet;
-
 use serde::Deserialize;
 
+use super::rounds::{beside, distinct, range};
 use crate::markdown::{DASH, list, section, table};
 
 /// A program on one batch, on one number of threads of one processor.
@@ -24,24 +23,6 @@ impl TrainingSpeed {
     fn is_of(&self, other: &Self) -> bool {
         let [one, other] = [self, other].map(|speed| (&speed.model, &speed.processor, &speed.batch, speed.threads));
         one == other
-    }
-}
-
-/// The ratio of two programs' speeds round by round: median and range.
-pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
-    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-    let [median, low, high] = range(&ratios);
-    format!("{median:.2} [{low:.2}, {high:.2}]")
-}
-
-/// Median, least and largest.
-pub(super) fn range(numbers: &[f64]) -> [f64; 3] {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match &*sorted {
-        [] => [f64::NAN; 3],
-        [first, .., last] => [sorted[sorted.len() / 2], *first, *last],
-        [only] => [*only; 3],
     }
 }
 
@@ -107,11 +88,6 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
             profile(operations)
         ),
     )
-}
-
-/// The values of all rows, each once.
-pub(super) fn distinct<T>(speeds: &[T], value: impl Fn(&T) -> String) -> Vec<String> {
-    speeds.iter().map(value).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Where the time of an update goes.

@@ -1,0 +1,26 @@
+//! Numbers that were measured in several rounds.
+
+use std::collections::BTreeSet;
+
+/// The ratio of two programs' speeds round by round: median and range.
+pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
+    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let [median, low, high] = range(&ratios);
+    format!("{median:.2} [{low:.2}, {high:.2}]")
+}
+
+/// Median, least and largest.
+pub(super) fn range(numbers: &[f64]) -> [f64; 3] {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match &*sorted {
+        [] => [f64::NAN; 3],
+        [first, .., last] => [sorted[sorted.len() / 2], *first, *last],
+        [only] => [*only; 3],
+    }
+}
+
+/// The values of all rows, each once.
+pub(super) fn distinct<T>(speeds: &[T], value: impl Fn(&T) -> String) -> Vec<String> {
+    speeds.iter().map(value).collect::<BTreeSet<_>>().into_iter().collect()
+}
