@@ -81,7 +81,7 @@ fn of_two_results_the_present_models_counts() {
     // Results of another model do not count, whether they stand before or after those of the present model.
     let others = with(&present, &[("fingerprint", "another".into()), ("accuracy", 0.123.into())]);
     let text = results.section("niah.json", &[&others[..], &present, &others].concat(), "retrieval");
-    assert!(text.contains("| DroPE | 99.6 [") && !text.contains("12.3 ["), "{text}");
+    assert!(text.contains("| DroPE (copies + SSMax) | 99.6 [") && !text.contains("12.3 ["), "{text}");
     // If the model is not known, the later result counts.
     let unknown = with(&[&present[..], &others].concat(), &[("model", "drope-plain".into())]);
     assert!(results.section("ablation.json", &unknown, "retrieval").contains("12.3 ["));

@@ -7,6 +7,7 @@ use drope_core::niah::Task;
 use super::{reading, training};
 use crate::number::Row;
 use crate::results::{Ask, EXTENSIONS, Results};
+use crate::sections::systems::{DROPE, PARTIAL_DROPE};
 use crate::sections::{self, tasks};
 
 /// docs/findings.md: the findings that there are results for; those of the study, whose comparison is even, come first.
@@ -21,8 +22,8 @@ pub fn findings(results: &Results, study: Option<&str>) -> Result<String> {
     let findings = [
         training::uneven_comparison(&setting, multi_key),
         reading::lengths_of_drope(&long),
-        reading::among_others("DroPE among all others", "DroPE", multi_key),
-        reading::among_others("Partial DroPE among all others", "partial DroPE", multi_key),
+        reading::among_others("DroPE with copies and SSMax among all others", DROPE.name, multi_key),
+        reading::among_others("Partial DroPE with copies and SSMax among all others", PARTIAL_DROPE.name, multi_key),
         reading::parts_of_drope(&long),
         reading::without_training(multi_key),
         reading::trained_from_scratch(multi_key),

@@ -11,26 +11,27 @@ use drope_core::results::HeldOutLine;
 
 use super::arms::{Arm, RANGES, differences, far, mean, of_range, signed};
 use super::copies::copies;
-use super::real_models::ruler_table;
 use super::recovery;
+use super::ruler::ruler_table;
 use crate::files;
 use crate::markdown::{DASH, line, list, or_dash, picture, section, table};
 use crate::plot::{curves, plot};
 
 /// Models of the study in the order of the protocol: the folder of a run, and what it is called.
 const ARMS: [(&str, &str); 5] = [
-    ("run-rope", "RoPE, trained on (control)"),
+    ("run-rope", "control (RoPE, trained as long)"),
     ("run-p-drope", "partial DroPE"),
     ("run-p-drope-copies", "partial DroPE with copies"),
     ("run-drope", "DroPE"),
     ("run-drope-copies", "DroPE with copies"),
 ];
-/// Full DroPE, whose tokens to recovery the protocol asks for.
-const FULL: &str = "run-drope";
+/// Arms without any positions; of the first the protocol asks for the tokens to recovery.
+const FULL: [&str; 2] = ["run-drope", "run-drope-copies"];
 /// The model as training begins with it.
 const UNTRAINED: &str = "smollm2";
 /// An arm has recovered where its loss lies at most so far above the control's, in nats.
 const RECOVERED: f64 = 0.1;
+
 /// Writes the document and its picture; nothing where there are no runs.
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let mut arms = Vec::new();
@@ -61,15 +62,13 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
 }
 
 fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkCell]) -> String {
-    let missing: Vec<&str> =
-        ARMS.iter().filter(|(name, _)| arms.iter().all(|arm| arm.folder != *name)).map(|(_, title)| *title).collect();
-    let not_yet = if missing.is_empty() { String::new() } else { format!(" Not run yet: {}.", list(&missing)) };
     let parts = [
         format!(
             "# A real model recalibrated\n\nWritten by `cargo xtask table` from docs/results/recalibration; do not edit. What was done, and \
              what was to count, is in [protocol-real.md](protocol-real.md): SmolLM2-135M-Instruct, dequantised from 4 bits, trained on \
-             windows of 1,024 tokens.{not_yet}\n{}",
-            against(perplexities)
+             windows of 1,024 tokens.{}\n{}",
+            not_measured(arms, perplexities, needles),
+            against(arms, perplexities)
         ),
         section("Recovery within 1,024 tokens", &recovered(arms)),
         along_the_text(perplexities),
@@ -81,27 +80,20 @@ fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkC
 
 /// Losses on held-out windows before and after.
 fn recovered(arms: &[Arm]) -> String {
-    let last = |arm: &Arm| arm.lines.last().map(|line| line.windows.clone()).unwrap_or_default();
-    let control = arms.iter().find(|arm| arm.folder == ARMS[0].0).map(last);
+    let control = arms.iter().find(|arm| arm.folder == ARMS[0].0);
+    let limit = control.and_then(|control| control.lines.last()).map(|line| line.windows.clone());
     let row = |arm: &Arm| {
         let end = arm.lines.last();
         let number = |line: Option<&HeldOutLine>| or_dash(line.map(|line| format!("{:.3}", line.loss)));
-        let apart = control.as_ref().filter(|_| arm.folder != ARMS[0].0).map(|control| {
-            let (mean, half) = mean(&differences(&last(arm), control));
-            let verdict = if mean + half <= RECOVERED {
-                "recovered"
-            } else if mean - half > RECOVERED {
-                "not recovered"
-            } else {
-                "undecided"
-            };
-            format!("{}: {verdict}", signed((mean, half)))
+        let apart = control.filter(|_| arm.folder != ARMS[0].0).map(|control| {
+            let (apart, verdict) = recovery_of(arm, control);
+            format!("{}: {verdict}", signed(apart))
         });
         let tokens = or_dash(end.map(|line| format!("{:.2} M", line.tokens as f64 / 1e6)));
         line(arm.title, [tokens, number(arm.lines.first()), number(end), or_dash(apart)])
     };
-    let windows = control.as_ref().map_or(0, Vec::len);
-    let full = arms.iter().find(|arm| arm.folder == FULL).zip(control.as_ref());
+    let windows = limit.as_ref().map_or(0, Vec::len);
+    let full = arms.iter().find(|arm| arm.folder == FULL[0]).zip(limit.as_ref());
     let tokens =
         full.map(|(arm, limit)| recovery::sentence(arm.title, &arm.lines, limit, RECOVERED)).unwrap_or_default();
     format!(
@@ -113,7 +105,7 @@ fn recovered(arms: &[Arm]) -> String {
     )
 }
 
-/// `RoPE, trained on (control), YaRN`
+/// `control (RoPE, trained as long), YaRN`
 fn reading(cell: &PerplexityCell) -> String {
     title(&cell.model, cell.method)
 }
@@ -147,19 +139,73 @@ fn beyond(cell: &PerplexityCell, rival: &PerplexityCell) -> ((f64, f64), &'stati
     ((mean, half), verdict)
 }
 
-/// What the protocol wants to be reported first: models without positions that read less far than a scaling that costs nothing.
-fn against(cells: &[PerplexityCell]) -> String {
-    let Some(rival) = best_scaling(cells) else { return String::new() };
-    let is_worse = |cell: &&PerplexityCell| is_recalibrated(cell) && beyond(cell, rival).1 == "worse";
-    let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
-    if worse.is_empty() {
-        return String::new();
+/// What the protocol wants to be reported first: that no arm without any positions recovers, and models without positions that read less far
+/// than a scaling which needs no training.
+fn against(arms: &[Arm], cells: &[PerplexityCell]) -> String {
+    let full: Vec<&Arm> = arms.iter().filter(|arm| FULL.contains(&arm.folder)).collect();
+    let control = arms.iter().find(|arm| arm.folder == ARMS[0].0);
+    let verdicts = control.map(|control| full.iter().map(|arm| recovery_of(arm, control).1).collect::<Vec<_>>());
+    let mut said = Vec::new();
+    if verdicts
+        .is_some_and(|verdicts| verdicts.len() == FULL.len() && verdicts.iter().all(|word| *word == "not recovered"))
+    {
+        said.push("no arm that dropped all positions recovered.".to_owned());
     }
-    format!(
-        "\n**Against DroPE**: on tokens 8,193 to 16,384 the loss of {} lies above that of a scaling which needs no training ({}).\n",
-        list(&worse),
-        reading(rival)
-    )
+    if let Some(rival) = best_scaling(cells) {
+        let is_worse = |cell: &&PerplexityCell| is_recalibrated(cell) && beyond(cell, rival).1 == "worse";
+        let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
+        let untrained = cells.iter().find(|cell| cell.model == UNTRAINED && cell.method == rival.method);
+        let untrained = untrained.map_or(String::new(), |cell| format!("; untrained {:.3}", mean(&far(cell)).0));
+        if !worse.is_empty() {
+            said.push(format!(
+                "On tokens 8,193 to 16,384 the loss of {} lies above that of RoPE read with a scaling ({}: {:.3}{untrained}).",
+                list(&worse),
+                reading(rival),
+                mean(&far(rival)).0,
+            ));
+        }
+    }
+    if said.is_empty() { String::new() } else { format!("\n**Against DroPE**: {}\n", said.join(" ")) }
+}
+
+/// What the protocol asks for and the results files do not hold.
+fn not_measured(arms: &[Arm], cells: &[PerplexityCell], needles: &[BenchmarkCell]) -> String {
+    let mut missing: Vec<String> = Vec::new();
+    for (name, title) in ARMS {
+        if arms.iter().all(|arm| arm.folder != name) {
+            missing.push(format!("{title} at all"));
+            continue;
+        }
+        if cells.iter().all(|cell| cell.model != name) {
+            missing.push(format!("losses along texts of {title}"));
+        }
+        if needles.iter().all(|cell| cell.model != name) {
+            missing.push(format!("needles of {title}"));
+        }
+    }
+    if needles.iter().all(|cell| cell.model != ARMS[0].0 || cell.context < 16_384) {
+        missing.push("needles of the control at 16,384 tokens".to_owned());
+    }
+    let longer = arms.iter().any(|arm| arm.lines.last().is_some_and(|line| line.step > 250));
+    if !longer {
+        missing.push("runs of 500 updates".to_owned());
+    }
+    let missing = if missing.is_empty() { String::new() } else { format!(" Not measured yet: {}.", list(&missing)) };
+    format!(" One seed an arm.{missing}")
+}
+
+/// How far an arm's losses lie above the control's at the end, and whether it has recovered.
+fn recovery_of(arm: &Arm, control: &Arm) -> ((f64, f64), &'static str) {
+    let last = |arm: &Arm| arm.lines.last().map(|line| line.windows.clone()).unwrap_or_default();
+    let (mean, half) = mean(&differences(&last(arm), &last(control)));
+    let verdict = if mean + half <= RECOVERED {
+        "recovered"
+    } else if mean - half > RECOVERED {
+        "not recovered"
+    } else {
+        "undecided"
+    };
+    ((mean, half), verdict)
 }
 
 /// Losses by position.
@@ -265,18 +311,23 @@ mod tests {
         assert!(text.contains("| full | 1.00 M | 5.000 | 4.550 | +1.050 [+0.958, +1.142]: not recovered |"), "{text}");
         assert!(
             text.contains(
-                "the loss of DroPE and DroPE with copies lies above that of a scaling which needs no training (RoPE"
+                "no arm that dropped all positions recovered. On tokens 8,193 to 16,384 the loss of DroPE and DroPE with copies lies above \
+                 that of RoPE read with a scaling (control (RoPE, trained as long), YaRN: 3.500)."
             ),
             "{text}"
         );
-        assert!(text.contains("Not run yet: partial DroPE with copies."), "{text}");
+        assert!(
+            text.contains("One seed an arm. Not measured yet: needles of control (RoPE, trained as long), "),
+            "{text}"
+        );
+        assert!(text.contains("partial DroPE with copies at all, "), "{text}");
         assert!(
             text.contains(
                 "**DroPE**: +0.000 [+0.000, +0.000] within 1,024 tokens, -1.000 [-1.000, -1.000] on tokens 8,193 to 16,384: copies help"
             ),
             "{text}"
         );
-        assert!(text.contains("The best scaling measured beyond it: RoPE, trained on (control), YaRN;"), "{text}");
+        assert!(text.contains("The best scaling measured beyond it: control (RoPE, trained as long), YaRN;"), "{text}");
         assert!(
             text.contains(
                 "| partial DroPE | 3.000 | 3.000 | 3.000 | 3.000 | 3.400 | -0.100 [-0.100, -0.100]: reads beyond |"

@@ -108,8 +108,11 @@ pub fn perplexity_within_context(rows: &[LossRow]) -> Option<String> {
 pub fn equal_budget(rows: &[BudgetRow]) -> Option<String> {
     let steps = rows.iter().map(|row| row.steps).max()?;
     let sentence = |row: &BudgetRow| {
-        let kept = if row.system.method == Method::Drope { "no frequency kept" } else { "some frequencies kept" };
-        let copies = row.copies.map_or(String::new(), |copies| format!(", up to {copies} copies"));
+        let kept = if row.system.method == Method::Drope { "full DroPE" } else { "partial DroPE" };
+        let copies = match row.copies {
+            Some(copies) if copies > 1 => format!(" with up to {copies} copies"),
+            _ => " without copies".to_owned(),
+        };
         let reach = row.scores.at(LONGEST).map_or("–".to_owned(), |score| format!("{:.1}", 100.0 * score.value));
         let (excess, within) = (row.excess.difference(), within_margin(Some(&row.excess)));
         format!("{kept}{copies} {excess} ({within}) and {reach} % of numbers at {LONGEST}×")
@@ -118,7 +121,7 @@ pub fn equal_budget(rows: &[BudgetRow]) -> Option<String> {
     let systems = joined(dropped.map(sentence), "; ");
     (!systems.is_empty()).then(|| {
         format!(
-            "**At one budget** of {steps} steps, perplexity at 1× against RoPE's that is trained as long: {systems}."
+            "**Brief recalibration**: perplexity at 1× against that of RoPE, which was trained for {steps} updates too: {systems}."
         )
     })
 }
@@ -128,9 +131,9 @@ pub fn drop_times(rows: &[DropTimeRow]) -> Option<String> {
     use drop_time::{HALF, LATE, LATE_PARTIAL, LATE_PARTIAL_GENTLE};
     let excess = |dropped: &str| Some(rows.iter().find(|row| row.dropped == dropped)?.excess.difference());
     Some(format!(
-        "**When to drop**, of one budget, perplexity at 1× against RoPE's: everything after {HALF} of the steps {}, after {LATE} {}; \
-         the frequencies below 2π/C alone, as late, with copies and SSMax {}, and {} at the learning rate that RoPE's schedule has \
-         there.",
+        "**When to drop**, with as many updates as RoPE, perplexity at 1× against RoPE's: dropping all positions after {HALF} of the \
+         updates {}, after {LATE} {}; dropping the frequencies below 2π/C alone after {LATE}, with copies and SSMax, {}, and {} where \
+         training then goes on at RoPE's learning rate instead of a higher one.",
         excess(HALF)?,
         excess(LATE)?,
         excess(LATE_PARTIAL)?,

@@ -13,7 +13,7 @@ mod mass;
 mod passkey;
 mod qk_norm;
 pub mod retrieval;
-mod systems;
+pub mod systems;
 pub mod tasks;
 
 use std::path::Path;

@@ -15,5 +15,5 @@ pub const LONGROPE2: System = system("LongRoPE2", "nano-longrope2", Method::Long
 pub const ALIBI: System = system("ALiBi", "nano-alibi", Method::Alibi);
 pub const NOPE: System = system("NoPE", "nano-nope", Method::Nope);
 pub const RNOPE_SWA: System = system("RNoPE-SWA", "nano-rnope-swa", Method::RnopeSwa);
-pub const DROPE: System = system("DroPE", "nano-drope", Method::Drope);
-pub const PARTIAL_DROPE: System = system("partial DroPE", "nano-p-drope", Method::PDrope);
+pub const DROPE: System = system("DroPE (copies + SSMax)", "nano-drope", Method::Drope);
+pub const PARTIAL_DROPE: System = system("partial DroPE (copies + SSMax)", "nano-p-drope", Method::PDrope);
