@@ -18,6 +18,13 @@ pub use key::{Key, Split};
 pub use needle::{Needle, Values, ask_all, ask_latest, ask_one, ask_two, chain, list};
 pub use prose::{MIN_WORDS, prose, prose_with, sentence};
 
+/// Whether a tokenizer was made for the language: its words are tokens.
+#[cfg(feature = "model")]
+pub fn is_made_of_tokens(tokenizer: &crate::tokenizer::Tokenizer) -> bool {
+    let words = " special magic number";
+    tokenizer.encode(words).is_ok_and(|ids| ids.len() <= words.split_whitespace().count())
+}
+
 /// A few hundred documents and every word of the language, with those of pass keys and of the latest value where the mix
 /// has them: what the tokenizer is trained on.
 pub fn tokenizer_corpus(seed: u64, mix: &DocumentMix) -> Vec<String> {

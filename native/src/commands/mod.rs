@@ -44,7 +44,8 @@ enum Command {
     Pretrain(pretrain::PretrainArgs),
     /// Drop the positions of a trained model and train it a little more, on texts no longer than its training context.
     Recalibrate(recalibrate::RecalibrateArgs),
-    /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out text, and write c into the config.
+    /// Fit the temperature β = 1 + c·ln s by the perplexity of answers in held-out documents of the synthetic language, and write c into the
+    /// config.
     FitScale(fit_scale::FitScaleArgs),
     /// Say what a recipe needs before it is run: memory by part, operations and hours, on this machine or on cards.
     Plan(plan::PlanArgs),

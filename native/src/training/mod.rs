@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
 use clap::ValueEnum;
 use drope_core::config::{Config, LLAMA, PositionScheme, RopeParameters, RopeScaling};
+use drope_core::language::is_made_of_tokens;
 use drope_core::model::Model;
 use drope_core::positions::{partial_drop_cutoff, rnope_swa_window, usual_clipped_pairs};
 use drope_core::tokenizer::Tokenizer;
@@ -116,8 +117,7 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
 
 /// Says that the synthetic language is not what a model of another vocabulary was trained on.
 fn warn_of_words(tokenizer: &Tokenizer) {
-    let words = " special magic number";
-    if tokenizer.encode(words).is_ok_and(|ids| ids.len() > words.split_whitespace().count()) {
+    if !is_made_of_tokens(tokenizer) {
         eprintln!(
             "warning: the recipe trains on the synthetic language of this program, whose words are not tokens of this model; name \
              text of your own in its [data] table (`core data prepare` writes it)"

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::config::{Config, HeadScales};
+use drope_core::language::is_made_of_tokens;
 use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
@@ -78,6 +79,13 @@ fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceCho
             "{} is read with {}, which takes no temperature; fit one to a model without positions or without low frequencies",
             folder.display(),
             context.method.name()
+        );
+    }
+    if !is_made_of_tokens(&context.loaded.tokenizer) {
+        eprintln!(
+            "warning: temperatures are fitted to documents of this program's synthetic language, of 2, 4 and 8 times {} tokens, whose words \
+             are not tokens of this model; for text of your own compare some by `core eval ppl --set temperature_coefficient=0.1`",
+            context.loaded.config.max_position_embeddings
         );
     }
     interrupt::watch()?;
