@@ -5,8 +5,8 @@
     cargo xtask test                      # leaves the browser's times in artifacts/
     python bench/compare.py path/to/core
 
-Both sides use one thread and are measured in turn, three times each; the median ratio counts. PyTorch runs
-transformers' LlamaForCausalLM with scaled-dot-product attention and torch.optim.AdamW.
+Both sides use one thread and are measured in turn, five times each; the median ratio counts, beside its range. PyTorch runs
+transformers' LlamaForCausalLM with scaled-dot-product attention and torch.optim.AdamW, not compiled; bench/training.py has both forms.
 """
 
 import json
@@ -21,11 +21,11 @@ from transformers import LlamaForCausalLM
 
 import training_step
 from render import render
-from results import ROOT
+from results import ROOT, processor
 from training_step import median_seconds
 
 MODEL = ROOT / "models" / "nano-rope"
-BATCH, LENGTH, PROMPT, NEW, REPEATS, ROUNDS = 16, 256, 1024, 64, 7, 3
+BATCH, LENGTH, PROMPT, NEW, REPEATS, ROUNDS = 16, 256, 1024, 64, 7, 5
 
 
 def pytorch():
@@ -78,11 +78,13 @@ def main():
                         ("decode", "decode, 64 tokens behind 1,024")):
         ours = statistics.median(a[kind] for a, _ in rounds)
         theirs = statistics.median(b[kind] for _, b in rounds)
-        ratio = statistics.median(a[kind] / b[kind] for a, b in rounds)
-        rows.append({"what": label, "core": round(ours), "pytorch": round(theirs), "ratio": round(ratio, 2)})
+        ratios = sorted(a[kind] / b[kind] for a, b in rounds)
+        rows.append({"what": label, "core": round(ours), "pytorch": round(theirs), "ratio": round(statistics.median(ratios), 2),
+                     "range": [round(ratios[0], 2), round(ratios[-1], 2)]})
     by_operation = operations(sys.argv[1])
-    sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "models").glob("*/model.safetensors"))}
-    result = {"torch": torch.__version__, "threads": 1, "batch": BATCH, "length": LENGTH, "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
+    sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "dist/models").glob("*/model.safetensors"))}
+    result = {"torch": torch.__version__, "processor": processor(), "rounds": ROUNDS, "threads": 1, "batch": BATCH, "length": LENGTH,
+              "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
     (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
     render()
 

@@ -6,10 +6,13 @@ from results import ROOT
 
 
 def beside_pytorch(result):
-    text = [f"`python bench/compare.py` against PyTorch {result['torch']}, one thread each,",
-            "in turn on the same machine; nano-rope, f32. Tokens per second, medians; the ratio is taken run by run.", "",
-            "| | core (Burn flex) | PyTorch | core / PyTorch |", "|---|---|---|---|"]
-    return text + [f"| {r['what']} | {r['core']:,} | {r['pytorch']:,} | {r['ratio']} |" for r in result["rows"]]
+    text = ["Written by `python bench/compare.py`; do not edit.", "",
+            f"{result['processor']}: `core` beside PyTorch {result['torch']} without torch.compile ([training beside the compiled",
+            "form](real-models.md#speed-of-training)), one thread each, in turn; nano-rope, f32. Tokens per second, medians of",
+            f"{result['rounds']} rounds; the ratio is taken round by round: median and range.", "",
+            "| | core | PyTorch | core / PyTorch |", "|---|---|---|---|"]
+    row = "| {what} | {core:,} | {pytorch:,} | {ratio} [{0}, {1}] |"
+    return text + [row.format(*r["range"], **r) for r in result["rows"]]
 
 
 def operations(result):
@@ -46,7 +49,7 @@ def render():
         parts.append(beside_others_in_the_browser(json.loads(nano.read_text())))
     if result["browser"]:
         parts.append(page(result["browser"]))
-    parts.append(["Models: " + ", ".join(f"{name} {size:,} bytes" for name, size in result["model_bytes"].items()) + "."])
+    parts.append(["Weights of the models, as the page ships them: " + ", ".join(f"{name} {size:,} bytes" for name, size in result["model_bytes"].items()) + "."])
     text = "\n\n".join("\n".join(part) for part in parts)
     (ROOT / "docs/benchmarks.md").write_text(text + "\n")
     print(text)
