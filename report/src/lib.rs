@@ -33,8 +33,8 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
 /// # Errors
 /// As [`write_reproduction`], and if a document has lost its marks.
 pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
-    let study = study::write(&data.join("study"), root)?;
-    study_2::write(&data.join("study-2"), root)?;
+    let studies = [study_2::write(&data.join("study-2"), root)?, study::write(&data.join("study"), root)?];
+    let study = studies.into_iter().flatten().reduce(|second, first| format!("{second}\nThe first:\n\n{first}"));
     documents::write_real_models(&data.join("real-models"), root)?;
     documents::write_recalibration(&data.join("recalibration"), root)?;
     documents::write(&Results::read(data)?, study.as_deref(), root)

@@ -35,10 +35,11 @@ const END: &str = "<!-- end -->";
 pub fn write(results: &Results, study: Option<&str>, root: &Path) -> Result<()> {
     fill(&root.join("README.md"), study.unwrap_or("Nothing is measured yet."))?;
     fill(&root.join("docs/results/README.md"), &scores::tables(results))?;
-    files::write(&root.join("docs/findings.md"), &findings::findings(results, study.map(without_pictures))?)
+    let study = study.map(|text| without_pictures(text).replace("](docs/", "]("));
+    files::write(&root.join("docs/findings.md"), &findings::findings(results, study.as_deref())?)
 }
 
-/// The sentences before the first picture, whose place is relative to the README.
+/// The sentences before the first picture. Places of documents are relative to the README.
 fn without_pictures(text: &str) -> &str {
     text.split("![").next().unwrap_or(text).trim()
 }

@@ -38,6 +38,26 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
 }
 
+/// What was judged, a sentence each; `None` where nothing was.
+pub fn headline(hypotheses: &[Hypothesis]) -> Option<String> {
+    let sentence = |hypothesis: &Hypothesis| {
+        let Hypothesis { claim, note, parts, p_holm, verdict, .. } = hypothesis;
+        let part = |part: &Difference| format!("{}: {}", part.what, interval_text(&part.interval));
+        let found = if parts.is_empty() {
+            note.clone()
+        } else {
+            let p = p_text(*p_holm);
+            let sign = if p.starts_with('<') { "" } else { "= " };
+            format!("{}; corrected p {sign}{p}, {} trunks", joined(parts.iter().map(part), "; "), TRUNKS.count())
+        };
+        format!("- **{}: {}**. {}.\n", capitalised(claim), verdict.word(), capitalised(&found))
+    };
+    let judged: String = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).map(sentence).collect();
+    (!judged.is_empty()).then(|| {
+        format!("The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals:\n\n{judged}")
+    })
+}
+
 /// The table of tests.
 fn verdicts(hypotheses: &[Hypothesis]) -> String {
     let row = |hypothesis: &Hypothesis| {

@@ -20,18 +20,19 @@ use self::hypothesis::{Hypothesis, judged};
 use self::results::Results;
 use crate::{files, plot};
 
-/// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none.
-pub fn write(folder: &Path, root: &Path) -> Result<()> {
+/// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none. Returns what the
+/// README says of it, where a hypothesis is judged.
+pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     let results = Results::new(files::cells_in(&folder.join("results"))?, files::cells_in(&folder.join("perplexity"))?);
     if results.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let hypotheses = hypotheses(&results);
     files::write(&root.join("docs/study-2.md"), &document::document(&results, &hypotheses))?;
     if let Some(curve) = document::figure(&results) {
         files::write(&root.join("docs/study-2.svg"), &plot::plot(&curve)?)?;
     }
-    Ok(())
+    Ok(document::headline(&hypotheses))
 }
 
 /// The eight tests; H3 is none.

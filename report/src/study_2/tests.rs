@@ -156,12 +156,13 @@ fn the_best_rival_on_the_selection_split_counts() {
 fn the_document_says_what_speaks_against_and_what_was_not_run() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("results");
-    super::write(&folder, root.path()).unwrap();
+    assert_eq!(super::write(&folder, root.path()).unwrap(), None);
     assert!(!root.path().join("docs").exists(), "nothing was measured");
     let cells = [curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3]), run("keep", "250k", 0.95), run("low-copies", "8m", 0.9)]
         .concat();
     crate::files::write(&folder.join("results/a.json"), &drope_core::results::to_json(&cells).unwrap()).unwrap();
-    super::write(&folder, root.path()).unwrap();
+    let headline = super::write(&folder, root.path()).unwrap().unwrap();
+    assert!(headline.contains("- **Full DroPE reads 4× best after a budget between the smallest and the largest: refuted**. The best budget"), "{headline}");
     let text = crate::files::read_text(&root.path().join("docs/study-2.md")).unwrap();
     for sentence in [
         "Full DroPE has no best budget between the smallest and the largest.",
