@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use drope_core::benchmarks::BenchmarkCell;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
-use drope_core::results::HeldOutLine;
+use drope_core::results::{HeldOutLine, current};
 
 use super::arms::{Arm, RANGES, differences, far, mean, of_range, signed};
 use super::copies::copies;
@@ -46,8 +46,11 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
     if arms.is_empty() {
         return Ok(());
     }
+    // An arm that was trained again is measured again: its earlier model's results stay in the files.
     let perplexities: Vec<PerplexityCell> = files::cells(&folder.join("perplexity.json"))?;
+    let perplexities = current(perplexities, |_| None);
     let needles: Vec<BenchmarkCell> = files::cells(&folder.join("ruler.json"))?;
+    let needles = current(needles, |_| None);
     let recovery = curves(
         "tokens of recalibration, thousands",
         "held-out loss, nats",
