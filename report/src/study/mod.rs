@@ -30,7 +30,7 @@ use drope_core::results::RetrievalCell;
 
 pub(crate) use self::hypotheses::{RANDOM_SEED, RESAMPLES};
 pub(crate) use self::models::{StudyReading, title};
-pub(crate) use self::questions::{DECOYS, LATEST_VALUE, MULTI_KEY, PRIMARY, StudyTask};
+pub(crate) use self::questions::{DECOYS, LATEST_VALUE, MULTI_KEY, PRIMARY, REPEATED_DECOYS, StudyTask};
 pub(crate) use self::rows::OverTrunks;
 use self::rows::StudyResults;
 pub(crate) use self::sentences::{interval_text, p_text};

@@ -132,7 +132,7 @@ fn others_table(results: &Results) -> String {
 }
 
 /// `97.1 [95.0, 99.2]`
-fn spread(over: Option<OverTrunks>) -> String {
+pub fn spread(over: Option<OverTrunks>) -> String {
     or_dash(over.map(|OverTrunks { mean, ci95, trunks, .. }| {
         let interval = ci95.map(|ci95| ci95.map(|end| format!("{:.1}", 100.0 * end)));
         let interval = interval.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();

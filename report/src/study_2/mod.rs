@@ -11,6 +11,7 @@ mod hypothesis;
 mod models;
 mod results;
 mod rivals;
+mod why;
 
 use std::path::Path;
 
@@ -31,6 +32,10 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     files::write(&root.join("docs/study-2.md"), &document::document(&results, &hypotheses))?;
     if let Some(curve) = document::figure(&results) {
         files::write(&root.join("docs/study-2.svg"), &plot::plot(&curve)?)?;
+    }
+    let (heads, patches) = (files::cells_in(&folder.join("heads"))?, files::cells_in(&folder.join("patches"))?);
+    if let Some(text) = why::document(&results, heads, patches) {
+        files::write(&root.join("docs/study-2-why.md"), &text)?;
     }
     Ok(document::headline(&hypotheses))
 }

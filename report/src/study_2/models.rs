@@ -32,6 +32,9 @@ pub const RIVALS: [&str; 10] = [
     "cope-keep-copies",
 ];
 
+/// Full DroPE with other copies than of sentences of filler: section 4.
+pub const OTHER_COPIES: [&str; 3] = ["all-copies-tokens", "all-copies-needles", "all-copies-both"];
+
 /// Runs that train on texts beyond C: shown, and not tested against.
 pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];
 
@@ -70,6 +73,9 @@ pub fn millions(budget: &str) -> f64 {
 /// What a run is called in sentences.
 pub fn title(run: &str) -> String {
     let known = match run {
+        "all-copies-tokens" => "DroPE with copies of single tokens",
+        "all-copies-needles" => "DroPE with copies of needles too",
+        "all-copies-both" => "DroPE with copies of single tokens, needles too",
         "gaps" => "RoPE whose positions skip (PoSE's gaps)",
         "gaps-yarn" => "PoSE with YaRN",
         "gaps-pi" => "PoSE with PI",

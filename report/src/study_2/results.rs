@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use drope_core::results::{RetrievalCell, current};
 
 use super::models::{ModelName, SCALINGS, TRUNKS, plain, trunks_of};
-use crate::study::{DECOYS, LATEST_VALUE, MULTI_KEY, OverTrunks, PRIMARY, StudyReading, StudyTask};
+use crate::study::{DECOYS, LATEST_VALUE, MULTI_KEY, OverTrunks, PRIMARY, REPEATED_DECOYS, StudyReading, StudyTask};
 
 /// Of the evaluation's questions, and of the selection split's.
 const EVALUATION_SEED: u64 = 33_000;
@@ -27,6 +27,7 @@ pub const TIE: f64 = 1e-9;
 pub enum Asked {
     Primary,
     Decoys,
+    RepeatedDecoys,
     Latest,
     Unrelated,
 }
@@ -36,6 +37,7 @@ impl Asked {
         let task = match self {
             Self::Primary => PRIMARY,
             Self::Decoys => DECOYS,
+            Self::RepeatedDecoys => REPEATED_DECOYS,
             Self::Latest => LATEST_VALUE,
             Self::Unrelated => MULTI_KEY,
         };
@@ -46,6 +48,7 @@ impl Asked {
         match self {
             Self::Primary => "primary task",
             Self::Decoys => "decoys",
+            Self::RepeatedDecoys => "repeated decoys",
             Self::Latest => "latest value",
             Self::Unrelated => "unrelated keys, 4 digits",
         }
@@ -82,6 +85,17 @@ impl Results {
 
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
+    }
+
+    /// The reading of a run that was read in one way alone.
+    pub fn only_reading(&self, run: &str, budget: &str) -> Option<Side> {
+        let is_of_run = |cell: &&RetrievalCell| {
+            ModelName::of(&cell.model).is_some_and(|name| (name.run, name.budget) == (run, budget))
+        };
+        let mut readings: Vec<StudyReading> = self.cells.iter().filter(is_of_run).map(StudyReading::of).collect();
+        readings.dedup();
+        let [reading] = <[StudyReading; 1]>::try_from(readings).ok()?;
+        Some(Side { run: run.to_owned(), budget: budget.to_owned(), reading })
     }
 
     fn find(&self, side: &Side, trunk: usize, task: &StudyTask, extension: usize) -> Option<&RetrievalCell> {

@@ -1,0 +1,93 @@
+//! Where the attention of the head goes that finds the needle at 1×, and how spread attention is, among decoys.
+
+use drope_core::niah::Filler;
+use drope_core::positions::Method;
+use drope_core::probe::{HeadCell, HeadProbe, PARTS};
+
+use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, plain, title};
+use crate::markdown::{line, or_dash, table};
+use crate::study::OverTrunks;
+
+const LENGTHS: [usize; 4] = [1, 2, 4, 8];
+
+/// The part; `None` before heads are probed.
+pub fn text(cells: &[HeadCell]) -> Option<String> {
+    let among_decoys: Vec<&HeadCell> = cells.iter().filter(|cell| cell.filler == Some(Filler::Decoys)).collect();
+    let readings = CURVE_RUNS
+        .iter()
+        .flat_map(|run| [Some(plain(run).method), yarn(run)].into_iter().flatten().map(move |method| (*run, method)));
+    let row = |(run, method): (&str, Method)| {
+        let shares = LENGTHS.map(|s| {
+            let at = |number: fn(&HeadProbe) -> f64| over_trunks(&among_decoys, run, method, s, number);
+            let percents = [
+                |head: &HeadProbe| head.needle_of_question,
+                |head: &HeadProbe| head.distractors_of_question,
+                |head: &HeadProbe| head.decoys_of_question,
+            ]
+            .map(|number| at(number).map(|over| format!("{:.0}", 100.0 * over.mean)));
+            let [needle, others, decoys] = percents;
+            Some(format!("{} / {} / {}", needle?, others?, decoys?))
+        });
+        let entropies = [1, 8].map(|s| {
+            mean_entropy(&among_decoys, run, method, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over)))
+        });
+        let name = if method == Method::Yarn { format!("{}, YaRN", title(run)) } else { title(run) };
+        let is_measured = shares.iter().any(Option::is_some);
+        is_measured.then(|| line(name, shares.into_iter().chain(entropies).map(or_dash)))
+    };
+    let rows: Vec<Vec<String>> = readings.filter_map(row).collect();
+    let header = ["model", "1×", "2×", "4×", "8×", "entropy, 1×", "entropy, 8×"];
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Among decoys. In each model the head that gives the asked needle most attention at 1×, of the token of the question that attends \
+             to it most, is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with \
+             decoys. Beside it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
+            table(header, rows)
+        )
+    })
+}
+
+/// Models that keep positions are read with YaRN, too.
+fn yarn(run: &str) -> Option<Method> {
+    (plain(run).method == Method::Rope).then_some(Method::Yarn)
+}
+
+/// ` (3)`, where not all trunks are there.
+fn of_trunks(over: &OverTrunks) -> String {
+    if over.trunks == TRUNKS.count() { String::new() } else { format!(" ({})", over.trunks) }
+}
+
+fn heads<'a>(cells: &[&'a HeadCell], run: &str, method: Method, trunk: usize, extension: usize) -> Vec<&'a HeadProbe> {
+    let is_of = |cell: &&&HeadCell| {
+        let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
+        name && (cell.method, cell.extension) == (method, extension)
+    };
+    cells.iter().filter(is_of).map(|cell| &cell.probe).collect()
+}
+
+/// A number of the head that gives the needle most attention at 1×, at a length, over trunks.
+fn over_trunks(
+    cells: &[&HeadCell],
+    run: &str,
+    method: Method,
+    extension: usize,
+    number: fn(&HeadProbe) -> f64,
+) -> Option<OverTrunks> {
+    let of_trunk = |trunk: usize| {
+        let at_1x = heads(cells, run, method, trunk, 1);
+        let most = at_1x.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question))?;
+        let here = heads(cells, run, method, trunk, extension);
+        here.into_iter().find(|head| (head.layer, head.head) == (most.layer, most.head)).map(number)
+    };
+    OverTrunks::of(&TRUNKS.filter_map(of_trunk).collect::<Vec<f64>>())
+}
+
+/// Of all heads, in the last part of the text.
+fn mean_entropy(cells: &[&HeadCell], run: &str, method: Method, extension: usize) -> Option<OverTrunks> {
+    let of_trunk = |trunk: usize| {
+        let heads = heads(cells, run, method, trunk, extension);
+        let entropies: Option<Vec<f64>> = heads.iter().map(|head| head.entropies.get(PARTS - 1).copied()).collect();
+        OverTrunks::of(&entropies?).map(|over| over.mean)
+    };
+    OverTrunks::of(&TRUNKS.filter_map(of_trunk).collect::<Vec<f64>>())
+}

@@ -1,0 +1,40 @@
+//! docs/study-2-why.md: what may explain the second study's results, section 4 of its protocol. Described and not tested.
+
+mod attention;
+mod fillers;
+mod patches;
+
+use drope_core::probe::{HeadCell, PatchCell};
+use drope_core::results::{ResultCell, current};
+
+use super::models::ModelName;
+use super::results::Results;
+use crate::markdown::section;
+
+/// The budget of the models that are looked into.
+const BUDGET: &str = "1m";
+
+/// The whole document; `None` where nothing of it is measured.
+pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>) -> Option<String> {
+    let (heads, patches) = (of_study(heads), of_study(patches));
+    let parts = [
+        ("Which filler breaks which model", fillers::text(results)),
+        ("Attention on the needle and beside it", attention::text(&heads)),
+        ("Heads that long texts break", patches::text(&patches)),
+    ];
+    let parts: Vec<String> = parts.into_iter().filter_map(|(title, text)| Some(section(title, &text?))).collect();
+    (!parts.is_empty()).then(|| {
+        format!(
+            "# What may explain the second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. Models of the \
+             [second study](study-2.md) after a million tokens of recalibration, described and not tested. Numbers are means over trunks; in \
+             parentheses of how many, where these are not five.\n\n{}",
+            parts.join("\n")
+        )
+    })
+}
+
+/// The present results of models of the budget.
+fn of_study<T: ResultCell>(cells: Vec<T>) -> Vec<T> {
+    let is_of_budget = |cell: &T| ModelName::of(cell.reading().model).is_some_and(|name| name.budget == BUDGET);
+    current(cells.into_iter().filter(is_of_budget), |_| None)
+}

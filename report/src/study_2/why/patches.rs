@@ -1,0 +1,117 @@
+//! Answers at 4× where one head attends as it does in a short text.
+
+use std::collections::BTreeMap;
+
+use drope_core::niah::Filler;
+use drope_core::probe::PatchCell;
+
+use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, title};
+use crate::markdown::{joined, line, or_dash, table};
+use crate::study::OverTrunks;
+
+/// What patching does to a model of one trunk, in one filler.
+struct OfTrunk {
+    short: f64,
+    long: f64,
+    /// Layer and head that help most on one half of the questions, and what is right on the other half with it and without.
+    best: [usize; 2],
+    patched: f64,
+    unpatched: f64,
+}
+
+/// The part; `None` before heads are patched.
+pub fn text(cells: &[PatchCell]) -> Option<String> {
+    let row = |(run, filler): (&str, Option<Filler>)| {
+        let trunks: Vec<OfTrunk> = TRUNKS.filter_map(|trunk| of_trunk(cells, run, filler, trunk)).collect();
+        let mean = |number: fn(&OfTrunk) -> f64| {
+            let over = OverTrunks::of(&trunks.iter().map(number).collect::<Vec<f64>>());
+            or_dash(over.map(|over| format!("{:.0}", 100.0 * over.mean)))
+        };
+        let mut layers: BTreeMap<usize, usize> = BTreeMap::new();
+        trunks.iter().for_each(|trunk| *layers.entry(trunk.best[0]).or_default() += 1);
+        let layers = joined(layers.iter().map(|(layer, count)| format!("{layer} ({count})")), ", ");
+        let name = if filler.is_some() { "decoys" } else { "prose" };
+        let numbers = [
+            mean(|trunk| trunk.short),
+            mean(|trunk| trunk.long),
+            mean(|trunk| trunk.unpatched),
+            mean(|trunk| trunk.patched),
+        ];
+        (!trunks.is_empty()).then(|| {
+            line(title(run), [name.to_owned()].into_iter().chain(numbers).chain([layers, trunks.len().to_string()]))
+        })
+    };
+    let pairs = CURVE_RUNS.iter().flat_map(|run| [(*run, None), (*run, Some(Filler::Decoys))]);
+    let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
+    let header = [
+        "model",
+        "haystack",
+        "1×",
+        "4×",
+        "4×, other half",
+        "with the head, other half",
+        "its layer (trunks)",
+        "trunks",
+    ];
+    (!rows.is_empty()).then(|| {
+        format!(
+            "Each head in turn attends, at all tokens of a text of C that has the question's needles, as it does in that text, while the \
+             long text is read (`core patch`, read plainly). The head that brings most answers back is chosen on every second question and judged on the \
+             others. Exact answers in percent; layers count from 0.\n\n{}",
+            table(header, rows)
+        )
+    })
+}
+
+fn of_trunk(cells: &[PatchCell], run: &str, filler: Option<Filler>, trunk: usize) -> Option<OfTrunk> {
+    let is_of = |cell: &&PatchCell| {
+        let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
+        name && cell.filler == filler
+    };
+    let cells: Vec<&PatchCell> = cells.iter().filter(is_of).collect();
+    let unpatched = cells.iter().find(|cell| cell.patched.is_none())?;
+    // Of the questions that choose, and of those that judge.
+    let share = |cell: &PatchCell, half: usize| {
+        let of_half: Vec<bool> = cell.outcomes.iter().skip(half).step_by(2).collect();
+        of_half.iter().filter(|is_right| **is_right).count() as f64 / of_half.len() as f64
+    };
+    let heads = cells.iter().filter_map(|cell| Some((cell.patched?, cell)));
+    let (best, cell) = heads.max_by(|(a, one), (b, other)| share(one, 0).total_cmp(&share(other, 0)).then(b.cmp(a)))?;
+    let of_all = |correct: usize| correct as f64 / unpatched.trials as f64;
+    Some(OfTrunk {
+        short: of_all(unpatched.correct_in_short),
+        long: of_all(unpatched.correct),
+        best,
+        patched: share(cell, 1),
+        unpatched: share(unpatched, 1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::probe::PatchCell;
+    use serde_json::json;
+
+    use super::text;
+
+    #[test]
+    fn the_head_is_chosen_on_one_half_and_judged_on_the_other() {
+        let cell = |patched: Option<[usize; 2]>, outcomes: &str, correct: usize| -> PatchCell {
+            let cell = json!({
+                "model": "all-1m-7", "method": "drope", "extension": 4, "beta": 1.0, "trials": 8, "seed": 33_000, "patched": patched,
+                "correct": correct, "correct_in_short": 8, "outcomes": outcomes,
+            });
+            serde_json::from_value(cell).unwrap()
+        };
+        // Bits of questions 0 to 7: those with even numbers choose.
+        let cells = [
+            cell(None, "8:00", 0),
+            cell(Some([1, 0]), "8:55", 4),
+            cell(Some([2, 3]), "8:ab", 5),
+            cell(Some([2, 1]), "8:80", 1),
+        ];
+        let text = text(&cells).unwrap();
+        assert!(text.contains("| DroPE | prose | 100 | 0 | 0 | 25 | 2 (1) | 1 |"), "{text}");
+        assert!(super::text(&[]).is_none());
+    }
+}
