@@ -16,6 +16,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use self::documents::Found;
 use self::results::Results;
 
 /// Writes the papers' tables and figures at nano size, a file each and README.md, which joins them, into `out`, from the results
@@ -27,15 +28,17 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
     sections::write(&Results::read(data)?, out)
 }
 
-/// Writes the documents of a repository: what stands between the marks of README.md and of docs/results/README.md, docs/findings.md,
-/// and, where there are results of them, what is written of the study, of real models and of a recalibrated one.
+/// Writes the documents of a repository: what stands between the marks of README.md, of docs/results/README.md and of docs/paper.md,
+/// docs/findings.md, and, where there are results of them, what is written of the study, of real models and of a recalibrated one.
 ///
 /// # Errors
 /// As [`write_reproduction`], and if a document has lost its marks.
 pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
-    let studies = [study_2::write(&data.join("study-2"), root)?, study::write(&data.join("study"), root)?];
-    let study = studies.into_iter().flatten().reduce(|second, first| format!("{second}\nThe first:\n\n{first}"));
+    let second = study_2::write(&data.join("study-2"), root)?;
+    let first = study::write(&data.join("study"), root)?;
     documents::write_real_models(&data.join("real-models"), root)?;
-    documents::write_recalibration(&data.join("recalibration"), root)?;
-    documents::write(&Results::read(data)?, study.as_deref(), root)
+    let recalibration = documents::write_recalibration(&data.join("recalibration"), root)?;
+    let found = Found { first, second, recalibration };
+    documents::write_paper(&found, root)?;
+    documents::write(&Results::read(data)?, &found, root)
 }

@@ -22,7 +22,7 @@ fn documents_are_those_of_the_results_files() {
     let folder = TempDir::new().unwrap();
     let out = folder.path();
     std::fs::create_dir_all(out.join("docs/results")).unwrap();
-    for document in ["README.md", "docs/results/README.md"] {
+    for document in ["README.md", "docs/results/README.md", "docs/paper.md"] {
         std::fs::copy(root().join(document), out.join(document)).unwrap();
     }
     let data = root().join("docs/results");

@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// What is beside the page; the rest is about the checkout, which a visitor does not have.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "study.md",
     "study-why.md",
+    "paper.md",
     "protocol.md",
     "findings.md",
     "real-models.md",

@@ -1,4 +1,4 @@
-//! The README's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
+//! The README's and the paper's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
 
 mod arms;
 mod bits;
@@ -26,29 +26,57 @@ pub use self::real_models::write as write_real_models;
 pub use self::recalibration::write as write_recalibration;
 use crate::files;
 use crate::results::Results;
+use crate::study::StudySummary;
 
-const BEGIN: &str = "<!-- results: cargo xtask table -->\n";
 const END: &str = "<!-- end -->";
+const NOTHING: &str = "Nothing is measured yet.";
 
-/// Writes what stands between the marks of the README and of the results' README, and the findings; `study` is what the README says
-/// of the study.
-pub fn write(results: &Results, study: Option<&str>, root: &Path) -> Result<()> {
-    fill(&root.join("README.md"), study.unwrap_or("Nothing is measured yet."))?;
-    fill(&root.join("docs/results/README.md"), &scores::tables(results))?;
-    let study = study.map(|text| without_pictures(text).replace("](docs/", "]("));
-    files::write(&root.join("docs/findings.md"), &findings::findings(results, study.as_deref())?)
+/// What was found in the studies and with a real model; `None` where nothing is measured.
+pub struct Found {
+    pub first: Option<StudySummary>,
+    /// What the second study judged, as a list with its head; places of documents are relative to the README.
+    pub second: Option<String>,
+    pub recalibration: Option<String>,
 }
 
-/// The sentences before the first picture. Places of documents are relative to the README.
-fn without_pictures(text: &str) -> &str {
-    text.split("![").next().unwrap_or(text).trim()
+/// Writes what stands between the marks of the README and of the results' README, and the findings.
+pub fn write(results: &Results, found: &Found, root: &Path) -> Result<()> {
+    let first = found.first.as_ref().map(|first| first.list.clone());
+    let studies = found
+        .second
+        .clone()
+        .into_iter()
+        .chain(first)
+        .reduce(|second, first| format!("{second}\nThe first:\n\n{first}"));
+    let picture = "![Accuracy against length](docs/study.svg)";
+    let said = studies.as_ref().map_or(NOTHING.to_owned(), |list| format!("{list}\n{picture}"));
+    fill(&root.join("README.md"), "results", &said)?;
+    fill(&root.join("docs/results/README.md"), "results", &scores::tables(results))?;
+    let beside = studies.map(|list| beside_documents(&list));
+    files::write(&root.join("docs/findings.md"), &findings::findings(results, beside.as_deref())?)
 }
 
-/// Replaces the part of a document that stands between `<!-- results: cargo xtask table -->` and the next end mark.
-fn fill(path: &Path, results: &str) -> Result<()> {
+/// Writes the numbers of docs/paper.md.
+pub fn write_paper(found: &Found, root: &Path) -> Result<()> {
+    let path = root.join("docs/paper.md");
+    let fill = |name: &str, text: Option<&str>| fill(&path, name, &beside_documents(text.unwrap_or(NOTHING)));
+    fill("tests of the first study", found.first.as_ref().map(|first| &*first.list))?;
+    fill("tables of the first study", found.first.as_ref().map(|first| &*first.tables))?;
+    fill("tests of the second study", found.second.as_deref())?;
+    fill("real model", found.recalibration.as_deref())
+}
+
+/// A text of the README in a document of docs/.
+fn beside_documents(text: &str) -> String {
+    text.trim().replace("](docs/", "](")
+}
+
+/// Replaces the part of a document that stands between `<!-- NAME: cargo xtask table -->` and the next end mark.
+fn fill(path: &Path, name: &str, results: &str) -> Result<()> {
     let mut text = files::read_text(path)?;
-    let missing = || format!("{} has lost the marks around its results", path.display());
-    let start = text.find(BEGIN).with_context(missing)? + BEGIN.len();
+    let begin = format!("<!-- {name}: cargo xtask table -->\n");
+    let missing = || format!("{} has lost the marks around its {name}", path.display());
+    let start = text.find(&begin).with_context(missing)? + begin.len();
     let end = start + text[start..].find(END).with_context(missing)?;
     text.replace_range(start..end, &format!("\n{}\n\n", results.trim()));
     files::write(path, &text)
@@ -64,10 +92,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("README.md");
         files::write(&path, "a\n<!-- results: cargo xtask table -->\nold\n<!-- end -->\nb <!-- end -->").unwrap();
-        fill(&path, "new").unwrap();
+        fill(&path, "results", "new").unwrap();
         let expected = "a\n<!-- results: cargo xtask table -->\n\nnew\n\n<!-- end -->\nb <!-- end -->";
         assert_eq!(files::read_text(&path).unwrap(), expected);
         files::write(&path, "a\n<!-- results: cargo xtask table -->\nold").unwrap();
-        assert!(fill(&path, "new").unwrap_err().to_string().contains("lost the marks"));
+        assert!(fill(&path, "results", "new").unwrap_err().to_string().contains("lost the marks"));
     }
 }

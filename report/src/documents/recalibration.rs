@@ -32,8 +32,9 @@ const UNTRAINED: &str = "smollm2";
 /// An arm has recovered where its loss lies at most so far above the control's, in nats.
 const RECOVERED: f64 = 0.1;
 
-/// Writes the document and its picture; nothing where there are no runs.
-pub fn write(folder: &Path, root: &Path) -> Result<()> {
+/// Writes the document and its picture; nothing where there are no runs. Returns what others say of it: what speaks against, and the table
+/// of recovery.
+pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     let mut arms = Vec::new();
     for (name, title) in ARMS {
         let path = folder.join(name).join("held_out.jsonl");
@@ -44,7 +45,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
         }
     }
     if arms.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     // An arm that was trained again is measured again: its earlier model's results stay in the files.
     let perplexities: Vec<PerplexityCell> = files::cells(&folder.join("perplexity.json"))?;
@@ -61,7 +62,8 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
         }),
     );
     files::write(&root.join("docs/recalibration.svg"), &plot(&recovery)?)?;
-    files::write(&root.join("docs/recalibration.md"), &document(&arms, &perplexities, &needles))
+    files::write(&root.join("docs/recalibration.md"), &document(&arms, &perplexities, &needles))?;
+    Ok(Some(format!("{}\n{}", against(&arms, &perplexities), recovery_table(&arms))))
 }
 
 fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkCell]) -> String {
@@ -81,10 +83,9 @@ fn document(arms: &[Arm], perplexities: &[PerplexityCell], needles: &[BenchmarkC
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
 }
 
-/// Losses on held-out windows before and after.
-fn recovered(arms: &[Arm]) -> String {
+/// Losses on held-out windows before and after, a row an arm.
+fn recovery_table(arms: &[Arm]) -> String {
     let control = arms.iter().find(|arm| arm.folder == ARMS[0].0);
-    let limit = control.and_then(|control| control.lines.last()).map(|line| line.windows.clone());
     let row = |arm: &Arm| {
         let end = arm.lines.last();
         let number = |line: Option<&HeldOutLine>| or_dash(line.map(|line| format!("{:.3}", line.loss)));
@@ -95,6 +96,12 @@ fn recovered(arms: &[Arm]) -> String {
         let tokens = or_dash(end.map(|line| format!("{:.2} M", line.tokens as f64 / 1e6)));
         line(arm.title, [tokens, number(arm.lines.first()), number(end), or_dash(apart)])
     };
+    table(["model", "tokens", "before", "after", "above the control"], arms.iter().map(row))
+}
+
+fn recovered(arms: &[Arm]) -> String {
+    let control = arms.iter().find(|arm| arm.folder == ARMS[0].0);
+    let limit = control.and_then(|control| control.lines.last()).map(|line| line.windows.clone());
     let windows = limit.as_ref().map_or(0, Vec::len);
     let full = arms.iter().find(|arm| arm.folder == FULL[0]).zip(limit.as_ref());
     let tokens =
@@ -102,7 +109,7 @@ fn recovered(arms: &[Arm]) -> String {
     format!(
         "Loss in nats on {windows} held-out windows of 1,024 tokens, and how far it lies above the control's at the end, window by window \
          (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}\n{}",
-        table(["model", "tokens", "before", "after", "above the control"], arms.iter().map(row)),
+        recovery_table(arms),
         picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic."),
         tokens
     )

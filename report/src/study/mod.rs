@@ -39,9 +39,9 @@ use self::why::StudyAccount;
 use crate::{files, plot};
 
 /// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, and docs/study-why.md with its figures, in `root`, from
-/// the results files in `folder`. Returns what the README says of the study; `None`, and nothing is written, where there are no
+/// the results files in `folder`. Returns what other documents say of the study; `None`, and nothing is written, where there are no
 /// results.
-pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
+pub fn write(folder: &Path, root: &Path) -> Result<Option<StudySummary>> {
     let cells: [Vec<RetrievalCell>; 2] = [files::cells_in(folder)?, files::cells_in(&folder.join("longrope2"))?];
     let results = StudyResults::new(cells.concat());
     if results.is_empty() {
@@ -61,7 +61,15 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     };
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
-    Ok(Some(format!("{list}\n![Accuracy against length](docs/study.svg)")))
+    Ok(Some(StudySummary { list, tables: plain_words::tables(&results) }))
+}
+
+/// What other documents say of the study.
+pub struct StudySummary {
+    /// A sentence for each headline, as a list.
+    pub list: String,
+    /// Accuracies in plain words.
+    pub tables: String,
 }
 
 #[cfg(test)]
@@ -77,9 +85,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let folder = root.join("results");
-        assert_eq!(write(&folder, root).unwrap(), None);
+        assert!(write(&folder, root).unwrap().is_none());
         std::fs::create_dir_all(&folder).unwrap();
-        assert_eq!(write(&folder, root).unwrap(), None, "an empty folder");
+        assert!(write(&folder, root).unwrap().is_none(), "an empty folder");
         assert!(!root.join("docs").exists());
         let cells = study_cells(|_, _| [0.9; 4]);
         let (first, second) = cells.split_at(50);
@@ -87,7 +95,7 @@ mod tests {
         for (name, cells) in [("b.json", first), ("a.json", second), ("selection.json", &chosen)] {
             files::write(&folder.join(name), &results::to_json(cells).unwrap()).unwrap();
         }
-        let headline = write(&folder, root).unwrap().unwrap();
+        let headline = write(&folder, root).unwrap().unwrap().list;
         assert!(
             headline.starts_with("- **RoPE of equal budget is as good as DroPE**"),
             "no trunk is missing: {headline}"

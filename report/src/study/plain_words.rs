@@ -17,24 +17,26 @@ const MODELS: [(&str, &str, Method); 6] = [
     ("partial DroPE with copies", "low-copies", Method::PDrope),
 ];
 
-/// The section; all numbers are means over the trunks that were measured.
+/// The section.
 pub fn plain_words(results: &StudyResults) -> String {
+    section("In plain words", &tables(results))
+}
+
+/// The tables, with what they are of; all numbers are means over the trunks that were measured.
+pub fn tables(results: &StudyResults) -> String {
     let far = rows(results, &LENGTHS.map(|extension| (PRIMARY, extension)));
     let near = rows(results, &[(PRIMARY, 1), (DECOYS, 1), (NEEDLES_ALONE, 1)]);
     let decoys = rows(results, &[(DECOYS, 1), (DECOYS, 4)]);
-    section(
-        "In plain words",
-        &format!(
-            "Five of the models, one of them read in two ways, all from the same pretraining, with as much further training each, on texts of no more than 256 \
+    format!(
+        "Five of the models, one of them read in two ways, all from the same pretraining, with as much further training each, on texts of no more than 256 \
              tokens. Percent of questions answered exactly, means over training seeds.\n\n**How often is a number found in a \
              longer text?** One of four numbers is asked for, whose keys share a word. At 8× a text is eight times as long as any \
              in training.\n\n{}**What does it cost at the length of training?** The same question; the same where the prose has \
              words of the keys and other numbers (decoys); and a text of nothing but sixteen numbers with their keys.\n\n{}\
              **And in longer text with decoys?**\n\n{}",
-            table(["", "1×", "2×", "4×", "8×"], far),
-            table(["at 1×", "four keys", "with decoys", "sixteen keys"], near),
-            table(["with decoys", "1×", "4×"], decoys),
-        ),
+        table(["", "1×", "2×", "4×", "8×"], far),
+        table(["at 1×", "four keys", "with decoys", "sixteen keys"], near),
+        table(["with decoys", "1×", "4×"], decoys),
     )
 }
 
