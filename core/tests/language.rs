@@ -143,6 +143,25 @@ proptest! {
     }
 
     #[test]
+    fn a_fact_counts_as_one_sentence(seed: u64) {
+        let mix = DocumentMix { max_copies: 1e6, copies_of: CopiesOf::Haystack, facts: 1.0, ..DocumentMix::default() };
+        let document = training_document(&mut ChaCha8Rng::seed_from_u64(seed), 256, &mix, Some(1), &encode);
+        let stop = *encode("One.").last().unwrap();
+        let tokens = document.ids.iter().zip(&document.multiplicity).zip(&document.roles).skip(1);
+        let tokens: Vec<_> = tokens.map(|((id, multiplicity), role)| (*id, *multiplicity, *role)).collect();
+        let mut stated = 0;
+        for sentence in tokens.split_inclusive(|(id, ..)| *id == stop) {
+            let (_, often, role) = sentence[0];
+            if role == TokenRole::Needle {
+                prop_assert!(often > 1.0 && sentence.iter().all(|(_, m, _)| *m == often), "{:?}", sentence);
+                stated += 1;
+            }
+            prop_assert!(sentence.iter().all(|(_, m, role)| *role != TokenRole::Question || *m == 1.0), "{:?}", sentence);
+        }
+        prop_assert!(stated > 0);
+    }
+
+    #[test]
     fn values_of_one_key_are_listed_in_the_order_of_the_text(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { multi_value: 1.0, multi_query: 0.0, facts: 0.0, repeat: 0.0, terse: 0.0, ..DocumentMix::default() };

@@ -22,16 +22,27 @@ fn draw(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece], lengths: &[usiz
     // Drawn only where needed, so that recipes without multiplicities still draw the same documents.
     let mean = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
     let mut often = || (1.0 + (mean - 1.0) * rng.random_range(0.0..2.0)) as f32;
-    let mut multiplicities = Vec::with_capacity(lengths.iter().sum());
-    for (piece, &tokens) in pieces.iter().zip(lengths) {
+    let mut multiplicities: Vec<f32> = Vec::with_capacity(lengths.iter().sum());
+    for (index, (piece, &tokens)) in pieces.iter().zip(lengths).enumerate() {
         let end = multiplicities.len() + tokens;
+        // A fact that is stated by a needle's opening and its value is one sentence, be the value new or known.
+        let goes_on = mix.copies_of == CopiesOf::Haystack && index > 0 && is_opening(&pieces[index - 1]);
         match mix.copies_unit {
-            _ if mean <= 1.0 || !has_copies(mix.copies_of, piece) => multiplicities.resize(end, 1.0),
+            _ if mean <= 1.0 || !(goes_on || has_copies(mix.copies_of, piece)) => multiplicities.resize(end, 1.0),
+            CopiesUnit::Sentence if goes_on => {
+                let opening = multiplicities.last().copied().unwrap_or(1.0);
+                multiplicities.resize(end, opening);
+            }
             CopiesUnit::Sentence => multiplicities.resize(end, often()),
             CopiesUnit::Token => multiplicities.resize_with(end, &mut often),
         }
     }
     multiplicities
+}
+
+/// Whether a piece is a needle up to its value, which is the next piece.
+fn is_opening(piece: &Piece) -> bool {
+    piece.role == TokenRole::Needle && piece.text.ends_with(|last: char| last != '.')
 }
 
 fn has_copies(of: CopiesOf, piece: &Piece) -> bool {
