@@ -64,7 +64,13 @@ impl ResultCell for HeadCell {
     }
 
     fn is_standard(&self) -> bool {
-        let is_usual_question = self.filler.is_none() && self.difficulty == Difficulty::default();
-        is_usual_question && self.seed == SEED && self.reading().is_standard()
+        self.asks_usual_questions(SEED) && self.reading().is_standard()
+    }
+}
+
+impl HeadCell {
+    /// Whether the questions have this seed, stand in prose and are as hard as usual.
+    pub fn asks_usual_questions(&self, seed: u64) -> bool {
+        (self.seed, self.filler, self.difficulty) == (seed, None, Difficulty::default())
     }
 }

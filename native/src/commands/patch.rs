@@ -7,7 +7,7 @@ use drope_core::language::Values;
 use drope_core::niah::{self, Filler, Spec, Task};
 use drope_core::positions::Positions;
 use drope_core::probe::{PatchCell, QuestionPair};
-use drope_core::results::{Outcomes, ResultCell};
+use drope_core::results::{self, Outcomes, ResultCell};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -38,10 +38,20 @@ pub fn patch(args: &PatchArgs) -> Result<()> {
         args.sweep.lengths.is_empty() && args.sweep.extensions.iter().all(|&extension| extension > 1),
         "patterns are of the training context and are put into longer texts; give --extension 2 or more"
     );
+    ensure!(
+        matches!(args.filler, Filler::Prose | Filler::Decoys | Filler::RepeatedDecoys),
+        "{} has no sentences that a short text could do without; use prose, decoys or repeated-decoys",
+        args.filler.name()
+    );
     let model = reading::load(&args.sweep)?;
     let questions: Vec<usize> = (0..args.trials).collect();
     let mut cells = Vec::new();
     for method in args.sweep.methods(&model.loaded.config) {
+        ensure!(
+            method.crop_length(&model.loaded.config).is_none(),
+            "{} reads no more than the training context, so that nothing can be put into it; leave it out",
+            method.name()
+        );
         let short = reading::positions_at(&args.sweep, &model.loaded, method, 1)?;
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = PatchCell {
@@ -94,7 +104,8 @@ impl Measurement for HeadsToPatch<'_> {
     fn find(&self, known: &[PatchCell]) -> Vec<PatchCell> {
         let asked = |cell: &PatchCell| (cell.seed, cell.filler, cell.difficulty, cell.trials);
         let is_of = |cell: &&PatchCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
-        known.iter().filter(is_of).cloned().collect()
+        // Commands that ran at the same time may have measured the same heads.
+        results::current(known.iter().filter(is_of).cloned(), |_| None)
     }
 
     fn sample(&self, trial: usize) -> Result<Vec<bool>> {
