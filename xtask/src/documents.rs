@@ -6,11 +6,12 @@ use anyhow::{Context, Result};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// What is beside the page; the rest is about the checkout, which a visitor does not have.
-const FILES: [&str; 11] = [
+const FILES: [&str; 12] = [
     "study.md",
     "study-why.md",
     "paper.md",
     "protocol.md",
+    "protocol-2.md",
     "findings.md",
     "real-models.md",
     "recalibration.md",
@@ -20,6 +21,9 @@ const FILES: [&str; 11] = [
     "study.json",
 ];
 
+/// What there is once the second study is measured.
+const OF_SECOND_STUDY: [&str; 2] = ["study-2.md", "study-2-why.md"];
+
 /// Writes the documents, their drawings and the study's results into the folder of the page.
 pub fn write(root: &Path, page: &Path) -> Result<()> {
     let (from, to) = (root.join("docs"), page.join("docs"));
@@ -27,7 +31,8 @@ pub fn write(root: &Path, page: &Path) -> Result<()> {
     let is_drawing = |path: &Path| path.extension().is_some_and(|kind| kind == "svg");
     let drawings = entries(&from)?.into_iter().filter(|path| is_drawing(path));
     let data = entries(&from.join("results/study"))?.into_iter().filter(|path| path.is_file());
-    for path in FILES.map(|file| from.join(file)).into_iter().chain(drawings).chain(data) {
+    let second = OF_SECOND_STUDY.map(|file| from.join(file)).into_iter().filter(|path| path.exists());
+    for path in FILES.map(|file| from.join(file)).into_iter().chain(second).chain(drawings).chain(data) {
         let target = to.join(path.strip_prefix(&from)?);
         std::fs::create_dir_all(target.parent().context("a file is in a folder")?)?;
         if path.extension().is_some_and(|kind| kind == "md") {

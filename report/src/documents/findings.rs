@@ -38,8 +38,8 @@ pub fn findings(results: &Results, study: Option<&str>) -> Result<String> {
     let list: String = findings.iter().flatten().map(|finding| format!("- {finding}\n")).collect();
     let even = study.map(|study| {
         format!(
-            "## At one budget\n\nFrom [the study](study.md): models of 0.85 million parameters, five seeds, synthetic text, equal tokens \
-             for all.\n\n{study}\n\n## Models of different budgets\n\n"
+            "## Five seeds\n\nFrom [the study](study.md), and from the second where it is judged: models of 0.85 million parameters, synthetic \
+             text, tests that were registered. What is compared had equal tokens, unless tokens are what is compared.\n\n{study}\n\n## Models of different budgets\n\n"
         )
     });
     Ok(format!(

@@ -29,6 +29,9 @@ const ARMS: [(&str, &str); 5] = [
 const FULL: [&str; 2] = ["run-drope", "run-drope-copies"];
 /// The model as training begins with it.
 const UNTRAINED: &str = "smollm2";
+/// Needles of the protocol, and the lengths at which every model is asked for them.
+const NEEDLES: [&str; 2] = ["niah_single_1", "niah_single_2"];
+const NEEDLE_LENGTHS: [usize; 3] = [1024, 2048, 4096];
 /// An arm has recovered where its loss lies at most so far above the control's, in nats.
 const RECOVERED: f64 = 0.1;
 
@@ -189,10 +192,9 @@ fn not_measured(arms: &[Arm], cells: &[PerplexityCell], needles: &[BenchmarkCell
         if cells.iter().all(|cell| cell.model != name) {
             missing.push(format!("losses along texts of {title}"));
         }
-        if needles.iter().all(|cell| cell.model != name) {
-            missing.push(format!("needles of {title}"));
-        }
+        missing.extend(needles_missing(needles, name).map(|asked| format!("{asked} of {title}")));
     }
+    missing.extend(needles_missing(needles, UNTRAINED).map(|asked| format!("{asked} of the untrained model")));
     if needles.iter().all(|cell| cell.model != ARMS[0].0 || cell.context < 16_384) {
         missing.push("needles of the control at 16,384 tokens".to_owned());
     }
@@ -202,6 +204,19 @@ fn not_measured(arms: &[Arm], cells: &[PerplexityCell], needles: &[BenchmarkCell
     }
     let missing = if missing.is_empty() { String::new() } else { format!(" Not measured yet: {}.", list(&missing)) };
     format!(" One seed an arm.{missing}")
+}
+
+/// Tasks and lengths of the protocol that a model was not asked; one that answers nothing at the first length is not asked at others.
+fn needles_missing<'a>(needles: &'a [BenchmarkCell], model: &'a str) -> impl Iterator<Item = String> + 'a {
+    let asked = move |task: &str, tokens: usize| {
+        needles.iter().find(|cell| (&*cell.header.model, &*cell.task, cell.context) == (model, task, tokens))
+    };
+    NEEDLES.into_iter().flat_map(move |task| {
+        let answers_nothing = asked(task, NEEDLE_LENGTHS[0]).is_some_and(|cell| cell.score == 0.0);
+        let lengths = if answers_nothing { &NEEDLE_LENGTHS[..1] } else { &NEEDLE_LENGTHS[..] };
+        let missing = lengths.iter().filter(move |&&tokens| asked(task, tokens).is_none());
+        missing.map(move |tokens| format!("{task} at {tokens} tokens"))
+    })
 }
 
 /// How far an arm's losses lie above the control's at the end, and whether it has recovered.
@@ -327,10 +342,16 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("One seed an arm. Not measured yet: needles of control (RoPE, trained as long), "),
+            text.contains(
+                "One seed an arm. Not measured yet: niah_single_1 at 1024 tokens of control (RoPE, trained as long), "
+            ),
             "{text}"
         );
-        assert!(text.contains("partial DroPE with copies at all, "), "{text}");
+        assert!(text.contains("partial DroPE with copies at all, niah_single_1 at 1024 tokens of DroPE"), "{text}");
+        assert!(
+            text.contains("niah_single_2 at 4096 tokens of the untrained model, needles of the control at 16,384"),
+            "{text}"
+        );
         assert!(
             text.contains(
                 "**DroPE**: +0.000 [+0.000, +0.000] within 1,024 tokens, -1.000 [-1.000, -1.000] on tokens 8,193 to 16,384: copies help"

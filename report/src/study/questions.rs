@@ -62,11 +62,11 @@ pub const MULTI_QUERY: StudyTask = standard("multi-query", Task::MultiQuery);
 pub const MULTI_KEY: StudyTask = standard("multi-key, unrelated keys, 4 digits", Task::MultiKey);
 
 /// The primary task in prose that has words of keys and other numbers.
-/// A few sentences with decoys, repeated.
+pub const DECOYS: StudyTask = StudyTask { name: "decoys", filler: Some(Filler::Decoys), ..PRIMARY };
+
+/// The same in a few sentences of such prose, repeated.
 pub const REPEATED_DECOYS: StudyTask =
     StudyTask { name: "repeated decoys", filler: Some(Filler::RepeatedDecoys), ..PRIMARY };
-
-pub const DECOYS: StudyTask = StudyTask { name: "decoys", filler: Some(Filler::Decoys), ..PRIMARY };
 
 /// A text of needles alone.
 pub const NEEDLES_ALONE: StudyTask = needles("needles alone, 16 keys", 16);

@@ -43,16 +43,17 @@ pub fn headline(hypotheses: &[Hypothesis]) -> Option<String> {
     let sentence = |hypothesis: &Hypothesis| {
         let Hypothesis { claim, note, parts, p_holm, verdict, .. } = hypothesis;
         let part = |part: &Difference| format!("{}: {}", part.what, interval_text(&part.interval));
-        let found = if parts.is_empty() {
-            note.clone()
-        } else {
-            let p = p_text(*p_holm);
-            let sign = if p.starts_with('<') { "" } else { "= " };
-            format!("{}; corrected p {sign}{p}, {} trunks", joined(parts.iter().map(part), "; "), TRUNKS.count())
-        };
-        format!("- **{}: {}**. {}.\n", capitalised(claim), verdict.word(), capitalised(&found))
+        let p = p_text(*p_holm);
+        let sign = if p.starts_with('<') { "" } else { "= " };
+        let p = format!("corrected p {sign}{p}, {} trunks", TRUNKS.count());
+        let note = (!note.is_empty()).then(|| note.clone());
+        let found = note.into_iter().chain(parts.iter().map(part)).chain((!parts.is_empty()).then_some(p));
+        format!("- **{}: {}**. {}.\n", capitalised(claim), verdict.word(), capitalised(&joined(found, "; ")))
     };
-    let judged: String = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).map(sentence).collect();
+    // The protocol wants what H4 and H5 say to be said first.
+    let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
+    judged.sort_by_key(|test| !(test.name.starts_with("H4") || test.name.starts_with("H5")));
+    let judged: String = judged.into_iter().map(sentence).collect();
     (!judged.is_empty()).then(|| {
         format!("The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals:\n\n{judged}")
     })

@@ -128,7 +128,7 @@ impl Results {
         OverTrunks::of(&self.perplexities.iter().filter(is_of).map(|cell| cell.perplexity).collect::<Vec<_>>())
     }
 
-    /// The same where all trunks were asked, so that two of them may be compared.
+    /// [`Results::accuracy`] where all trunks were asked, so that two of them may be compared.
     pub fn whole_accuracy(&self, side: &Side, asked: Asked, extension: usize) -> Option<OverTrunks> {
         let all = trunks_of(&side.budget).count();
         self.accuracy(side, asked, extension).filter(|over| over.trunks == all)

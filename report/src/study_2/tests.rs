@@ -147,6 +147,10 @@ fn the_best_rival_on_the_selection_split_counts() {
         }
         _ => cell,
     };
+    let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
+    let headline = super::document::headline(&hypotheses(&results(both))).unwrap();
+    let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
+    assert!(first.contains("than the best fair rival: shown**. After 8m tokens; "), "{headline}");
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);

@@ -154,5 +154,7 @@ fn follow(cells: &[HeadCell], statistic: &Statistic) -> Option<Explanation> {
 
 fn is_asked(cell: &HeadCell) -> bool {
     let reading = cell.reading();
-    cell.seed == QUESTION_SEED && (reading.beta_given, reading.cut) == (false, None) && reading.parameters.is_empty()
+    cell.asks_usual_questions(QUESTION_SEED)
+        && (reading.beta_given, reading.cut) == (false, None)
+        && reading.parameters.is_empty()
 }

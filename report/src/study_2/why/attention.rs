@@ -26,7 +26,8 @@ pub fn text(cells: &[HeadCell]) -> Option<String> {
             ]
             .map(|number| at(number).map(|over| format!("{:.0}", 100.0 * over.mean)));
             let [needle, others, decoys] = percents;
-            Some(format!("{} / {} / {}", needle?, others?, decoys?))
+            let of_trunks = at(|head| head.needle_of_question).map(|over| of_trunks(&over)).unwrap_or_default();
+            Some(format!("{} / {} / {}{of_trunks}", needle?, others?, decoys?))
         });
         let entropies = [1, 8].map(|s| {
             mean_entropy(&among_decoys, run, method, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over)))

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use drope_core::niah::Filler;
 use drope_core::probe::PatchCell;
 
-use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, title};
+use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, plain, title};
 use crate::markdown::{joined, line, or_dash, table};
 use crate::study::OverTrunks;
+
+/// The length of the long texts.
+const EXTENSION: usize = 4;
 
 /// What patching does to a model of one trunk, in one filler.
 struct OfTrunk {
@@ -66,7 +69,7 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
 fn of_trunk(cells: &[PatchCell], run: &str, filler: Option<Filler>, trunk: usize) -> Option<OfTrunk> {
     let is_of = |cell: &&PatchCell| {
         let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
-        name && cell.filler == filler
+        name && cell.filler == filler && (cell.extension, cell.method) == (EXTENSION, plain(run).method)
     };
     let cells: Vec<&PatchCell> = cells.iter().filter(is_of).collect();
     let unpatched = cells.iter().find(|cell| cell.patched.is_none())?;
