@@ -30,12 +30,17 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
         section("What speaks against", &speaks_against),
         section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
         section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
-        section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
-        section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
+        measured_section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
+        measured_section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
         section("Other tasks", &others_table(results)),
         not_run(hypotheses),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
+}
+
+/// A section; nothing where nothing of it is measured.
+fn measured_section(title: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { section(title, text) }
 }
 
 /// What was judged, a sentence each; `None` where nothing was.
