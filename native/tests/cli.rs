@@ -343,6 +343,7 @@ fn every_command_names_the_path_that_is_missing() {
         &["eval", "choice", "--model", missing, "--form", "plain", "--data", missing],
         &["eval", "choice", "--model", model, "--form", "plain", "--data", missing],
         &["probe", "--model", missing],
+        &["patch", "--model", missing],
         &["dope", "select", "--model", missing],
         &["search", "longrope2", "--model", missing, "--out", out],
         &["tune", "--model", missing, "--method", "yarn", "--out", out],
