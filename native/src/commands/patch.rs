@@ -35,7 +35,7 @@ const TASK: Task = Task::MultiKey;
 /// Asks multi-key questions, and again with the pattern of each head from a text of the training context.
 pub fn patch(args: &PatchArgs) -> Result<()> {
     ensure!(
-        args.sweep.lengths.is_empty() && args.sweep.extensions.iter().all(|&extension| extension > 1),
+        args.sweep.lengths.is_empty() && args.sweep.extensions.iter().any(|&extension| extension > 1),
         "patterns are of the training context and are put into longer texts; give --extension 2 or more"
     );
     ensure!(
@@ -53,7 +53,10 @@ pub fn patch(args: &PatchArgs) -> Result<()> {
             method.name()
         );
         let short = reading::positions_at(&args.sweep, &model.loaded, method, 1)?;
-        for reading in reading::readings(&args.sweep, &model.loaded, method)? {
+        let mut readings = reading::readings(&args.sweep, &model.loaded, method)?;
+        // A text of the training context is the short text itself.
+        readings.retain(|reading| reading.extension > 1);
+        for reading in readings {
             let blank = PatchCell {
                 header: reading.header(&model, &args.sweep),
                 trials: args.trials,
