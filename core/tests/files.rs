@@ -55,7 +55,7 @@ fn weights_of_16_bits_are_read_as_their_nearest_numbers() {
 }
 
 fn fixture(name: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/../tests/fixtures/rope/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read(format!("{}/tests/fixtures/rope/{name}", env!("DROPE_ROOT"))).unwrap()
 }
 
 fn config_with(old: &str, new: &str) -> Result<Config, Error> {

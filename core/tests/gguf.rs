@@ -6,7 +6,7 @@ use drope_core::kernels::{QuantizedFormat, QuantizedMatrix};
 use drope_core::model::{SafetensorsFiles, WeightSource, token_ids};
 
 fn fixture(name: &str) -> Vec<u8> {
-    std::fs::read(format!("{}/../tests/fixtures/gguf/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    std::fs::read(format!("{}/tests/fixtures/gguf/{name}", env!("DROPE_ROOT"))).unwrap()
 }
 
 #[test]

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 fn results() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/results")
+    PathBuf::from(env!("DROPE_ROOT")).join("docs/results")
 }
 
 /// The file as this program writes it.

@@ -54,7 +54,7 @@ fn texts_are_neither_cut_nor_padded() {
 
 #[test]
 fn every_shipped_tokenizer_begins_texts_as_its_config_says() {
-    for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../models")).unwrap() {
+    for entry in std::fs::read_dir(concat!(env!("DROPE_ROOT"), "/models")).unwrap() {
         let folder = entry.unwrap().path();
         let Ok(json) = std::fs::read(folder.join("tokenizer.json")) else { continue };
         let config = std::fs::read_to_string(folder.join("config.json")).unwrap();

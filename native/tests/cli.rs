@@ -311,7 +311,7 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
 fn every_command_names_the_path_that_is_missing() {
     let nano_rope = nano_rope();
     let (model, missing) = (text(&nano_rope), "/no/such/path");
-    let recipe = concat!(env!("CARGO_MANIFEST_DIR"), "/../recipes/nano-drope.toml");
+    let recipe = concat!(env!("DROPE_ROOT"), "/recipes/nano-drope.toml");
     let folder = Folder::new("missing");
     let out = folder.path("out");
     let out = text(&out);

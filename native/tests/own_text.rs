@@ -101,7 +101,7 @@ fn the_commands_of_the_readme_lead_from_a_folder_of_text_to_an_evaluated_model()
     for (name, digit) in (0..20).map(|digit| (format!("corpus/deep/{digit}.md"), digit)) {
         folder.write(&name, format!("the magic number is: {digit} and the words are in the text. ").repeat(20));
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("DROPE_ROOT"));
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let block = readme.split("<!-- test: native/tests/own_text.rs").nth(1).unwrap().split("```").nth(1).unwrap();
     let mut script = block.strip_prefix("sh\n").unwrap().to_owned();

@@ -10,7 +10,7 @@ use drope_core::train::OptimizerKind;
 use drope_core::train::cost::{Engine, MicroBatch, memory};
 
 fn recipes() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/models")
+    Path::new(env!("DROPE_ROOT")).join("recipes/models")
 }
 
 #[test]

@@ -19,7 +19,7 @@ use serde_json::Value;
 #[test]
 fn perplexity_of_a_text_is_that_of_transformers_recipe() {
     let Some(python) = python("torch, transformers, gguf, accelerate") else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("DROPE_ROOT"));
     let folder = Folder::new("recipe");
     let prose: String = std::fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap().chars().take(3000).collect();
     let (model, story, json) = (smollm2(), folder.write("story.txt", prose), folder.path("results.json"));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    PathBuf::from(env!("DROPE_ROOT"))
 }
 
 /// Every text file of a folder.

@@ -7,7 +7,7 @@ use drope_fuzz::READERS;
 
 #[test]
 fn every_file_of_the_corpora_is_read_or_refused() {
-    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus");
+    let corpora = Path::new(env!("DROPE_ROOT")).join("fuzz/corpus");
     for (name, reader) in READERS {
         let folder = corpora.join(name);
         let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

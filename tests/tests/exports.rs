@@ -52,7 +52,7 @@ const SHIPPED: [&str; 4] = ["nano-nope", "study-drope", "study-drope-copies", "s
 /// Config and weights of every model.
 fn models() -> Vec<(&'static str, Config, Vec<u8>)> {
     let read = |folder: PathBuf| std::fs::read(folder.join("model.safetensors")).unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("DROPE_ROOT")).join("tests");
     let fixtures = exported_models().into_iter().map(|(name, weights, config)| {
         let weights = read(root.join("fixtures").join(weights));
         (name, config, weights)
@@ -115,7 +115,7 @@ fn compare(python: &str, script: &str, but: &[&str], tensors: &[&str]) {
     let out = tempfile::tempdir().unwrap();
     let mut exports = written(out.path());
     exports.retain(|export| !but.iter().any(|family| export.name.contains(family)));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
+    let script = Path::new(env!("DROPE_ROOT")).join("tests").join(script);
     let folders = exports.iter().map(|export| &export.folder);
     let status = Command::new(python).arg(script).args(folders).env("HF_HOME", out.path().join("home")).status();
     assert!(status.unwrap().success(), "what was written cannot be opened");

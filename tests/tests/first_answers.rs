@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "what heads do is for the tests in the browser")]
 mod native;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use drope_core::language::Values;
@@ -29,7 +29,7 @@ const ROWS: [(&str, Method, bool); 4] = [
 ];
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the checkout is there")
+    PathBuf::from(env!("DROPE_ROOT"))
 }
 
 /// The study's primary task.

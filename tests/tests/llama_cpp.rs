@@ -136,7 +136,7 @@ fn llama_cpp_reads_what_is_converted_for_longer_texts() {
     let request = |(_, file, (ids, _)): &(_, _, (_, _))| json!({ "file": file, "ids": ids, "greedy": GREEDY });
     let requests = folder.path().join("requests.json");
     fs::write(&requests, json!(expected.iter().map(request).collect::<Vec<_>>()).to_string()).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("llama_cpp_logits.mjs");
+    let script = Path::new(env!("DROPE_ROOT")).join("tests/llama_cpp_logits.mjs");
     let output = Command::new("node").arg(script).args([&addon, &requests]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let found: Vec<Answer> = serde_json::from_slice(&output.stdout).unwrap();

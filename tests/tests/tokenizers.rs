@@ -98,7 +98,7 @@ fn prompts_have_the_ids_of_llama_cpp_under_every_name_that_is_read() {
     let texts: Vec<&str> = texts.split_terminator(AFTER).collect();
     let list = folder.path().join("texts.json");
     fs::write(&list, serde_json::to_vec(&texts).expect("JSON")).expect("a file");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("llama_cpp_ids.mjs");
+    let script = Path::new(env!("DROPE_ROOT")).join("tests/llama_cpp_ids.mjs");
     let output = Command::new("node").arg(script).arg(addon).arg(&list).args(&files).output().expect("node");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let theirs: HashMap<PathBuf, Vec<Vec<u32>>> = serde_json::from_slice(&output.stdout).expect("ids");

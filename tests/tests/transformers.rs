@@ -31,7 +31,7 @@ with torch.no_grad():
 #[test]
 fn transformers_computes_our_logits_for_nano_rope() {
     let Some(python) = python("torch, transformers, safetensors") else { return };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/nano-rope");
+    let folder = Path::new(env!("DROPE_ROOT")).join("models/nano-rope");
     let config = Config::from_json(&std::fs::read_to_string(folder.join("config.json")).unwrap()).unwrap();
     let ids: Vec<u32> = (0..200).map(|i| (i * 37 + 11) % config.vocab_size as u32).collect();
     let out = tempfile::tempdir().unwrap();
@@ -120,7 +120,7 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
         let ids: Vec<u32> = (0..40).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
         let request = serde_json::json!({ "ids": ids, "extension_factor": factor }).to_string();
         let modeling = config.modeling().unwrap_or_else(|| panic!("{name} needs no program"));
-        let weights = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(weights).join("model.safetensors");
+        let weights = Path::new(env!("DROPE_ROOT")).join("tests/fixtures").join(weights).join("model.safetensors");
         let weights = std::fs::read(weights).unwrap();
         // As a model is written: a projection a tensor.
         let weights = {
@@ -141,7 +141,7 @@ fn transformers_computes_our_logits_by_the_program_that_we_write() {
         let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
         expected.push((name, folder, ours.iter::<f32>().collect::<Vec<_>>()));
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("modeling_reference.py");
+    let script = Path::new(env!("DROPE_ROOT")).join("tests/modeling_reference.py");
     let folders = expected.iter().map(|(_, folder, _)| folder);
     let home = out.path().join("home");
     let status = Command::new(&python).arg(script).args(folders).env("HF_HOME", home).status().unwrap();
@@ -213,7 +213,7 @@ fn smollm2_has_the_ids_and_logits_of_transformers() {
     let out = tempfile::tempdir().unwrap();
     let list = out.path().join("lines.txt");
     std::fs::write(&list, lines.join("\n")).unwrap();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("smollm2_reference.py");
+    let script = Path::new(env!("DROPE_ROOT")).join("tests/smollm2_reference.py");
     let status = Command::new(&python).arg(script).args([&path, &list, out.path()]).status().unwrap();
     assert!(status.success(), "transformers cannot open SmolLM2's GGUF");
 

@@ -33,11 +33,11 @@ except subprocess.CalledProcessError as error:
 #[test]
 fn the_wheel_carries_the_program_and_a_module() {
     let Some(maturin) = maturin() else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = Path::new(env!("DROPE_ROOT"));
     let folder = tempfile::tempdir().unwrap();
     let wheels = folder.path().join("wheels");
     let mut build = Command::new(maturin);
-    build.current_dir(&root).env("CARGO_TARGET_DIR", target_dir()).args(["build", "--release", "--out"]).arg(&wheels);
+    build.current_dir(root).env("CARGO_TARGET_DIR", target_dir()).args(["build", "--release", "--out"]).arg(&wheels);
     output(&mut build);
     let wheel = std::fs::read_dir(&wheels).unwrap().next().unwrap().unwrap().path();
     let environment = folder.path().join("environment");

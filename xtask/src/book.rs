@@ -145,7 +145,7 @@ mod tests {
     use super::{COPIED, documents, from_folder, summary};
 
     fn root() -> &'static Path {
-        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        Path::new(env!("DROPE_ROOT"))
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub static CASES: LazyLock<Vec<Case>> = LazyLock::new(|| {
     FIXTURES.dirs().filter_map(case).collect()
 });
 
-static FIXTURES: Dir = include_dir!("$DROPE_FIXTURES");
+static FIXTURES: Dir = include_dir!("$DROPE_ROOT/tests/fixtures");
 
 /// The case of that name.
 pub fn case(name: &str) -> &'static Case {

@@ -43,7 +43,7 @@ impl Drop for Folder {
 }
 
 pub fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures")
+    Path::new(env!("DROPE_ROOT")).join("tests/fixtures")
 }
 
 pub fn core(arguments: &[&str]) -> Command {

@@ -28,13 +28,13 @@ mod story;
 mod threads;
 mod visit;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use serde_json::Value;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the checkout is there")
+    PathBuf::from(env!("DROPE_ROOT"))
 }
 
 /// Where pictures and timings are left for people and for `bench/compare.py`.

@@ -7,7 +7,7 @@ use safetensors::SafeTensors;
 
 /// Config of a fixture.
 pub fn fixture(name: &str) -> Config {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name).join("config.json");
+    let path = Path::new(env!("DROPE_ROOT")).join("tests/fixtures").join(name).join("config.json");
     Config::from_json(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn the_numbers_of_tokens_are_those_of_the_logs() {
         let tokens = |model: &str| {
-            let path = format!("{}/../../models/{model}/loss.jsonl", env!("CARGO_MANIFEST_DIR"));
+            let path = format!("{}/models/{model}/loss.jsonl", env!("DROPE_ROOT"));
             let log = std::fs::read_to_string(path).unwrap();
             let last: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
             last["tokens"].as_f64().unwrap() / 1e6

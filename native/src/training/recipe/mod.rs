@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn fields_are_set_by_their_path_and_checked() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/reproduction/budget.toml");
+        let path = Path::new(env!("DROPE_ROOT")).join("recipes/reproduction/budget.toml");
         let with = |texts: &[&str]| read(&path, &texts.iter().map(|text| setting(text).unwrap()).collect::<Vec<_>>());
         let plain = with(&[]).unwrap();
         let recipe = with(&["steps=7", "schedule.peak=2e-3", "drop.positions=low", "drop.cut=0.0075"]).unwrap();

@@ -11,7 +11,7 @@ use drope_core::train::recipe::{Dropped, Recipe};
 use super::{read, setting};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../recipes/study")
+    Path::new(env!("DROPE_ROOT")).join("recipes/study")
 }
 
 /// Names and recipes of all runs that go on from a trunk.
