@@ -186,7 +186,7 @@ fn a_head_of_the_short_text_brings_answers_back_in_the_long_one() {
     // The same command again measures nothing and says the same.
     assert_eq!(run(&arguments).stdout, first.stdout);
     assert_eq!(read_json(&json).as_array().unwrap().len(), 17);
-    refused(&["patch", "--model", text(&model), "--extension", "1,2"], "give --extension 2 or more");
+    refused(&["patch", "--model", text(&model), "--extension", "1"], "give --extension 2 or more");
     refused(&["patch", "--model", text(&model), "--extension", "2", "--filler", "needles"], "use prose, decoys or");
     refused(&["patch", "--model", text(&model), "--extension", "2", "--method", "crop"], "leave it out");
 }
