@@ -93,13 +93,23 @@ fn confirm_superseded(waiting: &mut VecDeque<(Request, Vec<File>)>) {
     });
 }
 
-/// Carries out requests until there are none.
+/// Carries out requests until there are none, and then what the first screen needs.
 async fn carry_out_all(queue: Rc<Queue>, models: Rc<RefCell<Option<ModelCache>>>) {
     loop {
-        let Some((request, files)) = queue.waiting.borrow_mut().pop_front() else { break };
-        let run = request.run();
+        let next = queue.waiting.borrow_mut().pop_front();
         // Requests come one at a time, so the models are never borrowed twice.
         let mut held = models.take();
+        let Some((request, files)) = next else {
+            if let Some(models) = &mut held {
+                prepare(models, &queue).await;
+            }
+            models.replace(held);
+            if queue.waiting.borrow().is_empty() {
+                break;
+            }
+            continue;
+        };
+        let run = request.run();
         let outcome = carry_out(&queue, &mut held, request, files).await;
         models.replace(held);
         // The requests `Start` and `Stop` begin no run, and they do not fail.
@@ -125,11 +135,10 @@ async fn carry_out(
         let threads = share_kernels(threads).await;
         match open_device(must_be_fast).await {
             Ok((device, note)) => {
-                let mut cache = ModelCache::new(device, capacity().await);
+                let first = first.iter().filter_map(|name| StudyModel::named(name)).collect();
+                *models = Some(ModelCache::new(device, capacity().await, first));
                 reply(&Reply::Ready { note, threads });
                 store::tell().await;
-                prepare(&mut cache, &first, queue).await;
-                *models = Some(cache);
             }
             Err(note) => reply(&Reply::Unfit { note }),
         }
@@ -169,10 +178,11 @@ async fn carry_out(
 }
 
 /// Loads the models of the first screen, and lets them read a text, until something is asked.
-async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
+async fn prepare(models: &mut ModelCache, queue: &Queue) {
     let flow = || if queue.waiting.borrow().is_empty() { Flow::Continue } else { Flow::Stop };
-    let mut loaded = Vec::new();
-    for model in first.iter().filter_map(|name| StudyModel::named(name)) {
+    while flow() == Flow::Continue
+        && let Some(model) = models.to_load.pop_front()
+    {
         // A run that waits for the models shows how much of them is there.
         let progress = |received, total| {
             if let Some(run) = queue.current.get() {
@@ -180,16 +190,13 @@ async fn prepare(models: &mut ModelCache, first: &[String], queue: &Queue) {
             }
             Flow::Continue
         };
-        if flow() == Flow::Stop {
-            return;
-        }
         // What fails here is asked for again by the run that needs it, which says why it fails.
-        loaded.extend(models.prepare(model, &progress).await.ok());
+        let loaded = models.prepare(model, &progress).await;
+        models.to_read.extend(loaded);
     }
-    for model in loaded {
-        if flow() == Flow::Stop {
-            return;
-        }
+    while flow() == Flow::Continue
+        && let Some(model) = models.to_read.pop_front()
+    {
         // Browsers compile their faster code of what is used much; without this the first answer would wait for it.
         let _ = questions::read_anything(&model, flow).await;
     }

@@ -1,6 +1,6 @@
 //! Models that are loaded, each once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use burn::tensor::Device;
@@ -26,12 +26,15 @@ pub struct ModelCache {
     own: HashMap<&'static str, Rc<LoadedModel>>,
     /// The user's models, with their notes. A model that was recalibrated further or replaced has a different note.
     kept: HashMap<String, (StoredModel, Rc<LoadedModel>)>,
+    /// The page's own models that are to be loaded while nothing is asked, and those that are to read a text then.
+    pub to_load: VecDeque<StudyModel>,
+    pub to_read: VecDeque<Rc<LoadedModel>>,
 }
 
 impl ModelCache {
     /// No model yet.
-    pub fn new(device: Device, capacity: Capacity) -> Self {
-        Self { device, capacity, own: HashMap::new(), kept: HashMap::new() }
+    pub fn new(device: Device, capacity: Capacity, to_load: VecDeque<StudyModel>) -> Self {
+        Self { device, capacity, own: HashMap::new(), kept: HashMap::new(), to_load, to_read: VecDeque::new() }
     }
 
     /// The model of a reading, loaded if it is not yet.
