@@ -167,7 +167,7 @@ impl Results {
     /// What every head of a system does.
     pub fn heads(&self, system: &System) -> Vec<&HeadCell> {
         let is_asked = |cell: &&HeadCell| {
-            (cell.runs, cell.tokens) == (0, None) && cell.asks_usual_questions(SEED) && is_of(*cell, system)
+            (cell.runs, cell.tokens) == (0, None) && cell.questions.are_usual(SEED) && is_of(*cell, system)
         };
         self.heads.iter().filter(is_asked).collect()
     }

@@ -4,9 +4,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::HeadProbe;
-use crate::niah::{Difficulty, Filler};
-use crate::results::{CellHeader, Reading, ResultCell, SEED, is_default};
+use super::{HeadProbe, HeadQuestions};
+use crate::results::{CellHeader, Reading, ResultCell, SEED};
 
 /// A head of a model read with a method at a length, on average over questions: a cell of `core probe`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,16 +16,9 @@ pub struct HeadCell {
     /// Tokens of the questions, where these were asked for in place of a multiple of the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
-    /// Questions.
-    pub trials: usize,
-    /// Seed of the questions.
-    pub seed: u64,
-    /// What the needles were hidden in, if not prose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filler: Option<Filler>,
-    /// How hard the questions were.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub difficulty: Difficulty,
+    /// What was asked.
+    #[serde(flatten)]
+    pub questions: HeadQuestions,
     /// Models with random weights that gradients are averaged over; 0: none.
     pub runs: usize,
     /// Where its attention goes.
@@ -53,24 +45,17 @@ impl ResultCell for HeadCell {
 
     fn same_question(&self, other: &Self) -> bool {
         let question = |cell: &Self| {
-            let Self { tokens, seed, filler, difficulty, runs, probe: HeadProbe { layer, head, .. }, .. } = *cell;
-            (tokens, seed, filler, difficulty, runs, layer, head)
+            let Self { tokens, questions, runs, probe: HeadProbe { layer, head, .. }, .. } = *cell;
+            (tokens, questions.of_any_number(), runs, layer, head)
         };
         question(self) == question(other)
     }
 
     fn questions(&self) -> usize {
-        self.trials
+        self.questions.trials
     }
 
     fn is_standard(&self) -> bool {
-        self.asks_usual_questions(SEED) && self.reading().is_standard()
-    }
-}
-
-impl HeadCell {
-    /// Whether the questions have this seed, stand in prose and are as hard as usual.
-    pub fn asks_usual_questions(&self, seed: u64) -> bool {
-        (self.seed, self.filler, self.difficulty) == (seed, None, Difficulty::default())
+        self.questions.are_usual(SEED) && self.reading().is_standard()
     }
 }

@@ -12,6 +12,7 @@ mod patch_cell;
 mod patching;
 #[cfg(feature = "model")]
 mod question;
+mod questions;
 #[cfg(feature = "model")]
 mod spread;
 
@@ -29,5 +30,6 @@ pub use self::patch_cell::PatchCell;
 pub use self::patching::{PatchedAnswers, QuestionPair};
 #[cfg(feature = "model")]
 pub use self::question::{TokenizedSample, probe_heads};
+pub use self::questions::HeadQuestions;
 #[cfg(feature = "model")]
 pub use self::spread::prefix_spread;

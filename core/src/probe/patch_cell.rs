@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::niah::{Difficulty, Filler};
-use crate::results::{CellHeader, Outcomes, Reading, ResultCell, SEED, is_default};
+use super::HeadQuestions;
+use crate::results::{CellHeader, Outcomes, Reading, ResultCell, SEED};
 
 /// Answers to questions in long texts, where a head attends as it does in a short text with the same needles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,16 +13,9 @@ pub struct PatchCell {
     /// What was read, and how.
     #[serde(flatten)]
     pub header: CellHeader,
-    /// Questions.
-    pub trials: usize,
-    /// Seed of the questions.
-    pub seed: u64,
-    /// What the needles were hidden in, if not prose.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filler: Option<Filler>,
-    /// How hard the questions were.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub difficulty: Difficulty,
+    /// What was asked.
+    #[serde(flatten)]
+    pub questions: HeadQuestions,
     /// Layer and query head, from 0, that attends as in the short text; missing where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patched: Option<[usize; 2]>,
@@ -48,16 +41,15 @@ impl ResultCell for PatchCell {
     }
 
     fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.seed, cell.filler, cell.difficulty, cell.patched);
+        let question = |cell: &Self| (cell.questions.of_any_number(), cell.patched);
         question(self) == question(other)
     }
 
     fn questions(&self) -> usize {
-        self.trials
+        self.questions.trials
     }
 
     fn is_standard(&self) -> bool {
-        let is_usual_question = self.filler.is_none() && self.difficulty == Difficulty::default();
-        is_usual_question && self.seed == SEED && self.reading().is_standard()
+        self.questions.are_usual(SEED) && self.reading().is_standard()
     }
 }

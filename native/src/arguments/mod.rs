@@ -1,6 +1,7 @@
 //! Values of arguments, and arguments that several commands share.
 
 mod difficulty;
+mod head_questions;
 mod numbers;
 mod parameters;
 mod reading;
@@ -10,6 +11,7 @@ pub mod tuned;
 mod values;
 
 pub use self::difficulty::DifficultyArgs;
+pub use self::head_questions::HeadQuestionsArgs;
 pub use self::numbers::NumberArgs;
 pub use self::parameters::{ParameterArgs, axis, positions};
 pub use self::reading::ReadingArgs;

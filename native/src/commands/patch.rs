@@ -3,15 +3,14 @@
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::generate::Flow;
-use drope_core::language::Values;
-use drope_core::niah::{self, Filler, Spec, Task};
+use drope_core::niah::{self, Filler};
 use drope_core::positions::Positions;
 use drope_core::probe::{PatchCell, QuestionPair};
 use drope_core::results::{self, Outcomes, ResultCell};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::arguments::{DifficultyArgs, Sweep, at_least_one};
+use crate::arguments::{HeadQuestionsArgs, Sweep};
 use crate::interrupt;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
 
@@ -20,17 +19,9 @@ use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
 pub struct PatchArgs {
     #[command(flatten)]
     sweep: Sweep,
-    /// Questions a length.
-    #[arg(long, default_value = "50", value_parser = at_least_one)]
-    trials: usize,
-    /// What needles are hidden in: prose, decoys, or repeated-decoys.
-    #[arg(long, default_value = "prose")]
-    filler: Filler,
     #[command(flatten)]
-    difficulty: DifficultyArgs,
+    questions: HeadQuestionsArgs,
 }
-
-const TASK: Task = Task::MultiKey;
 
 /// Asks multi-key questions, and again with the pattern of each head from a text of the training context.
 pub fn patch(args: &PatchArgs) -> Result<()> {
@@ -39,12 +30,12 @@ pub fn patch(args: &PatchArgs) -> Result<()> {
         "patterns are of the training context and are put into longer texts; give --extension 2 or more"
     );
     ensure!(
-        matches!(args.filler, Filler::Prose | Filler::Decoys | Filler::RepeatedDecoys),
+        matches!(args.questions.filler, Filler::Prose | Filler::Decoys | Filler::RepeatedDecoys),
         "{} has no sentences that a short text could do without; use prose, decoys or repeated-decoys",
-        args.filler.name()
+        args.questions.filler.name()
     );
     let model = reading::load(&args.sweep)?;
-    let questions: Vec<usize> = (0..args.trials).collect();
+    let trials: Vec<usize> = (0..args.questions.trials).collect();
     let mut cells = Vec::new();
     for method in args.sweep.methods(&model.loaded.config) {
         ensure!(
@@ -59,16 +50,13 @@ pub fn patch(args: &PatchArgs) -> Result<()> {
         for reading in readings {
             let blank = PatchCell {
                 header: reading.header(&model, &args.sweep),
-                trials: args.trials,
-                seed: args.sweep.seed,
-                filler: (args.filler != TASK.filler()).then_some(args.filler),
-                difficulty: args.difficulty.of(TASK, args.filler),
+                questions: args.questions.of(args.sweep.seed),
                 patched: None,
                 correct: 0,
                 correct_in_short: 0,
                 outcomes: Outcomes::default(),
             };
-            cells.push(HeadsToPatch { model: &model, reading, short: short.clone(), questions: &questions, blank });
+            cells.push(HeadsToPatch { model: &model, reading, short: short.clone(), trials: &trials, blank });
         }
     }
     measure(&args.sweep, model.threads, &cells)?;
@@ -82,7 +70,7 @@ struct HeadsToPatch<'a> {
     /// Positions at the training context.
     short: Positions,
     /// Numbers of the questions.
-    questions: &'a [usize],
+    trials: &'a [usize],
     /// A cell without its results.
     blank: PatchCell,
 }
@@ -101,24 +89,21 @@ impl Measurement for HeadsToPatch<'_> {
     }
 
     fn samples(&self) -> &[usize] {
-        self.questions
+        self.trials
     }
 
     fn find(&self, known: &[PatchCell]) -> Vec<PatchCell> {
-        let asked = |cell: &PatchCell| (cell.seed, cell.filler, cell.difficulty, cell.trials);
-        let is_of = |cell: &&PatchCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
+        let is_of =
+            |cell: &&PatchCell| cell.reading() == self.blank.reading() && cell.questions == self.blank.questions;
         // Commands that ran at the same time may have measured the same heads.
         results::current(known.iter().filter(is_of).cloned(), |_| None)
     }
 
     fn sample(&self, trial: usize) -> Result<Vec<bool>> {
         let loaded = &self.model.loaded;
-        let PatchCell { filler, difficulty, seed, .. } = self.blank;
-        let seed = seed.wrapping_add(trial as u64);
-        let standard = Spec::new(TASK, Values::Numbers, self.reading.context, seed);
-        let spec = Spec { filler: filler.unwrap_or(TASK.filler()), difficulty, ..standard };
-        let sample = niah::sample(&spec, &loaded.tokenizer)?;
-        let rng = &mut ChaCha8Rng::seed_from_u64(seed);
+        let questions = &self.blank.questions;
+        let sample = niah::sample(&questions.spec(trial, self.reading.context), &loaded.tokenizer)?;
+        let rng = &mut ChaCha8Rng::seed_from_u64(questions.seed_of(trial));
         let pair = QuestionPair::new(rng, &sample, &loaded.tokenizer, loaded.config.max_position_embeddings)?;
         let observe = async || if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let positions = [&self.short, &self.reading.positions];
@@ -140,7 +125,7 @@ impl Measurement for HeadsToPatch<'_> {
     }
 
     fn print(&self, cells: &[PatchCell]) {
-        let percent = |correct: usize| 100.0 * correct as f64 / self.blank.trials as f64;
+        let percent = |correct: usize| 100.0 * correct as f64 / self.blank.questions.trials as f64;
         let Some(unpatched) = cells.iter().find(|cell| cell.patched.is_none()) else { return };
         println!(
             "{} {} at {}x: {:.0}% exact, {:.0}% in texts of the training context",

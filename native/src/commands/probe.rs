@@ -3,13 +3,12 @@
 use anyhow::{Context, Result};
 use clap::Args;
 use drope_core::generate::Flow;
-use drope_core::language::Values;
-use drope_core::niah::{self, Filler, Spec, Task};
-use drope_core::probe::{HeadCell, HeadProbe, TokenizedSample, mean, probe_heads};
+use drope_core::niah;
+use drope_core::probe::{HeadCell, HeadProbe, HeadQuestions, TokenizedSample, mean, probe_heads};
 use drope_core::results::{self, ResultCell};
 
 use super::gradients::bias_norms;
-use crate::arguments::{DifficultyArgs, Sweep, at_least_one};
+use crate::arguments::{HeadQuestionsArgs, Sweep};
 use crate::device::DeviceChoice;
 use crate::interrupt;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
@@ -19,47 +18,30 @@ use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
 pub struct ProbeArgs {
     #[command(flatten)]
     sweep: Sweep,
-    /// Questions a length.
-    #[arg(long, default_value = "50", value_parser = at_least_one)]
-    trials: usize,
+    #[command(flatten)]
+    questions: HeadQuestionsArgs,
     /// Also measure the gradients of the positional biases, averaged over this many models of the same shape with
     /// random weights.
     #[arg(long, default_value_t = 0)]
     gradients: usize,
-    /// What needles are hidden in: prose, decoys, repeated-decoys, needles, or grass.
-    #[arg(long, default_value = "prose")]
-    filler: Filler,
-    #[command(flatten)]
-    difficulty: DifficultyArgs,
 }
-
-const TASK: Task = Task::MultiKey;
 
 /// Asks multi-key questions and writes the means of every head.
 pub fn probe(args: &ProbeArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
-    let questions: Vec<usize> = (0..args.trials).collect();
+    let trials: Vec<usize> = (0..args.questions.trials).collect();
     let mut cells = Vec::new();
     for method in args.sweep.methods(&model.loaded.config) {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = HeadCell {
                 header: reading.header(&model, &args.sweep),
                 tokens: (!args.sweep.lengths.is_empty()).then_some(reading.context),
-                trials: args.trials,
-                seed: args.sweep.seed,
-                filler: (args.filler != TASK.filler()).then_some(args.filler),
-                difficulty: args.difficulty.of(TASK, args.filler),
+                questions: args.questions.of(args.sweep.seed),
                 runs: args.gradients,
                 probe: HeadProbe::default(),
                 gradients: None,
             };
-            cells.push(HeadsToProbe {
-                model: &model,
-                device: args.sweep.device,
-                reading,
-                questions: &questions,
-                blank,
-            });
+            cells.push(HeadsToProbe { model: &model, device: args.sweep.device, reading, trials: &trials, blank });
         }
     }
     measure(&args.sweep, model.threads, &cells)?;
@@ -72,7 +54,7 @@ struct HeadsToProbe<'a> {
     device: DeviceChoice,
     reading: PlannedReading,
     /// Numbers of the questions.
-    questions: &'a [usize],
+    trials: &'a [usize],
     /// A cell without its results.
     blank: HeadCell,
 }
@@ -91,11 +73,11 @@ impl Measurement for HeadsToProbe<'_> {
     }
 
     fn samples(&self) -> &[usize] {
-        self.questions
+        self.trials
     }
 
     fn find(&self, known: &[HeadCell]) -> Vec<HeadCell> {
-        let asked = |cell: &HeadCell| (cell.seed, cell.filler, cell.difficulty, cell.runs, cell.trials);
+        let asked = |cell: &HeadCell| (cell.questions, cell.runs);
         let is_of = |cell: &&HeadCell| cell.reading() == self.blank.reading() && asked(cell) == asked(&self.blank);
         // Commands that ran at the same time may have measured the same heads.
         results::current(known.iter().filter(is_of).cloned(), |_| None)
@@ -103,12 +85,11 @@ impl Measurement for HeadsToProbe<'_> {
 
     fn sample(&self, trial: usize) -> Result<Vec<HeadProbe>> {
         let (loaded, reading) = (&self.model.loaded, &self.reading);
-        let HeadCell { filler, difficulty, seed, .. } = self.blank;
-        let standard = Spec::new(TASK, Values::Numbers, reading.context, seed.wrapping_add(trial as u64));
-        let spec = Spec { filler: filler.unwrap_or(TASK.filler()), difficulty, ..standard };
-        let sample = niah::sample(&spec, &loaded.tokenizer)?;
+        let questions = &self.blank.questions;
+        let sample = niah::sample(&questions.spec(trial, reading.context), &loaded.tokenizer)?;
+        let answer_tokens = HeadQuestions::TASK.max_answer_tokens(questions.difficulty.digits);
         let sample = TokenizedSample::new(&sample, &loaded.tokenizer, None)?
-            .cropped(reading.method.crop_length(&loaded.config), TASK.max_answer_tokens(difficulty.digits));
+            .cropped(reading.method.crop_length(&loaded.config), answer_tokens);
         let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
         let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
         pollster::block_on(heads)?.context("stopped")
@@ -123,7 +104,7 @@ impl Measurement for HeadsToProbe<'_> {
                 &loaded.tokenizer,
                 &self.reading.positions,
                 runs,
-                self.blank.seed,
+                self.blank.questions.seed,
                 self.device,
             )?),
         };

@@ -154,7 +154,7 @@ fn follow(cells: &[HeadCell], statistic: &Statistic) -> Option<Explanation> {
 
 fn is_asked(cell: &HeadCell) -> bool {
     let reading = cell.reading();
-    cell.asks_usual_questions(QUESTION_SEED)
+    cell.questions.are_usual(QUESTION_SEED)
         && (reading.beta_given, reading.cut) == (false, None)
         && reading.parameters.is_empty()
 }

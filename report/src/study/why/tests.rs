@@ -1,7 +1,7 @@
 use drope_core::language::Values;
 use drope_core::niah::Task;
 use drope_core::positions::Method;
-use drope_core::probe::{HeadCell, HeadProbe, PARTS};
+use drope_core::probe::{HeadCell, HeadProbe, HeadQuestions, PARTS};
 use drope_core::results::{CellHeader, RetrievalCell};
 
 use super::super::questions::{LATEST_VALUE, MULTI_KEY, MULTI_QUERY, QUESTION_SEED};
@@ -39,10 +39,7 @@ fn head_cell(model: &str, head: usize, extension: usize, needle: f64, entropy: f
             fingerprint: model.to_owned(),
         },
         tokens: None,
-        trials: 50,
-        seed: QUESTION_SEED,
-        filler: None,
-        difficulty: Default::default(),
+        questions: HeadQuestions { trials: 50, seed: QUESTION_SEED, filler: None, difficulty: Default::default() },
         runs: 0,
         probe: HeadProbe {
             head,

@@ -12,7 +12,8 @@ const LENGTHS: [usize; 4] = [1, 2, 4, 8];
 
 /// The part; `None` before heads are probed.
 pub fn text(cells: &[HeadCell]) -> Option<String> {
-    let among_decoys: Vec<&HeadCell> = cells.iter().filter(|cell| cell.filler == Some(Filler::Decoys)).collect();
+    let among_decoys: Vec<&HeadCell> =
+        cells.iter().filter(|cell| cell.questions.filler == Some(Filler::Decoys)).collect();
     let readings = CURVE_RUNS
         .iter()
         .flat_map(|run| [Some(plain(run).method), yarn(run)].into_iter().flatten().map(move |method| (*run, method)));

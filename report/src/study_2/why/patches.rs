@@ -69,7 +69,7 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
 fn of_trunk(cells: &[PatchCell], run: &str, filler: Option<Filler>, trunk: usize) -> Option<OfTrunk> {
     let is_of = |cell: &&PatchCell| {
         let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
-        name && cell.filler == filler && (cell.extension, cell.method) == (EXTENSION, plain(run).method)
+        name && cell.questions.filler == filler && (cell.extension, cell.method) == (EXTENSION, plain(run).method)
     };
     let cells: Vec<&PatchCell> = cells.iter().filter(is_of).collect();
     let unpatched = cells.iter().find(|cell| cell.patched.is_none())?;
@@ -80,7 +80,7 @@ fn of_trunk(cells: &[PatchCell], run: &str, filler: Option<Filler>, trunk: usize
     };
     let heads = cells.iter().filter_map(|cell| Some((cell.patched?, cell)));
     let (best, cell) = heads.max_by(|(a, one), (b, other)| share(one, 0).total_cmp(&share(other, 0)).then(b.cmp(a)))?;
-    let of_all = |correct: usize| correct as f64 / unpatched.trials as f64;
+    let of_all = |correct: usize| correct as f64 / unpatched.questions.trials as f64;
     Some(OfTrunk {
         short: of_all(unpatched.correct_in_short),
         long: of_all(unpatched.correct),
