@@ -1,39 +1,44 @@
-"""Measures SmolLM2 on the page beside wllama (llama.cpp in the browser), in one headless Chromium, at equal threads.
+"""Measures SmolLM2 on the page beside wllama (llama.cpp in the browser) and transformers.js, in one headless Chromium, at equal threads.
 
     cargo xtask fetch smollm2; cargo xtask fetch manual; cargo xtask page
-    pip install selenium gguf
-    python bench/browser.py
+    core convert --from SmolLM2.gguf --to MODEL
+    pip install selenium gguf torch transformers onnx onnx-ir onnxruntime onnxruntime-genai
+    python bench/browser.py MODEL [--lengths 1024,4096,16384] [--bits 4,8] [--rounds 5] [--threads 1,2]
 
-Both keep the weights in 8 bits: the page's form of them, and Q8_0. Prints tokens per second, medians of the rounds, and their ratios, and
-writes docs/results/real-models/browser.json.
+The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
+asked for. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
 """
 
-import argparse
+import itertools
+import pathlib
+import tempfile
 
 from gguf import GGMLQuantizationType
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from chromium import CACHE, ROOT, browser, compared, measure, npm, page_opened, page_speeds, serve
-from results import write_rows
+import onnx_peers
+from chromium import CACHE, browser, compared, measure, npm, page_opened, page_speeds, serve
+from results import RESULTS, add_rows, rounds_and_threads
 from weights import written_as
 
-OUT = ROOT / "docs/results/real-models/browser.json"
-MODEL = CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf"
-Q8 = CACHE / "SmolLM2-135M-Instruct.Q8_0.gguf"
-PROMPT = 1024
+FILES = {4: CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf", 8: CACHE / "SmolLM2-135M-Instruct.Q8_0.gguf"}
+MANUAL = CACHE / "django-5.2.8-manual.txt"
+WLLAMA = "3.13.0"
 ANSWER = 32
+# Of the manual, in a token of SmolLM2.
+CHARACTERS = 4.45
 
-# One prompt through wllama; the first answer warms up.
+# One prompt through wllama; a short one comes first, to warm up.
 PEER = """
 <!doctype html><meta charset="utf-8"><script type="module">
 import { Wllama } from "./esm/index.js";
-window.measure = async (threads, text, tokens) => {
+window.measure = async (bits, threads, text, length, tokens) => {
   const wllama = new Wllama({ default: "./esm/wasm/wllama.wasm" });
-  const model = await (await fetch("/model.gguf")).blob();
-  await wllama.loadModel([model], { n_ctx: 2048, n_threads: threads, n_gpu_layers: 0 });
+  const model = await (await fetch(`/${bits}.gguf`)).blob();
+  await wllama.loadModel([model], { n_ctx: length + 512, n_threads: threads, n_gpu_layers: 0 });
   const ask = (prompt) => wllama.createCompletion({ prompt, max_tokens: tokens, temperature: 0, cache_prompt: false });
-  await ask("A short text to begin with.");
+  await ask(text.slice(0, 1000));
   const { timings } = await ask(text);
   await wllama.exit();
   return [timings.prompt_n, timings.prompt_per_second, timings.predicted_per_second];
@@ -43,11 +48,11 @@ window.ready = true;
 """
 
 
-def page(address, threads):
+def page(address, bits, length, threads):
     """Tokens read and written a second by the page."""
     with browser() as driver:
-        page_opened(driver, f"{address}/?backend=cpu&threads={threads}&tokens={PROMPT}&columns=rope~rope&embed=0")
-        driver.find_element(By.ID, "model-zip").send_keys(str(MODEL))
+        page_opened(driver, f"{address}/?backend=cpu&threads={threads}&tokens={length}&columns=rope~rope&embed=0")
+        driver.find_element(By.ID, "model-zip").send_keys(str(FILES[bits]))
         stored = "return document.querySelector('.stored')?.textContent ?? ''"
         WebDriverWait(driver, 300).until(lambda _: "context 8192" in driver.execute_script(stored))
         for column in (1, 2):
@@ -55,26 +60,40 @@ def page(address, threads):
                 "const select = document.getElementById(`model-${arguments[0]}`);"
                 "select.value = [...select.options].find((option) => option.text.includes('SmolLM2')).value;"
                 "select.dispatchEvent(new Event('change', { bubbles: true }));", column)
-        return page_speeds(driver)
+        # The first column warms a long prompt's second one up.
+        return page_speeds(driver, times=2 if length <= 1024 else 1)
 
 
-def wllama(address, threads):
+def wllama(address, text, bits, length, threads):
     """The same by wllama."""
-    text = (CACHE / "django-5.2.8-manual.txt").read_text()[:4600]
     with browser() as driver:
-        tokens, *speeds = measure(driver, f"{address}/peer/index.html", threads, text, ANSWER)
-    print(f"  wllama read {tokens} tokens")
+        read, *speeds = measure(driver, f"{address}/peer/index.html", bits, threads, text[:int(CHARACTERS * length)], length, ANSWER)
+    if not 0.97 * length < read < length + 256:
+        raise RuntimeError(f"wllama read {read} tokens in place of {length}")
     return speeds
 
 
+def main():
+    args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8])
+    if not FILES[8].exists():
+        written_as(FILES[4], FILES[8], GGMLQuantizationType.Q8_0)
+    package = npm("@wllama/wllama", WLLAMA)
+    (package / "index.html").write_text(PEER)
+    manual = MANUAL.read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        places, told = onnx_peers.exported(pathlib.Path(args.model).resolve(), pathlib.Path(folder), 2 * max(args.lengths), in_8_bits=True)
+        address = serve({**places, "/peer/": package, **{f"/{bits}.gguf": file for bits, file in FILES.items()}})
+        for length, bits, threads in itertools.product(args.lengths, args.bits, args.threads):
+            programs = {
+                ("page", None): lambda: page(address, bits, length, threads),
+                ("wllama", WLLAMA): lambda: wllama(address, manual, bits, length, threads),
+            }
+            if bits == 8:
+                programs["transformers.js", onnx_peers.TRANSFORMERS] = (
+                    lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
+            place = {"length": length, "bits": bits, "threads": threads}
+            add_rows(RESULTS / "browser.json", compared(programs, args.rounds, place), "processor", *place)
+
+
 if __name__ == "__main__":
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--rounds", type=int, default=3)
-    rounds = arguments.parse_args().rounds
-    if not Q8.exists():
-        written_as(MODEL, Q8, GGMLQuantizationType.Q8_0)
-    peer = npm("@wllama/wllama", "3.8.1")
-    (peer / "index.html").write_text(PEER)
-    address = serve({"/peer/": peer, "/model.gguf": Q8})
-    programs = [("page", "q8", lambda threads: page(address, threads)), ("wllama", "Q8_0", lambda threads: wllama(address, threads))]
-    write_rows(OUT, compared(programs, rounds))
+    main()

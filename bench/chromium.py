@@ -6,7 +6,6 @@ import http.server
 import pathlib
 import re
 import shutil
-import statistics
 import subprocess
 import threading
 
@@ -15,7 +14,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from results import ROOT
+from results import ROOT, processor
 
 CACHE = pathlib.Path.home() / ".cache/drope"
 
@@ -67,7 +66,7 @@ def browser():
     for argument in ["--headless=new", "--no-sandbox"]:
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    driver.set_script_timeout(600)
+    driver.set_script_timeout(3600)
     try:
         yield driver
     finally:
@@ -91,28 +90,24 @@ def page_opened(driver, address):
     WebDriverWait(driver, 300).until(lambda _: driver.find_element(By.ID, "backend").text.startswith("Computing"))
 
 
-def page_speeds(driver):
-    """Tokens read and written a second by the page's second column, which finds the model warm."""
-    wait = WebDriverWait(driver, 300)
+def page_speeds(driver, times=2):
+    """Tokens read and written a second by the page's second column, the last time; before it the model is warm."""
+    wait = WebDriverWait(driver, 1800)
     verdicts = "return [...document.querySelectorAll('.verdict')].map((verdict) => verdict.textContent)"
-    for _ in range(2):
+    for _ in range(times):
         driver.execute_script("document.getElementById('run').click()")
         wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
         wait.until(lambda _: not driver.find_element(By.ID, "stop").is_enabled())
     return [float(number) for number in re.findall(r"(\d+) tokens/s", driver.execute_script(verdicts)[1])]
 
 
-def compared(programs, rounds):
-    """Medians of what each program of `programs` (name, weights, function of the threads) reads and writes a second, a row each,
-    with the ratios of the first to it. They run in turn, so that a slow minute of the machine meets all."""
-    rows = []
-    for threads in (1, 2):
-        runs = [[run(threads) for _, _, run in programs] for _ in range(rounds)]
-        for at, (name, weights, _) in enumerate(programs):
-            prefill, decode = (statistics.median(run[at][kind] for run in runs) for kind in (0, 1))
-            ratios = [statistics.median(run[0][kind] / run[at][kind] for run in runs) for kind in (0, 1)]
-            rows.append({"program": name, "weights": weights, "threads": threads, "prefill": prefill, "decode": decode,
-                         "page_ratio": ratios})
-            print(f"{threads} threads, {name}: read {prefill:.0f} and wrote {decode:.0f} tokens/s; the page's are "
-                  f"{ratios[0]:.2f} and {ratios[1]:.2f} times as fast", flush=True)
-    return rows
+def compared(programs, rounds, place):
+    """What each program of `programs` (name and version, and a function) reads and writes a second, a row each with a number a round. They
+    run in turn, so that a slow minute of the machine meets all."""
+    found = []
+    for _ in range(rounds):
+        found.append([run() for run in programs.values()])
+        print(place, {name: [round(speed) for speed in speeds] for (name, _), speeds in zip(programs, found[-1])}, flush=True)
+    return [{"processor": processor(), **place, "program": name, "version": version,
+             "prompt": [speeds[at][0] for speeds in found], "generation": [speeds[at][1] for speeds in found]}
+            for at, (name, version) in enumerate(programs)]

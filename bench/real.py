@@ -6,8 +6,8 @@ docs/results/real-models/speed.json.
     cmake -B LLAMA -DCMAKE_BUILD_TYPE=Release -DLLAMA_CURL=OFF SOURCE && cmake --build LLAMA --target llama-bench
     python bench/real.py path/to/core MODEL.gguf LLAMA/bin/llama-bench [--rounds 5] [--threads 1,2]
 
-SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. In each round every program runs once, so that what else the machine
-does meets all alike; PyTorch's two forms stay in processes of their own, since compiling takes minutes. llama.cpp reads the file as it
+SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. PyTorch's two forms stay in processes of their own for all rounds, since
+compiling takes minutes. llama.cpp reads the file as it
 is, and the same weights written as F32 and Q8_0; keys and values have 16 bits, its default, in PyTorch 32. Memory is the peak of each
 process, measured by GNU time, or told by PyTorch's. Results of other processors stay in the file.
 """
@@ -17,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-from results import RESULTS, add_rows, measured, processor, rounds_and_threads
+from readers import core, in_rounds, llama
+from results import RESULTS, add_rows, processor, rounds_and_threads
 from weights import written_as
 
 PROMPT, NEW = 2048, 64
@@ -62,30 +63,6 @@ class PyTorch:
         return json.loads(self.process.stdout.readline())
 
 
-def core(binary, model, weights, threads):
-    command = [binary, "bench", "--model", model, "--weights", weights, "--cache", "f16", "--threads", threads, "--prompt", PROMPT,
-               "--repeats", 1, "--reading"]
-
-    def run():
-        [found], peak = measured(command)
-        return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": peak}
-
-    return run
-
-
-def llama(binary, model, threads):
-    # A prompt, and then tokens behind one.
-    shared = [binary, "-m", model, "-t", threads, "-r", 1, "-o", "jsonl"]
-    parts = [["-p", PROMPT, "-n", 0], ["-p", 0, "-n", NEW, "-d", PROMPT]]
-
-    def run():
-        ([prompt], _), ([generated], peak) = [measured([*shared, *part]) for part in parts]
-        version = f"build {prompt['build_number']}, {prompt['build_commit']}"
-        return {"prefill": prompt["avg_ts"], "decode": generated["avg_ts"], "peak_bytes": peak, "version": version}
-
-    return run
-
-
 def main():
     args = rounds_and_threads("binary", "model", "llama_bench")
     import gguf
@@ -96,30 +73,24 @@ def main():
             written_as(args.model, path, gguf.GGMLQuantizationType[name])
         subprocess.run([args.binary, "convert", "--from", args.model, "--to", f"{folder}/hf"], check=True, stdout=subprocess.DEVNULL)
         for threads in args.threads:
+            ours = lambda weights: core(args.binary, args.model, weights, "f16", threads, PROMPT)
+            theirs = lambda model: llama(args.llama_bench, model, threads, PROMPT, NEW)
+            pytorch = lambda form: PyTorch(f"{folder}/hf", form, threads)
             programs = {
-                (32, "core"): core(args.binary, args.model, "f32", threads),
-                (32, "PyTorch"): PyTorch(f"{folder}/hf", "eager", threads),
-                (32, "PyTorch, compiled"): PyTorch(f"{folder}/hf", "compiled", threads),
-                (32, "llama.cpp"): llama(args.llama_bench, files["F32"], threads),
-                (8, "core"): core(args.binary, args.model, "q8", threads),
-                (8, "llama.cpp"): llama(args.llama_bench, files["Q8_0"], threads),
-                (4, "core"): core(args.binary, args.model, "stored", threads),
-                (4, "llama.cpp"): llama(args.llama_bench, args.model, threads),
+                (32, "core"): ours("f32"),
+                (32, "PyTorch"): pytorch("eager"),
+                (32, "PyTorch, compiled"): pytorch("compiled"),
+                (32, "llama.cpp"): theirs(files["F32"]),
+                (8, "core"): ours("q8"),
+                (8, "llama.cpp"): theirs(files["Q8_0"]),
+                (4, "core"): ours("stored"),
+                (4, "llama.cpp"): theirs(args.model),
             }
-            rounds = []
-            for _ in range(args.rounds):
-                rounds.append({place: program() for place, program in programs.items()})
-                print(threads, {place: (round(found["prefill"]), round(found["decode"])) for place, found in rounds[-1].items()}, flush=True)
+            rows += [{"processor": processor(), "bits": bits, "threads": threads, "program": program, **found}
+                     for (bits, program), found in in_rounds(programs, args.rounds).items()]
             for program in programs.values():
                 if isinstance(program, PyTorch):
                     program.process.kill()
-            for (bits, program), first in rounds[0].items():
-                found = [one[bits, program] for one in rounds]
-                rows.append({
-                    "processor": processor(), "bits": bits, "threads": threads, "program": program, "version": first.get("version"),
-                    "prompt": [one["prefill"] for one in found], "generation": [one["decode"] for one in found],
-                    "peak_bytes": max(one["peak_bytes"] for one in found),
-                })
     add_rows(RESULTS / "speed.json", rows, "processor", "threads")
 
 

@@ -1,8 +1,12 @@
 """Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/benchmarks-browser.json (bench/browser_nano.py)."""
 
 import json
+import statistics
 
 from results import ROOT
+
+# What a row is compared within.
+PLACE = ("processor", "threads")
 
 
 def beside_pytorch(result):
@@ -29,9 +33,22 @@ def operations(result):
 
 def beside_others_in_the_browser(rows):
     text = ["In headless Chromium, wasm on the CPU, nano-rope in f32 (`python bench/browser_nano.py`): a prompt of about 1,024 tokens and",
-            "some 32 behind it, tokens per second, medians; the ratio is the page's speed to the other's, run by run.", "",
-            "| program | threads | prompt | generation | page / it, prompt | generation |", "|---|---|---|---|---|---|"]
-    return text + ["| {program} | {threads} | {prefill:,.0f} | {decode:,.0f} | {0:.2f} | {1:.2f} |".format(*r["page_ratio"], **r) for r in rows]
+            f"some 32 behind it, tokens per second, medians of {len(rows[0]['prompt'])} rounds in which every program runs once; the page's speed",
+            "by the other's in the same round: median and range.", "",
+            "| processor | threads | program | prompt | generation | page / it, prompt | generation |", "|---|---|---|---|---|---|---|"]
+    for row in rows:
+        page = next(one for one in rows if one["program"] == "page" and [one[f] for f in PLACE] == [row[f] for f in PLACE])
+        ratios = ["–" if row is page else ratio(page[kind], row[kind]) for kind in ("prompt", "generation")]
+        program = " ".join(filter(None, [row["program"], row["version"]]))
+        speeds = [f"{statistics.median(row[kind]):,.0f}" for kind in ("prompt", "generation")]
+        text.append(f"| {' | '.join([row['processor'], str(row['threads']), program, *speeds, *ratios])} |")
+    return text
+
+
+def ratio(ours, theirs):
+    """Median and range of the ratios of the rounds."""
+    ratios = [our / their for our, their in zip(ours, theirs)]
+    return f"{statistics.median(ratios):.2f} [{min(ratios):.2f}, {max(ratios):.2f}]"
 
 
 def page(measured):

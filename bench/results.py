@@ -9,19 +9,22 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/real-models"
 
 
-def rounds_and_threads(*paths):
-    """The arguments of a measurement in rounds, on numbers of threads."""
+def rounds_and_threads(*paths, **lists):
+    """The arguments of a measurement in rounds, on numbers of threads, and with other lists of numbers."""
     parser = argparse.ArgumentParser()
     for path in paths:
         parser.add_argument(path)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--threads", type=lambda text: [int(word) for word in text.split(",")], default=[1, 2])
+    numbers = lambda text: [int(word) for word in text.split(",")]
+    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    for name, default in lists.items():
+        parser.add_argument(f"--{name}", type=numbers, default=default)
     return parser.parse_args()
 
 
 def add_rows(path, rows, *place):
     """Adds rows to a results file in place of those that have the same values of these fields."""
-    of = lambda row: [row[field] for field in place]
+    of = lambda row: [row.get(field) for field in place]
     earlier = json.loads(path.read_text()) if path.exists() else []
     write_rows(path, [row for row in earlier if of(row) not in map(of, rows)] + rows)
 

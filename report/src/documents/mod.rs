@@ -2,6 +2,8 @@
 
 mod arms;
 mod bits;
+mod browser_speed;
+mod cache_cost;
 mod copies;
 mod findings;
 mod gpu_launches;

@@ -1,6 +1,5 @@
 //! docs/real-models.md: what real models do beyond their context without training, from the results of recipes/real-models.toml, and
-//! how fast one is read and what its cache takes, from those of bench/real.py, bench/cache.py, bench/training.py
-//! and bench/browser.py.
+//! how fast one is read and trained, from those of bench/.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,15 +9,10 @@ use drope_core::benchmarks::BenchmarkCell;
 use drope_core::perplexity::{PARTS, PerplexityCell};
 use drope_core::positions::Method;
 use drope_core::results::CellHeader;
-use serde_json::Value;
+use serde::de::DeserializeOwned;
 
-use super::bits::{self, Bits};
-use super::gpu_launches::{self, GpuLaunches};
-use super::memory_use::{self, MemoryUse};
-use super::reading_speed::{self, ReadingSpeed};
-use super::roofline::{self, Roofline};
 use super::ruler::ruler_table;
-use super::training_speed::{self, OperationTime, TrainingSpeed};
+use super::{bits, browser_speed, cache_cost, gpu_launches, memory_use, reading_speed, roofline, training_speed};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
 use crate::number::Number;
@@ -30,66 +24,43 @@ const QUARTERS: usize = 4;
 pub fn write(folder: &Path, root: &Path) -> Result<()> {
     let perplexities: Vec<PerplexityCell> = files::cells(&folder.join("perplexity.json"))?;
     let ruler: Vec<BenchmarkCell> = files::cells(&folder.join("ruler.json"))?;
-    let native: Vec<ReadingSpeed> = files::cells(&folder.join("speed.json"))?;
-    let [cache, browser] = ["cache", "browser"].map(|name| files::cells(&folder.join(format!("{name}.json"))));
     if perplexities.is_empty() {
         return Ok(());
     }
-    let training: Vec<TrainingSpeed> = files::cells(&folder.join("training.json"))?;
-    let bits: Vec<Bits> = files::cells(&folder.join("bits.json"))?;
-    let rooflines: Vec<Roofline> = files::cells(&folder.join("roofline.json"))?;
-    let memory: Vec<MemoryUse> = files::cells(&folder.join("memory.json"))?;
-    let launches: Vec<GpuLaunches> = files::cells(&folder.join("launches.json"))?;
-    let operations: Vec<OperationTime> = files::cells(&folder.join("operations.json"))?;
-    let training = training_speed::text(&training, &operations);
-    let text = document(
-        &perplexities,
-        &ruler,
-        [
-            reading_speed::text(&native),
-            bits::text(&bits),
-            training,
-            roofline::text(&rooflines),
-            memory_use::text(&memory),
-            gpu_launches::text(&launches),
-        ],
-        [&cache?, &browser?],
+    let training = training_speed::text(
+        &files::cells(&folder.join("training.json"))?,
+        &files::cells(&folder.join("operations.json"))?,
     );
-    files::write(&root.join("docs/real-models.md"), &text)
+    let measurements = [
+        measured(folder, "speed", reading_speed::text)?,
+        measured(folder, "bits", bits::text)?,
+        measured(folder, "cache", cache_cost::text)?,
+        training,
+        measured(folder, "roofline", roofline::text)?,
+        measured(folder, "memory", memory_use::text)?,
+        measured(folder, "launches", gpu_launches::text)?,
+        measured(folder, "browser", browser_speed::text)?,
+    ];
+    files::write(&root.join("docs/real-models.md"), &document(&perplexities, &ruler, &measurements))
 }
 
-fn document(
-    perplexities: &[PerplexityCell],
-    ruler: &[BenchmarkCell],
-    [reading, bits, training, roofline, memory, launches]: [String; 6],
-    [cache, browser]: [&[Value]; 2],
-) -> String {
+/// The section on a file of results.
+fn measured<T: DeserializeOwned>(folder: &Path, name: &str, text: fn(&[T]) -> String) -> Result<String> {
+    Ok(text(&files::cells(&folder.join(format!("{name}.json")))?))
+}
+
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], measurements: &[String]) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
     let of_model = |model: &&str| {
         let perplexities: Vec<&PerplexityCell> = perplexities.iter().filter(|cell| cell.model == **model).collect();
         let ruler: Vec<&BenchmarkCell> = ruler.iter().filter(|cell| cell.model == **model).collect();
         model_parts(model, &perplexities, &ruler)
     };
-    let parts = [
-        "# Real models\n\nWritten by `cargo xtask table` from docs/results/real-models; do not edit. The commands are in \
-         [recipes/real-models.toml](../recipes/real-models.toml). Nothing was trained, nothing fitted.\n"
-            .to_owned(),
-        models.iter().map(of_model).collect::<Vec<_>>().join("\n"),
-        reading,
-        bits,
-        caches(cache),
-        training,
-        roofline,
-        memory,
-        launches,
-        speed(
-            "Speed in the browser",
-            "`python bench/browser.py`, in one headless Chromium: the page and wllama (llama.cpp), a prompt of about 1,024 tokens; tokens a \
-             second, medians.",
-            browser,
-        ),
-    ];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let title = "# Real models\n\nWritten by `cargo xtask table` from docs/results/real-models; do not edit. The commands are in \
+                 [recipes/real-models.toml](../recipes/real-models.toml). Nothing was trained, nothing fitted.\n";
+    let models = models.iter().map(of_model).collect::<Vec<_>>().join("\n");
+    let parts = [title.to_owned(), models].into_iter().chain(measurements.iter().cloned());
+    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
     parts.join("\n").trim_end().to_owned() + "\n"
 }
 
@@ -199,52 +170,6 @@ fn retrieval(ruler: &[&BenchmarkCell]) -> String {
     )
 }
 
-/// A number of a benchmark's line, or a dash.
-fn number(line: &Value, field: &str, unit: f64) -> String {
-    or_dash(line[field].as_f64().map(|number| format!("{:.0}", number / unit)))
-}
-
-fn word(line: &Value, field: &str) -> String {
-    line[field].as_str().unwrap_or_default().to_owned()
-}
-
-/// A section with a table of speeds, below how they were measured; nothing where there are none.
-fn speed(title: &str, measured: &str, speeds: &[Value]) -> String {
-    let row = |line: &Value| {
-        let numbers = [("threads", 1.0), ("prefill", 1.0), ("decode", 1.0), ("peak_bytes", 1e6)];
-        let numbers = numbers.map(|(field, unit)| number(line, field, unit));
-        [word(line, "program"), word(line, "weights")].into_iter().chain(numbers).collect()
-    };
-    let header = ["program", "weights", "threads", "prompt", "generation", "memory (MB)"];
-    let text = format!("{measured}\n\n{}", table(header, speeds.iter().map(row)));
-    if speeds.is_empty() { String::new() } else { section(title, &text) }
-}
-
-/// What the type of keys and values costs and saves; nothing where it was not measured.
-fn caches(caches: &[Value]) -> String {
-    let Some(first) = caches.first() else { return String::new() };
-    let row = |line: &Value| {
-        let ci95: Option<[f64; 2]> = serde_json::from_value(line["ci95"].clone()).unwrap_or_default();
-        let perplexity = line["perplexity"].as_f64().zip(ci95);
-        let perplexity = perplexity.map(|(perplexity, [low, high])| format!("{perplexity:.3} [{low:.3}, {high:.3}]"));
-        let numbers = [("prefill", 1.0), ("decode", 1.0), ("peak_bytes", 1e6)];
-        let numbers = numbers.map(|(field, unit)| number(line, field, unit));
-        [word(line, "program"), word(line, "cache")].into_iter().chain(numbers).chain([or_dash(perplexity)]).collect()
-    };
-    let [threads, prompt, texts, length] =
-        ["threads", "prompt", "texts", "length"].map(|field| first[field].as_u64().unwrap_or_default());
-    let text = format!(
-        "`python bench/cache.py`, in one run, {threads} threads: keys and values in fewer bits (`--cache`) behind a prompt of {prompt} tokens, with \
-         weights in 8 bits (Q8_0 in llama.cpp); tokens a second, and the most memory that the process took. Perplexity of Django's \
-         manual, {texts} texts of {length} tokens.\n\n{}",
-        table(
-            ["program", "keys and values", "prompt", "generation", "memory (MB)", "perplexity"],
-            caches.iter().map(row)
-        )
-    );
-    section("The cache in fewer bits", &text)
-}
-
 #[cfg(test)]
 mod tests {
     use drope_core::perplexity::{PARTS, PerplexityCell, TextLoss};
@@ -271,9 +196,6 @@ mod tests {
 
     #[test]
     fn readings_are_ordered_by_perplexity_and_compared_with_crop() {
-        let speed = json!({"program": "page", "weights": "q8", "threads": 2, "prefill": 101.6, "decode": 20.0});
-        let cache = json!({"program": "core", "cache": "q8", "prefill": 99.7, "decode": 9.8, "peak_bytes": 4e8, "prompt": 16384,
-            "threads": 2, "length": 8192, "texts": 4, "perplexity": 9.5, "ci95": [8, 11]});
         let cells = [
             cell(Method::Rope, 8192, [3.0, 3.0], None),
             cell(Method::Rope, 16384, [4.0, 4.2], None),
@@ -281,7 +203,7 @@ mod tests {
             cell(Method::Yarn, 16384, [1.9, 2.1], None),
             cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
         ];
-        let text = document(&cells, &[], Default::default(), [&[cache], &[speed]]);
+        let text = document(&cells, &[], &[]);
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
         assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");
@@ -292,8 +214,5 @@ mod tests {
             text.contains("Partial DroPE, cut 0.0002") && text.contains("| 8192 | RoPE as trained | 20.09"),
             "{text}"
         );
-        assert!(text.contains("behind a prompt of 16384 tokens") && text.contains("4 texts of 8192 tokens."), "{text}");
-        assert!(text.contains("| core | q8 | 100 | 10 | 400 | 9.500 [8.000, 11.000] |"), "{text}");
-        assert!(text.contains("| page | q8 | 2 | 102 | 20 | – |"), "{text}");
     }
 }

@@ -1,0 +1,43 @@
+"""Programs that read a prompt and write behind it, each run in a process of its own, whose peak memory counts."""
+
+from results import measured
+
+
+def core(binary, model, weights, cache, threads, prompt):
+    command = [binary, "bench", "--model", model, "--weights", weights, "--cache", cache, "--threads", threads, "--prompt", prompt,
+               "--repeats", 1, "--reading"]
+
+    def run():
+        [found], peak = measured(command)
+        return {"prefill": found["prefill"], "decode": found["decode"], "peak_bytes": peak}
+
+    return run
+
+
+def llama(binary, model, threads, prompt, new):
+    """llama.cpp's llama-bench; keys and values in 16 bits, its default."""
+    # A prompt, and then tokens behind one.
+    shared = [binary, "-m", model, "-t", threads, "-r", 1, "-o", "jsonl"]
+    parts = [["-p", prompt, "-n", 0], ["-p", 0, "-n", new, "-d", prompt]]
+
+    def run():
+        ([read], _), ([generated], peak) = [measured([*shared, *part]) for part in parts]
+        version = f"build {read['build_number']}, {read['build_commit']}"
+        return {"prefill": read["avg_ts"], "decode": generated["avg_ts"], "peak_bytes": peak, "version": version}
+
+    return run
+
+
+def in_rounds(programs, rounds):
+    """What each program of `programs` (its place in a table and a function) told, a list with a number a round. In each round every
+    program runs once, so that what else the machine does meets all alike."""
+    told = []
+    for _ in range(rounds):
+        told.append({place: run() for place, run in programs.items()})
+        print({place: (round(found["prefill"]), round(found["decode"])) for place, found in told[-1].items()}, flush=True)
+    return {place: {
+        "version": told[0][place].get("version"),
+        "prompt": [one[place]["prefill"] for one in told],
+        "generation": [one[place]["decode"] for one in told],
+        "peak_bytes": max(one[place]["peak_bytes"] for one in told),
+    } for place in programs}

@@ -1,0 +1,132 @@
+//! How fast a real model is read on the page beside wllama and transformers.js, from the results of bench/browser.py.
+
+use serde::Deserialize;
+
+use super::rounds::{beside, distinct, range};
+use crate::markdown::{DASH, list, section, table};
+
+/// A program in the browser, with a prompt of one length, on one number of threads of one processor.
+#[derive(Deserialize)]
+pub struct BrowserSpeed {
+    processor: String,
+    program: String,
+    /// Of wllama or transformers.js.
+    version: Option<String>,
+    /// Of weights.
+    bits: usize,
+    threads: usize,
+    /// Tokens of the prompt.
+    length: usize,
+    /// Tokens a second of each round.
+    prompt: Vec<f64>,
+    generation: Vec<f64>,
+}
+
+impl BrowserSpeed {
+    fn is_page(&self) -> bool {
+        self.program == "page"
+    }
+
+    fn place(&self) -> (&str, usize, usize, usize) {
+        (&self.processor, self.length, self.bits, self.threads)
+    }
+}
+
+/// The section; nothing where there are no results.
+pub fn text(speeds: &[BrowserSpeed]) -> String {
+    if speeds.is_empty() {
+        return String::new();
+    }
+    let row = |speed: &BrowserSpeed| {
+        let page = speeds.iter().find(|page| page.is_page() && page.place() == speed.place());
+        let ratios = page
+            .filter(|_| !speed.is_page())
+            .map(|page| [beside(&page.prompt, &speed.prompt), beside(&page.generation, &speed.generation)]);
+        let [prompt, generation] = ratios.unwrap_or_else(|| [DASH, DASH].map(str::to_owned));
+        vec![
+            speed.processor.clone(),
+            speed.length.to_string(),
+            speed.bits.to_string(),
+            speed.threads.to_string(),
+            format!("{} {}", speed.program, speed.version.as_deref().unwrap_or_default()).trim_end().to_owned(),
+            format!("{:.0}", range(&speed.prompt)[0]),
+            format!("{:.0}", range(&speed.generation)[0]),
+            prompt,
+            generation,
+        ]
+    };
+    let measured = format!(
+        "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and 32 tokens behind it; \
+         tokens a second, medians of {} rounds in which every program runs once; the page's speed by that of another program in the same \
+         round, median and range.\n\n{}{}",
+        list(&distinct(speeds, |speed| speed.prompt.len().to_string())),
+        table(
+            [
+                "processor",
+                "tokens",
+                "bits",
+                "threads",
+                "program",
+                "prompt",
+                "generation",
+                "page / it, prompt",
+                "page / it, generation"
+            ],
+            speeds.iter().map(row)
+        ),
+        long_prompts(speeds)
+    );
+    section("Speed in the browser", &measured)
+}
+
+/// How much of its speed on its shortest prompt the page keeps on its longest.
+fn long_prompts(speeds: &[BrowserSpeed]) -> String {
+    let mut of_page: Vec<&BrowserSpeed> = speeds.iter().filter(|speed| speed.is_page()).collect();
+    let machine = |speed: &BrowserSpeed| (speed.processor.clone(), speed.bits, speed.threads);
+    of_page.sort_by_key(|speed| (machine(speed), speed.length));
+    let kept = |lengths: &[&BrowserSpeed]| {
+        let [shortest, .., longest] = lengths else { return None };
+        let [of_short, of_long] = [shortest, longest].map(|speed| range(&speed.prompt)[0]);
+        Some(format!(
+            "\n{}, {} bits, {} threads: the page reads {} tokens at {:.0} % of its speed on {}.\n",
+            longest.processor,
+            longest.bits,
+            longest.threads,
+            longest.length,
+            100.0 * of_long / of_short,
+            shortest.length
+        ))
+    };
+    of_page.chunk_by(|a, b| machine(a) == machine(b)).filter_map(kept).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{BrowserSpeed, text};
+
+    #[test]
+    fn programs_are_compared_at_one_length_and_the_page_with_itself() {
+        let speed = |program: &str, length: usize, prompt: [f64; 3]| -> BrowserSpeed {
+            let json = json!({"processor": "P", "program": program, "version": (program != "page").then_some("7"), "bits": 8,
+                "threads": 2, "length": length, "prompt": prompt, "generation": [20.0, 20.0, 20.0]});
+            serde_json::from_value(json).unwrap()
+        };
+        let speeds = [
+            speed("page", 1024, [300.0, 200.0, 400.0]),
+            speed("wllama", 1024, [100.0, 100.0, 100.0]),
+            speed("page", 4096, [150.0, 180.0, 120.0]),
+        ];
+        let text = text(&speeds);
+        assert!(
+            text.contains("| P | 1024 | 8 | 2 | wllama 7 | 100 | 20 | 3.00 [2.00, 4.00] | 1.00 [1.00, 1.00] |"),
+            "{text}"
+        );
+        assert!(text.contains("| P | 4096 | 8 | 2 | page | 150 | 20 | – | – |"), "{text}");
+        assert!(
+            text.contains("P, 8 bits, 2 threads: the page reads 4096 tokens at 50 % of its speed on 1024."),
+            "{text}"
+        );
+    }
+}
