@@ -87,7 +87,7 @@ def exported(model, folder, positions, in_8_bits=False):
     (files / "onnx").mkdir(parents=True)
     config = json.loads((model / "config.json").read_text())
     # The builder wants an end of text, and makes tables of cosines for this many positions.
-    config |= {"max_position_embeddings": positions, "eos_token_id": config.get("eos_token_id", 0)}
+    config |= {"max_position_embeddings": positions, "eos_token_id": config.get("eos_token_id") or 0}
     config.pop("dope_heads", None)
     (source / "config.json").write_text(json.dumps(config))
     for name in ("model.safetensors", "tokenizer.json"):
