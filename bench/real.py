@@ -6,10 +6,10 @@ docs/results/real-models/speed.json.
     cmake -B LLAMA -DCMAKE_BUILD_TYPE=Release -DLLAMA_CURL=OFF SOURCE && cmake --build LLAMA --target llama-bench
     python bench/real.py path/to/core MODEL.gguf LLAMA/bin/llama-bench [--rounds 5] [--threads 1,2]
 
-SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. PyTorch's two forms stay in processes of their own for all rounds, since
-compiling takes minutes. llama.cpp reads the file as it
-is, and the same weights written as F32 and Q8_0; keys and values have 16 bits, its default, in PyTorch 32. Memory is the peak of each
-process, measured by GNU time, or told by PyTorch's. Results of other processors stay in the file.
+SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. PyTorch's two forms stay in processes of their own for all
+rounds, since compiling takes minutes. llama.cpp reads the file as it is, and the same weights written as F32 and Q8_0; keys and values
+have 16 bits, its default, in PyTorch 32. Memory is the peak of each process, measured by GNU time, or told by PyTorch's. Results of other
+processors stay in the file.
 """
 
 import json

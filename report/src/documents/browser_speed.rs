@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{beside, distinct, range};
-use crate::markdown::{DASH, list, section, table};
+use super::rounds::{both_beside, distinct, range};
+use crate::markdown::{list, section, table};
 
 /// A program in the browser, with a prompt of one length, on one number of threads of one processor.
 #[derive(Deserialize)]
@@ -27,6 +27,10 @@ impl BrowserSpeed {
         self.program == "page"
     }
 
+    fn speeds(&self) -> [&[f64]; 2] {
+        [&self.prompt, &self.generation]
+    }
+
     fn place(&self) -> (&str, usize, usize, usize) {
         (&self.processor, self.length, self.bits, self.threads)
     }
@@ -39,10 +43,8 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
     }
     let row = |speed: &BrowserSpeed| {
         let page = speeds.iter().find(|page| page.is_page() && page.place() == speed.place());
-        let ratios = page
-            .filter(|_| !speed.is_page())
-            .map(|page| [beside(&page.prompt, &speed.prompt), beside(&page.generation, &speed.generation)]);
-        let [prompt, generation] = ratios.unwrap_or_else(|| [DASH, DASH].map(str::to_owned));
+        let page = page.filter(|_| !speed.is_page()).map(BrowserSpeed::speeds);
+        let [prompt, generation] = both_beside(page, speed.speeds());
         vec![
             speed.processor.clone(),
             speed.length.to_string(),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{beside, distinct, range};
-use crate::markdown::{DASH, list, or_dash, section, table};
+use super::rounds::{both_beside, distinct, range};
+use crate::markdown::{list, or_dash, section, table};
 
 /// A program that keeps keys and values in a type, on one number of threads of one processor.
 #[derive(Deserialize)]
@@ -34,6 +34,10 @@ struct Loss {
 }
 
 impl CacheCost {
+    fn speeds(&self) -> [&[f64]; 2] {
+        [&self.prompt, &self.generation]
+    }
+
     fn place(&self) -> (&str, usize) {
         (&self.processor, self.threads)
     }
@@ -45,9 +49,8 @@ pub fn text(costs: &[CacheCost]) -> String {
     let row = |cost: &CacheCost| {
         let is_same =
             |ours: &&CacheCost| ours.program == "core" && ours.cache == cost.cache && ours.place() == cost.place();
-        let ours = costs.iter().find(is_same).filter(|_| cost.program != "core");
-        let ratios = ours.map(|ours| [beside(&ours.prompt, &cost.prompt), beside(&ours.generation, &cost.generation)]);
-        let [prompt, generation] = ratios.unwrap_or_else(|| [DASH, DASH].map(str::to_owned));
+        let ours = costs.iter().find(is_same).filter(|_| cost.program != "core").map(CacheCost::speeds);
+        let [prompt, generation] = both_beside(ours, cost.speeds());
         let perplexity = |loss: &Loss| format!("{:.3} [{:.3}, {:.3}]", loss.perplexity, loss.ci95[0], loss.ci95[1]);
         vec![
             cost.processor.clone(),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{beside, distinct, range};
-use crate::markdown::{DASH, list, section, table};
+use super::rounds::{both_beside, distinct, range};
+use crate::markdown::{list, section, table};
 
 /// A program with weights of some bits, on one number of threads of one processor.
 #[derive(Clone, Deserialize)]
@@ -21,6 +21,10 @@ pub struct ReadingSpeed {
 }
 
 impl ReadingSpeed {
+    fn speeds(&self) -> [&[f64]; 2] {
+        [&self.prompt, &self.generation]
+    }
+
     fn place(&self) -> (&str, usize, usize) {
         (&self.processor, self.bits, self.threads)
     }
@@ -33,10 +37,8 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
     }
     let row = |speed: &ReadingSpeed| {
         let ours = speeds.iter().find(|ours| ours.program == "core" && ours.place() == speed.place());
-        let ratios = ours
-            .filter(|_| speed.program != "core")
-            .map(|ours| [beside(&ours.prompt, &speed.prompt), beside(&ours.generation, &speed.generation)]);
-        let [prompt, generation] = ratios.unwrap_or_else(|| [DASH, DASH].map(str::to_owned));
+        let ours = ours.filter(|_| speed.program != "core").map(ReadingSpeed::speeds);
+        let [prompt, generation] = both_beside(ours, speed.speeds());
         vec![
             speed.processor.clone(),
             speed.bits.to_string(),

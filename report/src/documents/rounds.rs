@@ -2,11 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use crate::markdown::DASH;
+
 /// The ratio of two programs' speeds round by round: median and range.
 pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let [median, low, high] = range(&ratios);
     format!("{median:.2} [{low:.2}, {high:.2}]")
+}
+
+/// The ratios of two programs' speeds, of a prompt and of generation; dashes where there is nothing to compare with.
+pub(super) fn both_beside(ours: Option<[&[f64]; 2]>, theirs: [&[f64]; 2]) -> [String; 2] {
+    ours.map_or_else(|| [DASH, DASH].map(str::to_owned), |ours| [0, 1].map(|at| beside(ours[at], theirs[at])))
 }
 
 /// Median, least and largest.
