@@ -6,6 +6,8 @@
 //! What is written once for [`ByteProducts`] is compiled for every set of instructions here, and [`with_byte_products`] chooses the
 //! fastest that the processor has. Integers are exact, so that all of them give the same sums.
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
 mod portable;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod wasm;
@@ -103,6 +105,10 @@ pub fn with_byte_products<W: WithByteProducts>(work: W) -> W::Output {
             return products.run(work);
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    if let Some(products) = aarch64::DotProd::new() {
+        return products.run(work);
+    }
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
     return work.run(wasm::Simd128);
     #[allow(unreachable_code, reason = "wasm with vectors has returned")]
@@ -124,4 +130,17 @@ fn in_order(numbers: &[i16; PART]) -> Packed {
 #[inline(always)]
 fn of_step(numbers: &Packed, step: usize) -> &[u8; 2 * STEP] {
     &numbers.as_flattened().as_flattened().as_chunks().0[step]
+}
+
+/// High bytes, then low ones, which are signed: from 128 on such a byte stands for 256 less.
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+#[inline(always)]
+fn high_and_low(numbers: &[i16; PART]) -> Packed {
+    let mut packed = [[[0; STEP]; STEPS]; 2];
+    let [high, low] = &mut packed;
+    for ((high, low), &number) in high.as_flattened_mut().iter_mut().zip(low.as_flattened_mut()).zip(numbers) {
+        *high = ((number + 128) >> 8) as u8;
+        *low = number as u8;
+    }
+    packed
 }

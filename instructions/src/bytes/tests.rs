@@ -57,6 +57,8 @@ fn all_instructions_give_exact_sums() {
         ("AVX-VNNI", super::x86::AvxVnni::new().map(|instructions| instructions.run(products()))),
         ("AVX2", super::x86::Avx2::new().map(|instructions| instructions.run(products()))),
     ]);
+    #[cfg(target_arch = "aarch64")]
+    found.push(("SDOT", super::aarch64::DotProd::new().map(|instructions| instructions.run(products()))));
     #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
     found.push(("SIMD128", Some(products().run(super::wasm::Simd128))));
     for (name, found) in found {

@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_storeu_ps,
 };
 
-use super::{ByteProducts, PART, Packed, ROWS, STEP, STEPS, Weights, WithByteProducts, in_order, of_step};
+use super::{ByteProducts, PART, Packed, ROWS, Weights, WithByteProducts, high_and_low, in_order, of_step};
 
 /// Floats of 256 bits.
 const LANES: usize = 8;
@@ -287,16 +287,4 @@ impl ByteProducts for Avx2 {
     }
 
     floats_of_256_bits!();
-}
-
-/// High bytes, then low ones, which are signed: from 128 on such a byte stands for 256 less.
-#[inline(always)]
-fn high_and_low(numbers: &[i16; PART]) -> Packed {
-    let mut packed = [[[0; STEP]; STEPS]; 2];
-    let [high, low] = &mut packed;
-    for ((high, low), &number) in high.as_flattened_mut().iter_mut().zip(low.as_flattened_mut()).zip(numbers) {
-        *high = ((number + 128) >> 8) as u8;
-        *low = number as u8;
-    }
-    packed
 }
