@@ -1,10 +1,8 @@
 //! The README's and the paper's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
 
-mod arms;
 mod bits;
 mod browser_speed;
 mod cache_cost;
-mod copies;
 mod findings;
 mod gpu_launches;
 mod memory_use;
@@ -12,7 +10,6 @@ mod reading;
 mod reading_speed;
 mod real_models;
 mod recalibration;
-mod recovery;
 mod roofline;
 mod rounds;
 mod ruler;
@@ -29,32 +26,41 @@ pub use self::recalibration::write as write_recalibration;
 use crate::files;
 use crate::results::Results;
 use crate::study::StudySummary;
+use crate::study_2::Headline;
 
 const END: &str = "<!-- end -->";
+/// Places of documents are relative to the README.
+const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals";
 const NOTHING: &str = "Nothing is measured yet.";
 
 /// What was found in the studies and with a real model; `None` where nothing is measured.
 pub struct Found {
     pub first: Option<StudySummary>,
-    /// What the second study judged, as a list with its head; places of documents are relative to the README.
-    pub second: Option<String>,
+    pub second: Option<Headline>,
     pub recalibration: Option<String>,
+}
+
+impl Found {
+    /// What the studies judged, in full; empty where nothing is measured.
+    fn lists(&self) -> Option<String> {
+        let second = self.second.as_ref().map(|second| format!("{SECOND}:\n\n{}", second.list));
+        let first = self.first.as_ref().map(|first| first.list.clone());
+        second.into_iter().chain(first).reduce(|second, first| format!("{second}\nThe first:\n\n{first}"))
+    }
+
+    /// The same in few words.
+    fn brief(&self) -> Option<String> {
+        let first = self.first.as_ref().map(|first| first.brief.clone());
+        let second = self.second.as_ref().map(|second| format!("{SECOND}:\n\n{}", second.brief));
+        first.into_iter().chain(second).reduce(|first, second| format!("{first}\n{second}"))
+    }
 }
 
 /// Writes what stands between the marks of the README and of the results' README, and the findings.
 pub fn write(results: &Results, found: &Found, root: &Path) -> Result<()> {
-    let first = found.first.as_ref().map(|first| first.list.clone());
-    let studies = found
-        .second
-        .clone()
-        .into_iter()
-        .chain(first)
-        .reduce(|second, first| format!("{second}\nThe first:\n\n{first}"));
-    let picture = "![Accuracy against length](docs/study.svg)";
-    let said = studies.as_ref().map_or(NOTHING.to_owned(), |list| format!("{list}\n{picture}"));
-    fill(&root.join("README.md"), "results", &said)?;
+    fill(&root.join("README.md"), "results", found.brief().as_deref().unwrap_or(NOTHING))?;
     fill(&root.join("docs/results/README.md"), "results", &scores::tables(results))?;
-    let beside = studies.map(|list| beside_documents(&list));
+    let beside = found.lists().map(|list| beside_documents(&list));
     files::write(&root.join("docs/findings.md"), &findings::findings(results, beside.as_deref())?)
 }
 
@@ -64,7 +70,7 @@ pub fn write_paper(found: &Found, root: &Path) -> Result<()> {
     let fill = |name: &str, text: Option<&str>| fill(&path, name, &beside_documents(text.unwrap_or(NOTHING)));
     fill("tests of the first study", found.first.as_ref().map(|first| &*first.list))?;
     fill("tables of the first study", found.first.as_ref().map(|first| &*first.tables))?;
-    fill("tests of the second study", found.second.as_deref())?;
+    fill("tests of the second study", found.second.as_ref().map(|second| &*second.list))?;
     fill("real model", found.recalibration.as_deref())
 }
 

@@ -61,11 +61,14 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<StudySummary>> {
     };
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
-    Ok(Some(StudySummary { list, tables: plain_words::tables(&results) }))
+    let brief = plain_words::by_length(&results) + &sentences::claims(&tests);
+    Ok(Some(StudySummary { brief, list, tables: plain_words::tables(&results) }))
 }
 
 /// What other documents say of the study.
 pub struct StudySummary {
+    /// Accuracies against length, and the claims.
+    pub brief: String,
     /// A sentence for each headline, as a list.
     pub list: String,
     /// Accuracies in plain words.

@@ -24,7 +24,6 @@ pub fn plain_words(results: &StudyResults) -> String {
 
 /// The tables, with what they are of; all numbers are means over the trunks that were measured.
 pub fn tables(results: &StudyResults) -> String {
-    let far = rows(results, &LENGTHS.map(|extension| (PRIMARY, extension)));
     let near = rows(results, &[(PRIMARY, 1), (DECOYS, 1), (NEEDLES_ALONE, 1)]);
     let decoys = rows(results, &[(DECOYS, 1), (DECOYS, 4)]);
     format!(
@@ -34,10 +33,15 @@ pub fn tables(results: &StudyResults) -> String {
              in training.\n\n{}**What does it cost at the length of training?** The same question; the same where the prose has \
              words of the keys and other numbers (decoys); and a text of nothing but sixteen numbers with their keys.\n\n{}\
              **And in longer text with decoys?**\n\n{}",
-        table(["", "1×", "2×", "4×", "8×"], far),
+        by_length(results),
         table(["at 1×", "four keys", "with decoys", "sixteen keys"], near),
         table(["with decoys", "1×", "4×"], decoys),
     )
+}
+
+/// The first of the tables: accuracy against length.
+pub fn by_length(results: &StudyResults) -> String {
+    table(["", "1×", "2×", "4×", "8×"], rows(results, &LENGTHS.map(|extension| (PRIMARY, extension))))
 }
 
 fn rows(results: &StudyResults, columns: &[(StudyTask, usize)]) -> Vec<Vec<String>> {

@@ -8,7 +8,7 @@ use super::models::{ReadRun, title};
 use super::questions::{LENGTHS, PRIMARY};
 use super::rows::StudyResults;
 use super::verdict::{HypothesisVerdict, Untested, counts_against_first};
-use crate::markdown::{DASH, capitalised, list};
+use crate::markdown::{DASH, capitalised, list, or_dash};
 
 /// `+3.1 points`
 pub fn points(difference: f64) -> String {
@@ -100,14 +100,50 @@ pub fn headline(findings: &[Finding]) -> Vec<String> {
 
 /// What hypotheses 1 to 3 say of DroPE and RoPE, that against DroPE first; beside retention the plain accuracy.
 pub fn findings(results: &StudyResults, tests: &[HypothesisTest]) -> Vec<Finding> {
+    in_order(tests).into_iter().map(|test| finding(results, test)).collect()
+}
+
+fn in_order(tests: &[HypothesisTest]) -> Vec<&HypothesisTest> {
     let mut tests: Vec<&HypothesisTest> = tests.iter().filter(|test| (1..=3).contains(&test.number)).collect();
     tests.sort_by_key(|test| !test.interval.is_some_and(|interval| counts_against_first(&interval)));
-    tests.into_iter().map(|test| finding(results, test)).collect()
+    tests
 }
 
 fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
+    let claim = claim(test);
+    if matches!(test.verdict, HypothesisVerdict::NotTested(_)) {
+        return Finding { claim, numbers: String::new() };
+    }
     let [drope, rope] = test.sides.each_ref().map(|side| title(&side.run));
-    let verb = match (test.verdict, test.interval) {
+    let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
+    let (numbers, reading) = (numbers(test), test.sides[1].reading.in_words());
+    let numbers = format!(
+        "accuracy at 1×, 2×, 4× and 8×: {drope} {own} %, {rope} {other} %, read with {reading}; difference beyond 1× {}, in retention \
+         {numbers}",
+        plain_difference(test)
+    );
+    Finding { claim, numbers }
+}
+
+/// The claims of [`findings`] alone, each with its difference in plain accuracy: a list for the README.
+pub fn claims(tests: &[HypothesisTest]) -> String {
+    let item = |test: &HypothesisTest| match test.verdict {
+        HypothesisVerdict::NotTested(_) => format!("- {}.\n", claim(test)),
+        _ => {
+            let trunks = test.differences().len();
+            format!("- **{}**: {} beyond 1×, {trunks} trunks.\n", claim(test), plain_difference(test))
+        }
+    };
+    in_order(tests).into_iter().map(item).collect()
+}
+
+fn plain_difference(test: &HypothesisTest) -> String {
+    or_dash(test.plain.as_ref().map(interval_text))
+}
+
+fn claim(test: &HypothesisTest) -> String {
+    let [drope, rope] = test.sides.each_ref().map(|side| title(&side.run));
+    capitalised(&match (test.verdict, test.interval) {
         (HypothesisVerdict::AsGood, _) => format!("{rope} of equal budget is as good as {drope}"),
         (HypothesisVerdict::FirstBetter, _) => format!("{drope} reads longer texts better than {rope} of equal budget"),
         (HypothesisVerdict::SecondBetter, _) => {
@@ -120,19 +156,9 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
             format!("whether {drope} reads longer texts better than {rope} of equal budget is not shown")
         }
         (HypothesisVerdict::NotTested(untested), _) => {
-            let claim = format!("{drope} against {rope} of equal budget: nothing is claimed, {}", why(untested, test));
-            return Finding { claim, numbers: String::new() };
+            return format!("{drope} against {rope} of equal budget: nothing is claimed, {}", why(untested, test));
         }
-    };
-    let claim = capitalised(&verb);
-    let [own, other] = test.sides.each_ref().map(|side| plain_text(results, side));
-    let plain = test.plain.as_ref().map_or_else(|| DASH.to_owned(), interval_text);
-    let (numbers, reading) = (numbers(test), test.sides[1].reading.in_words());
-    let numbers = format!(
-        "accuracy at 1×, 2×, 4× and 8×: {drope} {own} %, {rope} {other} %, read with {reading}; difference beyond 1× {plain}, in retention \
-         {numbers}"
-    );
-    Finding { claim, numbers }
+    })
 }
 
 #[cfg(test)]

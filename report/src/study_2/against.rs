@@ -3,7 +3,7 @@
 use super::curve::best_budget;
 use super::difference::Verdict;
 use super::hypothesis::Hypothesis;
-use super::models::CURVE;
+use super::models::{CURVE, tokens};
 use super::results::{Asked, NEAR, Results, TIE};
 use super::rivals::OURS;
 
@@ -57,7 +57,8 @@ fn below_rope(results: &Results) -> Option<String> {
     let (ours, rope) = (accuracy("all")?, accuracy("keep")?);
     (ours < rope).then(|| {
         format!(
-            "After its best budget ({budget}) full DroPE answers {:.1} % at 4×, RoPE of the same budget {:.1} %.",
+            "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget {:.1} %.",
+            tokens(budget),
             100.0 * ours,
             100.0 * rope
         )
@@ -75,7 +76,8 @@ fn costs(results: &Results, budget: &str) -> Vec<String> {
         let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
         (rope - ours > most + TIE).then(|| {
             format!(
-                "After {budget} tokens partial DroPE with copies answers {:.1} % of the {} at {extension}×, RoPE {:.1} %.",
+                "After {} tokens partial DroPE with copies answers {:.1} % of the {} at {extension}×, RoPE {:.1} %.",
+                tokens(budget),
                 100.0 * ours,
                 asked.title(),
                 100.0 * rope

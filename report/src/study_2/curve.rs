@@ -6,7 +6,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes, paired_bootstrap};
 
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::{CURVE, TRUNKS};
+use super::models::{CURVE, TRUNKS, tokens};
 use super::results::{Asked, NEAR, Results, Side, TIE};
 use crate::study::{RANDOM_SEED, RESAMPLES};
 
@@ -63,16 +63,16 @@ pub fn inner_maximum(results: &Results) -> Hypothesis {
     };
     let last = CURVE.len() - 1;
     if best == 0 || best == last {
-        let found = format!("the best budget on the selection split is {}", CURVE[best]);
+        let found = format!("the best budget on the selection split is {}", tokens(CURVE[best]));
         return Hypothesis { note: found, verdict: Verdict::Refuted, ..Hypothesis::not_run("H1", claim) };
     }
     let against = |other: usize| {
         let chosen = [&sides[best], &sides[other]];
         let outcomes = side_by_side::<2>(|trunk, side| results.outcomes(chosen[side], trunk, Asked::Primary, AT));
-        let what = format!("after {} less after {}", CURVE[best], CURVE[other]);
+        let what = format!("after {} less after {}", tokens(CURVE[best]), tokens(CURVE[other]));
         Difference::new(what, &outcomes, PairedMeans::difference)
     };
-    let note = format!("best on the selection split: {}", CURVE[best]);
+    let note = format!("best on the selection split: {}", tokens(CURVE[best]));
     let tested = Hypothesis::tested("H1", claim, note, [0, last].map(against).into_iter().collect());
     Hypothesis { sides: [best, 0, last].map(|budget| sides[budget].clone()).to_vec(), ..tested }
 }
@@ -87,10 +87,12 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     let last = CURVE.len() - 1;
     let chosen = [&plain.0[plain.1], &plain.0[last], &copies.0[copies.1], &copies.0[last]];
     let outcomes = side_by_side::<4>(|trunk, side| results.outcomes(chosen[side], trunk, Asked::Primary, AT));
-    let what = format!(
-        "loss from {} to {} without copies, less loss from {} to {} with copies",
-        CURVE[plain.1], CURVE[last], CURVE[copies.1], CURVE[last]
-    );
+    let [best, end, best_with_copies] = [plain.1, last, copies.1].map(|budget| tokens(CURVE[budget]));
+    let what = if copies.1 == last {
+        format!("loss from {best} to {end} without copies, less none with copies, which are best at {end}")
+    } else {
+        format!("loss from {best} to {end} without copies, less loss from {best_with_copies} to {end} with copies")
+    };
     let loss = |means: [f64; 4]| (means[0] - means[1]) - (means[2] - means[3]);
     let difference = Difference::new(what, &outcomes, |means| loss(means.0[0]));
     let tested = Hypothesis::tested("H2", claim, String::new(), difference.map(|difference| vec![difference]));

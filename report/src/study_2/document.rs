@@ -4,7 +4,7 @@ use super::against::against;
 use super::curve::{lies_where_the_paper_recalibrates, shares_of_budgets};
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title};
+use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
 use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, percent, picture, section, table};
@@ -43,27 +43,6 @@ fn measured_section(title: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { section(title, text) }
 }
 
-/// What was judged, a sentence each; `None` where nothing was.
-pub fn headline(hypotheses: &[Hypothesis]) -> Option<String> {
-    let sentence = |hypothesis: &Hypothesis| {
-        let Hypothesis { claim, note, parts, p_holm, verdict, .. } = hypothesis;
-        let part = |part: &Difference| format!("{}: {}", part.what, interval_text(&part.interval));
-        let p = p_text(*p_holm);
-        let sign = if p.starts_with('<') { "" } else { "= " };
-        let p = format!("corrected p {sign}{p}, {} trunks", TRUNKS.count());
-        let note = (!note.is_empty()).then(|| note.clone());
-        let found = note.into_iter().chain(parts.iter().map(part)).chain((!parts.is_empty()).then_some(p));
-        format!("- **{}: {}**. {}.\n", capitalised(claim), verdict.word(), capitalised(&joined(found, "; ")))
-    };
-    // The protocol wants what H4 and H5 say to be said first.
-    let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
-    judged.sort_by_key(|test| !(test.name.starts_with("H4") || test.name.starts_with("H5")));
-    let judged: String = judged.into_iter().map(sentence).collect();
-    (!judged.is_empty()).then(|| {
-        format!("The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals:\n\n{judged}")
-    })
-}
-
 /// The table of tests.
 fn verdicts(hypotheses: &[Hypothesis]) -> String {
     let row = |hypothesis: &Hypothesis| {
@@ -99,27 +78,32 @@ fn by_trunk(part: &Difference) -> String {
 fn h3(results: &Results) -> String {
     let Some(shares) = shares_of_budgets(results, "all") else { return String::new() };
     let found = CURVE.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
-    let found: Vec<String> = found.map(|(budget, &share)| format!("{budget} in {}", percent(share))).collect();
+    let found: Vec<String> =
+        found.map(|(budget, &share)| format!("{} in {}", tokens(budget), percent(share))).collect();
     let word = if lies_where_the_paper_recalibrates(&shares) { "shown" } else { "not shown" };
     format!(
-        "**H3**, that the best budget of full DroPE is 5 to 15 % of pretraining (500k or 1m of 10.2 M tokens), is {word}: resamples of trunks \
+        "**H3**, that the best budget of full DroPE is 5 to 15 % of pretraining (0.5 or 1 of 10.2 M tokens), is {word}: resamples of trunks \
          and questions find it at {}.\n",
         list(&found)
     )
 }
 
-/// Trunks of the models that are compared with rivals that answer too few questions within their context.
+/// Trunks of the models that are compared which answer too few questions within their context.
 fn weak_trunks(results: &Results, hypotheses: &[Hypothesis]) -> String {
     const FEW: f64 = 0.8;
     let mut named: Vec<String> = Vec::new();
     for side in hypotheses.iter().flat_map(|hypothesis| &hypothesis.sides) {
-        for trunk in TRUNKS {
-            let cell = results.cell(side, trunk, Asked::Primary, 1).filter(|cell| cell.accuracy < FEW);
-            let name = cell.map(|cell| format!("{} ({})", cell.model, percent(cell.accuracy)));
-            named.extend(name.filter(|name| !named.contains(name)));
+        let weak = TRUNKS.filter_map(|trunk| {
+            let cell = results.cell(side, trunk, Asked::Primary, 1).filter(|cell| cell.accuracy < FEW)?;
+            Some(format!("{trunk} ({})", percent(cell.accuracy)))
+        });
+        let weak: Vec<String> = weak.collect();
+        let name = format!("{} after {} in trunks {}", title(&side.run), tokens(&side.budget), list(&weak));
+        if !weak.is_empty() && !named.contains(&name) {
+            named.push(name);
         }
     }
-    if named.is_empty() { String::new() } else { format!("\nLess than 80 % at 1×: {}.\n", list(&named)) }
+    if named.is_empty() { String::new() } else { format!("\nLess than 80 % at 1×: {}.\n", joined(named, "; ")) }
 }
 
 /// What copies cost on other tasks.
@@ -130,7 +114,7 @@ fn others_table(results: &Results) -> String {
         let shares = [Asked::Unrelated, Asked::Latest]
             .into_iter()
             .flat_map(|asked| [1, 4].map(|extension| spread(results.accuracy(&side, asked, extension))));
-        Some(line(title(run), [budget.to_owned()].into_iter().chain(shares)))
+        Some(line(title(run), [tokens(budget)].into_iter().chain(shares)))
     });
     let heads = [Asked::Unrelated, Asked::Latest].map(Asked::title).into_iter();
     let heads = heads.flat_map(|name| ["1×", "4×"].map(|length| format!("{name}, {length}")));
@@ -165,7 +149,7 @@ fn header(lengths: &[usize]) -> Vec<String> {
 
 fn measured(results: &Results, side: &Side, asked: Asked, lengths: &[usize]) -> Vec<String> {
     let shares = lengths.iter().map(|&extension| spread(results.accuracy(side, asked, extension)));
-    line(title(&side.run), [side.budget.clone(), side.reading.text()].into_iter().chain(shares))
+    line(title(&side.run), [tokens(&side.budget), side.reading.text()].into_iter().chain(shares))
 }
 
 /// Ours, its rivals and the upper bounds, at 1× and the lengths at which they were chosen, with what guesses score.

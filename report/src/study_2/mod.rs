@@ -1,12 +1,13 @@
 //! The second study, of docs/protocol-2.md: from results files to docs/study-2.md and its figure.
 //!
 //! Results and the readings that the selection split chose ([`results`]) come first, then hypotheses ([`curve`], [`rivals`]) with
-//! their verdicts ([`difference`], [`hypothesis`]), then what is written of them ([`against`], [`document`]).
+//! their verdicts ([`difference`], [`hypothesis`]), then what is written of them ([`against`], [`document`], [`headline`]).
 
 mod against;
 mod curve;
 mod difference;
 mod document;
+mod headline;
 mod hypothesis;
 mod models;
 mod results;
@@ -17,13 +18,15 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub use self::headline::Headline;
+use self::headline::headline;
 use self::hypothesis::{Hypothesis, judged};
 use self::results::Results;
 use crate::{files, plot};
 
-/// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none. Returns what the
-/// README says of it, where a hypothesis is judged.
-pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
+/// Writes docs/study-2.md and docs/study-2.svg in `root` from the results files in `folder`; nothing where there are none. Returns what
+/// others say of it, where a hypothesis is judged.
+pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
     let results = Results::new(files::cells_in(&folder.join("results"))?, files::cells_in(&folder.join("perplexity"))?);
     if results.is_empty() {
         return Ok(None);
@@ -37,7 +40,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<String>> {
     if let Some(text) = why::document(&results, heads, patches) {
         files::write(&root.join("docs/study-2-why.md"), &text)?;
     }
-    Ok(document::headline(&hypotheses))
+    Ok(headline(&hypotheses))
 }
 
 /// The eight tests; H3 is none.

@@ -70,6 +70,11 @@ pub fn millions(budget: &str) -> f64 {
     number.parse::<f64>().unwrap_or(f64::NAN) * if unit == "k" { 1e-3 } else { 1.0 }
 }
 
+/// A budget in tokens: `0.25 M`
+pub fn tokens(budget: &str) -> String {
+    format!("{} M", millions(budget))
+}
+
 /// What a run is called in sentences.
 pub fn title(run: &str) -> String {
     let known = match run {

@@ -4,7 +4,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes};
 
 use super::difference::Difference;
 use super::hypothesis::Hypothesis;
-use super::models::{RIVALS, TRUNKS, title};
+use super::models::{RIVALS, TRUNKS, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use crate::markdown::list;
 
@@ -42,6 +42,7 @@ fn chosen(results: &Results, budget: &str, lengths: &[usize]) -> Result<(Side, V
         RIVALS.into_iter().filter(is_missing).chain(ours.is_none().then_some(OURS)).map(title).collect();
     match ours {
         Some(ours) if missing.is_empty() => Ok((ours, ranked.into_iter().map(|(side, _)| side).collect())),
+        _ if missing.len() > RIVALS.len() => Err("none of its models is measured".to_owned()),
         _ => Err(format!("not measured: {}", list(&missing))),
     }
 }
@@ -56,7 +57,8 @@ pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
     let sides = [&ours, &rivals[0]];
     let outcomes = paired(results, sides, Asked::Primary, &NEAR);
     let difference = Difference::new(names(sides), &outcomes, PairedMeans::difference);
-    let tested = Hypothesis::tested(name, claim, format!("after {budget} tokens"), difference.map(|part| vec![part]));
+    let tested =
+        Hypothesis::tested(name, claim, format!("after {} tokens", tokens(budget)), difference.map(|part| vec![part]));
     Hypothesis { sides: sides.map(Side::clone).to_vec(), ..tested }
 }
 

@@ -148,9 +148,9 @@ fn the_best_rival_on_the_selection_split_counts() {
         _ => cell,
     };
     let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
-    let headline = super::document::headline(&hypotheses(&results(both))).unwrap();
+    let headline = super::headline(&hypotheses(&results(both))).unwrap().list;
     let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
-    assert!(first.contains("than the best fair rival: shown**. After 8m tokens; "), "{headline}");
+    assert!(first.contains("than the best fair rival: shown**. After 8 M tokens; "), "{headline}");
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
@@ -160,18 +160,18 @@ fn the_best_rival_on_the_selection_split_counts() {
 fn the_document_says_what_speaks_against_and_what_was_not_run() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("results");
-    assert_eq!(super::write(&folder, root.path()).unwrap(), None);
+    assert!(super::write(&folder, root.path()).unwrap().is_none());
     assert!(!root.path().join("docs").exists(), "nothing was measured");
     let cells = [curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3]), run("keep", "250k", 0.95), run("low-copies", "8m", 0.9)]
         .concat();
     crate::files::write(&folder.join("results/a.json"), &drope_core::results::to_json(&cells).unwrap()).unwrap();
-    let headline = super::write(&folder, root.path()).unwrap().unwrap();
+    let headline = super::write(&folder, root.path()).unwrap().unwrap().list;
     assert!(headline.contains("- **Full DroPE reads 4× best after a budget between the smallest and the largest: refuted**. The best budget"), "{headline}");
     let text = crate::files::read_text(&root.path().join("docs/study-2.md")).unwrap();
     for sentence in [
         "Full DroPE has no best budget between the smallest and the largest.",
-        "After its best budget (250k) full DroPE answers 90.0 % at 4×, RoPE of the same budget 95.0 %.",
-        "| H1 | full DroPE reads 4× best after a budget between the smallest and the largest (the best budget on the selection split is 250k) |",
+        "After its best budget (0.25 M) full DroPE answers 90.0 % at 4×, RoPE of the same budget 95.0 %.",
+        "| H1 | full DroPE reads 4× best after a budget between the smallest and the largest (the best budget on the selection split is 0.25 M) |",
         "Not run: H2, H4 (1 M), H4 (8 M), H5, primary",
         "a reader of one word of the key in 41.7 %",
         "![Accuracy of the primary task at 4×",

@@ -27,7 +27,7 @@ pub fn copies(arms: &[Arm], perplexities: &[PerplexityCell]) -> String {
 }
 
 fn sentence(arms: &[Arm], perplexities: &[PerplexityCell], pair: [&str; 2], title: &str) -> Option<String> {
-    let windows = |name: &str| Some(arms.iter().find(|arm| arm.folder == name)?.lines.last()?.windows.clone());
+    let windows = |name: &str| Arm::of(arms, name).map(Arm::at_the_end);
     let texts = |name: &str| Some(far(perplexities.iter().find(|cell| cell.model == name)?));
     let [plain, with] = pair;
     let within = mean(&differences(&windows(with)?, &windows(plain)?));
