@@ -25,7 +25,7 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) return;
   // Documents beside the page are pages of their own, which are not kept.
   const isDocument = request.url.startsWith(new URL("docs/", self.registration.scope).href);
-  event.respondWith(request.mode === "navigate" && !isDocument ? freshPage(request) : keptOrFetched(request));
+  event.respondWith(request.mode === "navigate" && !isDocument ? freshPage(request) : file(request));
 });
 
 async function freshPage(request) {
@@ -49,7 +49,9 @@ function isolated(response) {
   return new Response(response.body, { status, statusText, headers });
 }
 
-async function keptOrFetched(request) {
+async function file(request) {
   const cache = await caches.open(NAME);
-  return (await cache.match(request)) ?? fetch(request);
+  const response = (await cache.match(request)) ?? (await fetch(request));
+  // A worker's script has to say it as well.
+  return request.destination === "worker" ? isolated(response) : response;
 }

@@ -69,6 +69,13 @@ pub const MATURIN: Download = Download {
     sha256: "837db2f4d93d4899c3ac393fb3cc9eebf35b6002336e5d574f4a4fb6c49fe283",
 };
 
+/// onnxruntime-web (MIT), the peer of `?benchmark`; web/page/src/benchmark/peer.rs names the version.
+pub const ONNXRUNTIME: Download = Download {
+    name: "onnxruntime-web-1.30.0.tgz",
+    address: "https://registry.npmjs.org/onnxruntime-web/-/onnxruntime-web-1.30.0.tgz",
+    sha256: "d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71",
+};
+
 /// The file in the cache, downloaded if it is missing or incomplete.
 pub fn fetch(place: &Workplace, download: &Download) -> Result<PathBuf> {
     let path = place.cache.join(download.name);

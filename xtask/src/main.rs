@@ -2,6 +2,7 @@
 //!
 //! Both install what is missing on the machine (see [`toolchain`] and [`tools`]).
 
+mod arm;
 mod book;
 mod debian_text;
 mod dist;
@@ -13,6 +14,7 @@ mod gpu;
 mod half_weights;
 mod packages;
 mod page;
+mod peer;
 mod programs;
 mod shell;
 mod sizes;

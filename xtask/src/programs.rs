@@ -13,7 +13,7 @@ use crate::page::{BUILD, target_dir};
 use crate::shell::{capture, run};
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
-use crate::{Workplace, documents, half_weights};
+use crate::{Workplace, documents, half_weights, peer};
 
 /// Features of the worker that have a program each, `worker-…`.
 const FEATURES: [&str; 3] = ["train", "webgpu", THREADS];
@@ -37,6 +37,7 @@ pub fn build_for_trunk(place: &Workplace) -> Result<()> {
     let output = Path::new(&output);
     half_weights::round_all(&output.join("models"))?;
     documents::write(&place.root, output)?;
+    peer::write(place, output)?;
     let tools = Tools::for_page(place)?;
     let is_later = |feature: &str| std::env::var_os(LATER).is_some() && !built(place, feature).is_file();
     let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature));

@@ -14,7 +14,7 @@ use crate::shell::which;
 use crate::tally::Tally;
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
-use crate::{fetch, gpu};
+use crate::{arm, fetch, gpu};
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
 const CROSSING: [&str; 8] =
@@ -41,6 +41,7 @@ pub fn all() -> Result<()> {
     let tools = Tools::for_tests(&place)?;
     let mut tally = Tally::default();
     natively(&place, &mut tally)?;
+    arm::in_the_emulator(&place, &mut tally)?;
     if tools.has_wasm_clippy() {
         tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {

@@ -9,7 +9,7 @@ use leptos::prelude::*;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
-use web_sys::{Blob, ErrorEvent, MessageEvent, Url, Worker};
+use web_sys::{Blob, MessageEvent, Url, Worker, WorkerOptions, WorkerType};
 
 use super::blob::text_address;
 use super::engine::Backend;
@@ -34,24 +34,46 @@ pub fn start_worker(
     let worker = Worker::new(&script_address(program)?)?;
     let is_awake = Rc::new(Cell::new(false));
     let has_woken = is_awake.clone();
-    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| {
+    let on_message = move |data: JsValue| {
         has_woken.set(true);
         // Text, or a list of a text and a blob.
-        let list = event.data().dyn_into::<Array>().ok();
-        let text = list.as_ref().map_or_else(|| event.data(), |list| list.get(0)).as_string();
+        let list = data.dyn_ref::<Array>();
+        let text = list.map_or_else(|| data.clone(), |list| list.get(0)).as_string();
         let blob = list.and_then(|list| list.get(1).dyn_into().ok());
         if let Some(reply) = text.and_then(|text| serde_json::from_str(&text).ok()) {
             on_reply(reply, blob);
         }
-    });
+    };
+    hear(&worker, on_message, move |message| on_error(reason(message, is_awake.get())));
+    Ok(worker)
+}
+
+/// Starts a worker from a module of JavaScript, a file of the page. `on_text` gets each text that it posts, and `on_error` a failure's message.
+pub fn start_module(
+    file: &str,
+    on_text: impl Fn(String) + 'static,
+    on_error: impl Fn(String) + 'static,
+) -> Result<Worker, JsValue> {
+    let options = WorkerOptions::new();
+    options.set_type(WorkerType::Module);
+    let address = Url::new_with_base(&format!("{file}?v={BUILD}"), &base())?.href();
+    // As a script made here the worker is as isolated as the page, whatever headers its server sends.
+    let worker =
+        Worker::new_with_options(&text_address("text/javascript", &format!("import '{address}';"))?, &options)?;
+    let on_message = move |data: JsValue| data.as_string().into_iter().for_each(&on_text);
+    hear(&worker, on_message, on_error);
+    Ok(worker)
+}
+
+fn hear(worker: &Worker, on_message: impl Fn(JsValue) + 'static, on_error: impl Fn(String) + 'static) {
+    let on_message = Closure::<dyn Fn(MessageEvent)>::new(move |event: MessageEvent| on_message(event.data()));
     worker.set_onmessage(Some(on_message.as_ref().unchecked_ref()));
     on_message.forget();
-    let on_error = Closure::<dyn Fn(ErrorEvent)>::new(move |event: ErrorEvent| {
-        on_error(reason(event.message(), is_awake.get()));
-    });
+    // Where a script cannot be loaded, the event has no message.
+    let message = |event: &JsValue| js_sys::Reflect::get(event, &"message".into()).ok()?.as_string();
+    let on_error = Closure::<dyn Fn(JsValue)>::new(move |event: JsValue| on_error(message(&event).unwrap_or_default()));
     worker.set_onerror(Some(on_error.as_ref().unchecked_ref()));
     on_error.forget();
-    Ok(worker)
 }
 
 /// Why a worker stopped, in words: of a program that did not come because there is no connection, browsers say no more than that

@@ -2,6 +2,7 @@
 
 mod card;
 mod measured;
+mod peer;
 mod table;
 
 use drope_core::positions::Method;
@@ -9,6 +10,7 @@ use leptos::prelude::*;
 
 use self::card::Card;
 use self::measured::{ROUNDS, measure};
+use self::peer::{PEER, Provider};
 use self::table::{HEADS, Speed, markdown};
 use super::address::first_reading;
 use super::column::plain;
@@ -57,7 +59,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
             let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
             let mut done = 0.0;
-            for (program, name, threads) in programs {
+            for Contestant { computes, name, threads } in programs {
                 let tell = |prompt: usize, round: usize| {
                     let of_round =
                         if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {ROUNDS}") };
@@ -66,7 +68,11 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                     let sentence = format!("{name}, a prompt of {prompt} tokens, {of_round}");
                     progress.set(Some((sentence, (done + rounds as f64) / count)));
                 };
-                match measure(program, &name, threads, &reading, &prompts, tell).await {
+                let found = match computes {
+                    Computes::Ours(program) => measure(program, &name, threads, &reading, &prompts, tell).await,
+                    Computes::Peer(provider) => peer::measure(provider, &name, threads, &prompts, tell).await,
+                };
+                match found {
                     Ok(found) => speeds.update(|speeds| speeds.extend(found)),
                     Err(reason) => {
                         missing.update(|missing| missing.push(format!("{name} was not measured: {reason}.")));
@@ -97,7 +103,8 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                 <h2>"How fast is this browser?"</h2>
                 <p>
                     {format!("{model} reads prompts of {} and {} tokens and answers, {ROUNDS} times on each program that this browser has: ", prompts[0], prompts[1])}
-                    "the CPU with one thread and with all, and WebGPU. The table shows medians; nothing is sent anywhere."
+                    "the CPU with one thread and with all, and WebGPU. "
+                    {format!("So does {PEER} with nano-rope, which is loaded for it (17 MB, and 27 for WebGPU). The table shows medians; nothing is sent anywhere.")}
                 </p>
                 <p class="buttons">
                     <button id="measure" type="button" disabled=is_running on:click=measure_all>"Measure"</button>
@@ -140,12 +147,34 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
     }
 }
 
-/// Programs with their names and threads.
-fn programs(threads: usize, has_webgpu: bool) -> Vec<(Program, String, usize)> {
-    let alone = Some((Program::Computes(Backend::Cpu), "CPU, 1 thread".to_owned(), 1));
-    let shared = (threads > 1).then(|| (Program::Shares, format!("CPU, {threads} threads"), threads));
-    let webgpu = has_webgpu.then(|| (Program::Computes(Backend::Webgpu), "WebGPU".to_owned(), 1));
-    [alone, shared, webgpu].into_iter().flatten().collect()
+/// What computes: a program of ours, or the peer.
+#[derive(Clone, Copy)]
+enum Computes {
+    Ours(Program),
+    Peer(Provider),
+}
+
+/// What is measured.
+struct Contestant {
+    computes: Computes,
+    name: String,
+    threads: usize,
+}
+
+/// Ours, each followed by the peer that computes with the same.
+fn programs(threads: usize, has_webgpu: bool) -> Vec<Contestant> {
+    let mut places = vec![(Program::Computes(Backend::Cpu), Provider::Wasm, "CPU, 1 thread".to_owned(), 1)];
+    if threads > 1 {
+        places.push((Program::Shares, Provider::Wasm, format!("CPU, {threads} threads"), threads));
+    }
+    if has_webgpu {
+        places.push((Program::Computes(Backend::Webgpu), Provider::Webgpu, "WebGPU".to_owned(), 1));
+    }
+    let both = |(program, provider, place, threads): (Program, Provider, String, usize)| {
+        let peer = Contestant { computes: Computes::Peer(provider), name: format!("{PEER}, {place}"), threads };
+        [Contestant { computes: Computes::Ours(program), name: place, threads }, peer]
+    };
+    places.into_iter().flat_map(both).collect()
 }
 
 /// What the browser calls itself.
