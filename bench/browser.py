@@ -14,16 +14,13 @@ import pathlib
 import tempfile
 
 from gguf import GGMLQuantizationType
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
-
 import onnx_peers
-from chromium import CACHE, browser, compared, measure, npm, page_opened, page_speeds, serve
+from chromium import SMOLLM2, browser, compared, measure, npm, page_speeds, page_with_smollm2, serve
 from results import RESULTS, add_rows, rounds_and_threads
 from weights import written_as
 
-FILES = {4: CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf", 8: CACHE / "SmolLM2-135M-Instruct.Q8_0.gguf"}
-MANUAL = CACHE / "django-5.2.8-manual.txt"
+FILES = {4: SMOLLM2, 8: SMOLLM2.with_name("SmolLM2-135M-Instruct.Q8_0.gguf")}
+MANUAL = SMOLLM2.with_name("django-5.2.8-manual.txt")
 WLLAMA = "3.13.0"
 ANSWER = 32
 # Of the manual, in a token of SmolLM2.
@@ -51,15 +48,7 @@ window.ready = true;
 def page(address, bits, length, threads):
     """Tokens read and written a second by the page."""
     with browser() as driver:
-        page_opened(driver, f"{address}/?backend=cpu&threads={threads}&tokens={length}&columns=rope~rope&embed=0")
-        driver.find_element(By.ID, "model-zip").send_keys(str(FILES[bits]))
-        stored = "return document.querySelector('.stored')?.textContent ?? ''"
-        WebDriverWait(driver, 300).until(lambda _: "context 8192" in driver.execute_script(stored))
-        for column in (1, 2):
-            driver.execute_script(
-                "const select = document.getElementById(`model-${arguments[0]}`);"
-                "select.value = [...select.options].find((option) => option.text.includes('SmolLM2')).value;"
-                "select.dispatchEvent(new Event('change', { bubbles: true }));", column)
+        page_with_smollm2(driver, address, FILES[bits], length, threads, columns=2)
         # The first column warms a long prompt's second one up.
         return page_speeds(driver, times=2 if length <= 1024 else 1)
 

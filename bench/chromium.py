@@ -17,6 +17,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from results import ROOT, processor
 
 CACHE = pathlib.Path.home() / ".cache/drope"
+SMOLLM2 = CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -90,15 +91,29 @@ def page_opened(driver, address):
     WebDriverWait(driver, 300).until(lambda _: driver.find_element(By.ID, "backend").text.startswith("Computing"))
 
 
+def page_with_smollm2(driver, address, file, length, threads, columns):
+    """Opens the page with SmolLM2 of a file in every column, asked in `length` tokens."""
+    chosen = "~".join(["rope"] * columns)
+    page_opened(driver, f"{address}/?backend=cpu&threads={threads}&tokens={length}&columns={chosen}&embed=0")
+    driver.find_element(By.ID, "model-zip").send_keys(str(file))
+    stored = "return document.querySelector('.stored')?.textContent ?? ''"
+    WebDriverWait(driver, 300).until(lambda _: "context 8192" in driver.execute_script(stored))
+    for column in range(1, columns + 1):
+        driver.execute_script(
+            "const select = document.getElementById(`model-${arguments[0]}`);"
+            "select.value = [...select.options].find((option) => option.text.includes('SmolLM2')).value;"
+            "select.dispatchEvent(new Event('change', { bubbles: true }));", column)
+
+
 def page_speeds(driver, times=2):
-    """Tokens read and written a second by the page's second column, the last time; before it the model is warm."""
+    """Tokens read and written a second by the page's last column, the last time; before it the model is warm."""
     wait = WebDriverWait(driver, 1800)
     verdicts = "return [...document.querySelectorAll('.verdict')].map((verdict) => verdict.textContent)"
     for _ in range(times):
         driver.execute_script("document.getElementById('run').click()")
         wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
         wait.until(lambda _: not driver.find_element(By.ID, "stop").is_enabled())
-    return [float(number) for number in re.findall(r"(\d+) tokens/s", driver.execute_script(verdicts)[1])]
+    return [float(number) for number in re.findall(r"(\d+) tokens/s", driver.execute_script(verdicts)[-1])]
 
 
 def compared(programs, rounds, place):

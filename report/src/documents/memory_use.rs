@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::markdown::{section, table};
+use crate::markdown::{list, section, table};
 
 /// Bytes of the parts, with weights and cache of some types.
 #[derive(Clone, Deserialize)]
@@ -56,9 +56,48 @@ pub fn text(rows: &[MemoryUse]) -> String {
     )
 }
 
+/// Bytes of the page's worker, of bench/browser_memory.py.
+#[derive(Clone, Deserialize)]
+pub struct TabMemory {
+    bits: u32,
+    prompt: usize,
+    threads: usize,
+    bytes: f64,
+    /// Of keys and values among them.
+    cache: f64,
+}
+
+/// A paragraph behind the section; nothing where there are no results.
+pub fn of_a_tab(rows: &[TabMemory]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
+    let threads =
+        |row: &TabMemory| if row.threads == 1 { "one thread".to_owned() } else { format!("{} threads", row.threads) };
+    let row = |row: &TabMemory| {
+        let beside = megabytes(row.bytes - row.cache);
+        format!("{} MB with {}, {beside} beside keys and values", megabytes(row.bytes), threads(row))
+    };
+    format!(
+        "In a tab (`python bench/browser_memory.py`, Chromium's own count) the page's worker has SmolLM2 in {} bits and a prompt of {} tokens in \
+         {}; the import of the file and JavaScript's memory are in it.\n",
+        first.bits,
+        first.prompt,
+        list(&rows.iter().map(row).collect::<Vec<_>>())
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MemoryUse, text};
+    use super::{MemoryUse, TabMemory, of_a_tab, text};
+
+    #[test]
+    fn a_tab_is_counted_with_and_without_its_cache() {
+        let row =
+            |threads| TabMemory { bits: 4, prompt: 2048, threads, bytes: 219e6 + 1e6 * threads as f64, cache: 49e6 };
+        let text = of_a_tab(&[row(1), row(2)]);
+        let expected = "in 220 MB with one thread, 171 beside keys and values and 221 MB with 2 threads, 172 beside keys and values;";
+        assert!(text.contains(expected), "{text}");
+    }
 
     #[test]
     fn parts_are_megabytes_and_the_peak_a_ratio() {

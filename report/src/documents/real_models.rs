@@ -38,6 +38,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
         training,
         measured(folder, "roofline", roofline::text)?,
         measured(folder, "memory", memory_use::text)?,
+        measured(folder, "tab-memory", memory_use::of_a_tab)?,
         measured(folder, "launches", gpu_launches::text)?,
         measured(folder, "browser", browser_speed::text)?,
     ];
