@@ -1,6 +1,7 @@
 //! ALiBi (Press et al. 2021, arXiv 2108.12409): a bias that falls linearly with the distance, steeper in some heads.
 
-use super::method::{Frequencies, MethodInfo};
+use super::method_info::{Frequencies, MethodInfo};
+use super::rope::SCALING;
 use super::{Encoding, Positions};
 use crate::config::{Config, PositionScheme};
 
@@ -12,7 +13,7 @@ pub(super) const ALIBI: MethodInfo = MethodInfo {
     frequencies: Frequencies::None,
     asked_by: |config| config.positions == PositionScheme::Alibi,
     positions: |config, _| Ok(positions(config)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// One slope a head: 2^(−8h/n) for h = 1 … n where n is a power of two; else those of the power of two below,

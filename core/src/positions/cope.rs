@@ -3,7 +3,8 @@
 
 use std::f64::consts::PI;
 
-use super::method::{MethodInfo, Tunable};
+use super::method_info::{MethodInfo, Tunable};
+use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme};
 
@@ -16,7 +17,7 @@ pub(super) const COPE: MethodInfo = MethodInfo {
     // How many pairs are clipped is measured by itself, not tuned.
     parameters: &[Tunable { parameter: Parameter::ClippedPairs, grid: &[], range: None }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// As many of the pairs as in the authors' code, which clips 20 of 64.

@@ -1,7 +1,8 @@
 //! DoPE (Xiong et al. 2025, arXiv 2511.09146): NTK scaling in all heads but a few, whose encoding is removed in part, as a
 //! whole, or together with their queries and keys.
 
-use super::method::MethodInfo;
+use super::method_info::MethodInfo;
+use super::rope::SCALING;
 use super::{Encoding, HeadNoise, HeadRotation, LayerPositions, Positions, ntk, p_drope, rope};
 use crate::config::Config;
 use crate::config::dope::{DopeHead, DopeHeads, Noise, Parts, Removal};
@@ -13,7 +14,7 @@ pub(super) const DOPE_PARTS: MethodInfo = MethodInfo {
     explanation: "NTK scaling, but in a few heads of low entropy the low frequencies are removed.",
     is_dope: true,
     positions: |config, factor| positions(config, factor, Treatment::Parts),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 pub(super) const DOPE_ALL: MethodInfo = MethodInfo {

@@ -1,7 +1,8 @@
 //! DroPE (Gelberg et al. 2025, arXiv 2512.12167): no positions in any layer, and a temperature.
 
 use super::Positions;
-use super::method::{Frequencies, MethodInfo};
+use super::method_info::{Frequencies, MethodInfo};
+use super::rope::SCALING;
 use crate::config::{Config, PositionScheme};
 
 pub(super) const DROPE: MethodInfo = MethodInfo {
@@ -13,7 +14,7 @@ pub(super) const DROPE: MethodInfo = MethodInfo {
     frequencies: Frequencies::None,
     asked_by: |config| config.positions == PositionScheme::None,
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// Computes the same as DroPE; it is a separate method because no positions were dropped.

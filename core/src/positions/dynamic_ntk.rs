@@ -1,7 +1,8 @@
 //! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and grows with
 //! the text. A prompt has the frequencies of its whole length, each generated token those of the length that it ends.
 
-use super::method::{MethodInfo, Range, Tunable};
+use super::method_info::{MethodInfo, Range, Tunable};
+use super::rope::SCALING;
 use super::{Amount, Encoding, LengthDependent, Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling};
 
@@ -21,7 +22,7 @@ pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
         Tunable::TEMPERATURE,
     ],
     positions: |config, _| Ok(positions(config)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// Frequencies as a function of the length.

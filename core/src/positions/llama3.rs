@@ -3,7 +3,8 @@
 
 use std::f64::consts::TAU;
 
-use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::method_info::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, Llama3Parameters, PositionScheme, RopeScaling};
 
@@ -29,7 +30,7 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
         config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Llama3(_))
     },
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {

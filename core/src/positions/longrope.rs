@@ -2,7 +2,8 @@
 //! frequency is divided by a factor of its own, which a search found and the config lists. A text no longer than the
 //! original context has the short factors, a longer one the long factors.
 
-use super::method::{Frequencies, MethodInfo};
+use super::method_info::{Frequencies, MethodInfo};
+use super::rope::SCALING;
 use super::{Encoding, LengthDependent, Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling};
 use crate::error::{Error, Result};
@@ -17,7 +18,7 @@ pub(super) const LONGROPE: MethodInfo = MethodInfo {
         config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Longrope(_))
     },
     positions,
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// Two sets of frequencies, and the length that decides between them.

@@ -1,7 +1,8 @@
 //! Static NTK-aware scaling (bloc97 2023; DroPE, equation 10): the base becomes θ·s^(d/(d−2)),
 //! so the highest frequency stays and the lowest is interpolated by s.
 
-use super::method::{MethodInfo, Range, Tunable};
+use super::method_info::{MethodInfo, Range, Tunable};
+use super::rope::SCALING;
 use super::{Amount, Parameter, Positions, rope};
 use crate::config::Config;
 
@@ -26,7 +27,7 @@ pub(super) const NTK: MethodInfo = MethodInfo {
         Tunable::TEMPERATURE,
     ],
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {

@@ -6,7 +6,8 @@
 
 use std::f64::consts::TAU;
 
-use super::method::{MethodInfo, Tunable};
+use super::method_info::{MethodInfo, Tunable};
+use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme};
 
@@ -20,7 +21,7 @@ pub(super) const P_DROPE: MethodInfo = MethodInfo {
     // A cut is measured by itself (`--cut`), not tuned.
     parameters: &[Tunable { parameter: Parameter::Cut, grid: &[], range: None }, Tunable::TEMPERATURE],
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// 2π/C: the slowest frequency that rotates once in the training context, in radians a token.

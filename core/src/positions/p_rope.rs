@@ -1,7 +1,8 @@
 //! p-RoPE (Barbero et al. 2024, arXiv 2410.06205): the highest share p of the frequencies rotate, the others are the identity.
 //! Partial DroPE cuts at a frequency, p-RoPE at a share of the pairs.
 
-use super::method::MethodInfo;
+use super::method_info::MethodInfo;
+use super::rope::SCALING;
 use super::{Positions, rope};
 use crate::config::Config;
 
@@ -10,7 +11,7 @@ pub(super) const P_ROPE: MethodInfo = MethodInfo {
     title: "p-RoPE, p = 0.75",
     explanation: "RoPE as trained, but the lowest quarter of the frequencies is removed, without recalibration.",
     positions: |config, _| Ok(positions(config)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// The value that the paper recommends for training; here it is applied to a model that was trained with all of them.

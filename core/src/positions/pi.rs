@@ -1,6 +1,7 @@
 //! Position interpolation (Chen et al. 2023, arXiv 2306.15595): every frequency divided by s.
 
-use super::method::MethodInfo;
+use super::method_info::MethodInfo;
+use super::rope::SCALING;
 use super::{Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling};
 
@@ -12,7 +13,7 @@ pub(super) const PI: MethodInfo = MethodInfo {
         config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Linear { .. })
     },
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {

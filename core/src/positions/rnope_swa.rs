@@ -1,7 +1,8 @@
 //! RNoPE-SWA (Yang et al. 2025, arXiv 2501.18795): groups of four layers, three with RoPE in a sliding window and one that sees
 //! everything and has no positions.
 
-use super::method::MethodInfo;
+use super::method_info::MethodInfo;
+use super::rope::SCALING;
 use super::{Encoding, LayerPositions, Positions, rope};
 use crate::config::{Config, PositionScheme};
 
@@ -12,7 +13,7 @@ pub(super) const RNOPE_SWA: MethodInfo = MethodInfo {
     nano_model: "nano-rnope-swa",
     asked_by: |config| matches!(config.positions, PositionScheme::RnopeSwa { .. }),
     positions: |config, _| Ok(positions(config)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 /// Layers of a group; the last has no positions.

@@ -1,16 +1,30 @@
 //! RoPE as trained (Su et al. 2021, arXiv 2104.09864).
 
-use super::method::MethodInfo;
+use super::method_info::{Frequencies, MethodInfo, Tunable};
 use super::{Encoding, Positions};
 pub use crate::config::rope_frequencies as frequencies;
 use crate::config::{Config, PositionScheme, RopeScaling};
+
+/// The fields that most methods share: a scaling of RoPE that a user chooses for a model as it was trained.
+pub(super) const SCALING: MethodInfo = MethodInfo {
+    name: "",
+    title: "",
+    explanation: "",
+    nano_model: "nano-rope",
+    frequencies: Frequencies::Unscaled,
+    crops: false,
+    is_dope: false,
+    parameters: &[Tunable::TEMPERATURE],
+    asked_by: |_| false,
+    positions: |config, _| Ok(positions(config)),
+};
 
 pub(super) const ROPE: MethodInfo = MethodInfo {
     name: "rope",
     title: "RoPE as trained",
     explanation: "Rotary positions exactly as in training: beyond the context the angles are new to the model.",
     asked_by: |config| config.positions == PositionScheme::Rotary && config.rope.scaling == RopeScaling::Default,
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 pub(super) const CROP: MethodInfo = MethodInfo {

@@ -5,7 +5,8 @@
 
 use std::f64::consts::PI;
 
-use super::method::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::method_info::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::rope::SCALING;
 use super::{Encoding, Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
 
@@ -37,7 +38,7 @@ pub(super) const YARN: MethodInfo = MethodInfo {
         config.positions == PositionScheme::Rotary && matches!(config.rope.scaling, RopeScaling::Yarn(_))
     },
     positions: |config, factor| Ok(positions(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 pub(super) const YARN_AS_PRINTED: MethodInfo = MethodInfo {
@@ -45,7 +46,7 @@ pub(super) const YARN_AS_PRINTED: MethodInfo = MethodInfo {
     title: "YaRN as printed",
     explanation: "The formula in the DroPE paper, which comes out as position interpolation.",
     positions: |config, factor| Ok(as_printed(config, factor)),
-    ..MethodInfo::SCALING
+    ..SCALING
 };
 
 fn positions(config: &Config, factor: f64) -> Positions {
