@@ -5,8 +5,8 @@ use burn::nn::RmsNorm;
 use burn::tensor::{Device, Tensor};
 
 use super::cache::LayerCache;
+use super::layer_kinds::LayerKind;
 use super::norm;
-use super::pass::LayerKind;
 use super::patch::AttentionPatch;
 use super::projection::Projection;
 use crate::config::{Config, ProjectionNorm};

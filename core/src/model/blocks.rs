@@ -1,35 +1,17 @@
 //! A forward pass of a whole text, block by block: for a backward pass that computes blocks again.
 
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Int, Tensor};
 
 use super::Model;
 use super::attention::LayerInputs;
 #[cfg(feature = "train")]
 use super::block::normed;
-use super::pass::{LayerKind, Packing, Pass};
+use super::layer_kinds::LayerKinds;
+use super::pass::{Packing, Pass};
 use crate::kernels::rms_norm;
 #[cfg(feature = "train")]
 use crate::kernels::{AttentionBias, attend_in_chunks};
 use crate::positions::Positions;
-
-/// What the layers of each kind share, and the kind of each layer.
-pub(super) struct LayerKinds {
-    kinds: Vec<LayerKind>,
-    /// Repeats from the first layer on.
-    of_layers: Vec<usize>,
-}
-
-impl LayerKinds {
-    pub(super) fn new(model: &Model, positions: &Positions, pass: &Pass, device: &Device) -> Self {
-        let (kinds, of_layers) = positions.kinds();
-        let kind = |layer| pass.layer_kind(layer, positions.logit_scale, model.ssmax_context, device);
-        Self { kinds: kinds.into_iter().map(kind).collect(), of_layers }
-    }
-
-    pub(super) fn of(&self, layer: usize) -> &LayerKind {
-        &self.kinds[self.of_layers[layer % self.of_layers.len()]]
-    }
-}
 
 /// The blocks of a model, for a text that begins with them.
 pub struct Blocks<'a> {
@@ -43,7 +25,7 @@ impl<'a> Blocks<'a> {
     pub fn new(model: &'a Model, shape: [usize; 2], packing: Packing, positions: &Positions) -> Self {
         let device = model.device();
         let pass = Pass::packed(positions, shape, packing, &device);
-        let kinds = LayerKinds::new(model, positions, &pass, &device);
+        let kinds = LayerKinds::new(positions, &pass, model.ssmax_context, &device);
         Self { model, pass, kinds }
     }
 

@@ -9,6 +9,7 @@ mod cache;
 mod compute;
 #[cfg(feature = "gpu")]
 mod decode;
+mod layer_kinds;
 mod packing;
 mod pass;
 mod patch;
@@ -30,7 +31,7 @@ pub use self::attention::Activations;
 use self::attention::LayerInputs;
 use self::block::{Block, scaled};
 pub use self::blocks::Blocks;
-use self::blocks::LayerKinds;
+use self::layer_kinds::LayerKinds;
 pub use self::packing::WeightType;
 pub use self::pass::Packing;
 use self::pass::Pass;
@@ -189,7 +190,7 @@ impl Model {
         {
             return x;
         }
-        let kinds = LayerKinds::new(self, positions, pass, &device);
+        let kinds = LayerKinds::new(positions, pass, self.ssmax_context, &device);
         for (index, block) in self.layers.iter().enumerate() {
             let inputs = LayerInputs {
                 kind: kinds.of(index),

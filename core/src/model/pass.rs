@@ -6,9 +6,7 @@ use std::sync::Arc;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::patch::AttentionPatch;
-use super::rotation::Rotation;
-use crate::kernels::AttentionBias;
-use crate::positions::{Encoding, LayerPositions, Positions};
+use crate::positions::Positions;
 
 /// How texts are packed into rows, as far as attention is concerned.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,16 +43,6 @@ pub(super) struct Pass {
     pub(super) head_scales: Vec<Tensor<4>>,
     /// Heads that attend as they are told.
     pub(super) patches: Vec<AttentionPatch>,
-}
-
-/// What the layers of one kind share in a forward pass.
-pub(super) struct LayerKind {
-    pub(super) rotation: Rotation,
-    pub(super) bias: AttentionBias,
-    /// Whether each query head rotates keys in its own way, so that heads of a group cannot share them.
-    pub(super) has_keys_per_head: bool,
-    /// β, which multiplies the logits.
-    pub(super) logit_scale: f64,
 }
 
 impl Pass {
@@ -103,28 +91,6 @@ impl Pass {
             pass.document_starts = Some(document_starts.into());
         }
         pass
-    }
-
-    /// What the layers of one kind share. `ssmax_context` is C where the logits grow with the number of keys.
-    pub(super) fn layer_kind(
-        &self,
-        layer: &LayerPositions,
-        logit_scale: f64,
-        ssmax_context: Option<usize>,
-        device: &Device,
-    ) -> LayerKind {
-        let ssmax = ssmax_context.map(|context| {
-            let (factors, seq) = (self.ssmax(context, layer.window), self.tokens.len());
-            let shape = [factors.len() / seq, 1, seq, 1];
-            Tensor::from_data(TensorData::new(factors, shape), device)
-        });
-        LayerKind {
-            rotation: Rotation::new(&layer.encoding, self, ssmax, device),
-            bias: AttentionBias::new(layer, self.tokens.clone(), self.log_multiplicity.as_ref())
-                .with_documents(self.document_starts.clone()),
-            has_keys_per_head: matches!(layer.encoding, Encoding::PerHead(_)),
-            logit_scale,
-        }
     }
 
     /// The factor ln(n + 1)/ln C of each query's logits under SSMax, where it attends to n keys (Nakanishi 2025,
