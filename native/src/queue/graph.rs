@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use drope_core::results::Shard;
 
-use super::plan::PlannedJob;
+use super::job::PlannedJob;
 
 /// Indices of all jobs, in an order in which each job follows the jobs of its `after`.
 ///

@@ -4,6 +4,7 @@ mod child;
 mod command;
 mod expand;
 mod graph;
+mod job;
 mod plan;
 mod progress;
 mod record;
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use drope_core::results::Shard;
 
-use self::plan::PlannedJob;
+use self::job::PlannedJob;
 use self::record::{Records, State};
 
 /// What a run of a plan needs.

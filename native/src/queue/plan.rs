@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::Deserialize;
 
-use super::command::JobCommand;
 use super::expand::{self, Variables};
+use super::job::PlannedJob;
 use super::{command, graph};
 use crate::files;
 
@@ -49,21 +49,6 @@ struct JobTemplate {
 
 fn default_cost() -> f64 {
     1.0
-}
-
-/// A job with the values of its variables.
-pub struct PlannedJob {
-    pub name: String,
-    /// Indices of the jobs that must be done before.
-    pub after: Vec<usize>,
-    pub command: JobCommand,
-    pub cost: f64,
-    /// Hash of all that decides on its results, and of the keys of the jobs before it.
-    pub key: String,
-    /// Index of the first entry of `first` whose values the job has; larger than all others if there is none.
-    urgency: usize,
-    /// Index of the job's value of the plan's first variable; larger than all others if the job does not use it.
-    group: usize,
 }
 
 /// Reads a plan; all of its jobs in the order of their priority.

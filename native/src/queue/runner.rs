@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::child::RunningChild;
 use super::graph;
-use super::plan::PlannedJob;
+use super::job::PlannedJob;
 use super::progress::StudyProgress;
 use super::record::{Records, State};
 use crate::{files, interrupt};
