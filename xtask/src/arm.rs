@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::Workplace;
-use crate::page::target_dir;
 use crate::shell::{apt_install, capture, which};
 use crate::tally::Tally;
 
@@ -42,7 +41,7 @@ fn tests(place: &Workplace) -> Result<Command> {
     command.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", runner);
     command.args(["test", "--release", "-p", "drope-instructions", "--lib", "--target", TARGET]);
     // Build scripts look at the variable below: other checks would compile much once more in the same folder.
-    command.env("CARGO_TARGET_DIR", target_dir(place).join("arm"));
+    command.env("CARGO_TARGET_DIR", place.target_dir().join("arm"));
     if !has_std() {
         if !has_sources() {
             bail!("rustup cannot fetch {TARGET}, nor rust-src to compile it from");

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 
 use crate::Workplace;
 use crate::packages::NATIVE;
-use crate::page::target_dir;
 use crate::shell::{apt_install, capture};
 use crate::tally::Tally;
 
@@ -48,7 +47,7 @@ fn check(place: &Workplace, tally: &mut Tally, feature: &str, environment: Resul
         }
     };
     let mut command = Command::new("cargo");
-    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place)).envs(environment);
+    command.current_dir(&place.root).env("CARGO_TARGET_DIR", place.target_dir()).envs(environment);
     command.args(["test", "--release"]).args(NATIVE).args(["--features", &format!("drope-native/{feature}")]);
     command.args(["--test", "gpu", "--", "--test-threads", "1", "--nocapture"]);
     tally.tests(&format!("core with {feature}"), &mut command)

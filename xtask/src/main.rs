@@ -4,6 +4,7 @@
 
 mod arm;
 mod book;
+mod build_name;
 mod debian_text;
 mod dist;
 mod documents;
@@ -120,5 +121,10 @@ impl Workplace {
             .join("drope");
         std::fs::create_dir_all(&cache)?;
         Ok(Self { root, cache })
+    }
+
+    /// CARGO_TARGET_DIR if the user set it, else a folder in the user's cache.
+    pub fn target_dir(&self) -> std::path::PathBuf {
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.cache.join("target"), Into::into)
     }
 }

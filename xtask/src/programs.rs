@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::page::{BUILD, target_dir};
+use crate::build_name::BUILD;
 use crate::shell::{capture, run};
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
@@ -106,7 +106,7 @@ pub fn compile(place: &Workplace, tools: &Tools, feature: &str, build_name: &str
 
 /// Where cargo builds: with other flags everything would be compiled anew each time, here and there.
 fn folder(place: &Workplace, feature: &str) -> PathBuf {
-    let folder = target_dir(place);
+    let folder = place.target_dir();
     if feature == THREADS { folder.join(THREADS) } else { folder }
 }
 
@@ -129,7 +129,7 @@ mod tests {
 
     use super::{FEATURES, THREADS, compile};
     use crate::Workplace;
-    use crate::page::BUILD;
+    use crate::build_name::BUILD;
     use crate::tools::Tools;
 
     #[test]

@@ -6,12 +6,11 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::Workplace;
-use crate::page::target_dir;
 
 /// Writes them again; measures nothing. `report/tests/documents.rs` checks that they are those of the results files.
 pub fn write(place: &Workplace) -> Result<()> {
     let mut report = Command::new("cargo");
-    report.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
+    report.current_dir(&place.root).env("CARGO_TARGET_DIR", place.target_dir());
     report.args(["run", "--release", "--quiet", "--package", "drope-report"]);
     ensure!(report.status()?.success(), "the documents could not be written");
     Ok(())

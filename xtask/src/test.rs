@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::Workplace;
+use crate::build_name::build_name;
 use crate::packages::{NATIVE, PAGE};
-use crate::page::{build, build_name, target_dir};
+use crate::page::build;
 use crate::programs;
 use crate::shell::which;
 use crate::tally::Tally;
@@ -94,7 +95,7 @@ fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
 
 fn cargo(place: &Workplace, arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
-    command.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place)).args(arguments);
+    command.current_dir(&place.root).env("CARGO_TARGET_DIR", place.target_dir()).args(arguments);
     command
 }
 
@@ -128,7 +129,7 @@ fn test(place: &Workplace, packages: &[&str], programs: &[&str]) -> Command {
 /// where another fails.
 fn worker_tests(place: &Workplace, tools: &Tools) -> Command {
     let mut cargo = tools.command("cargo");
-    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", target_dir(place));
+    cargo.current_dir(&place.root).env("CARGO_TARGET_DIR", place.target_dir());
     cargo.args([
         "test",
         "--profile",

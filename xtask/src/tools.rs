@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use crate::Workplace;
-use crate::page::target_dir;
 use crate::shell::{apt_install, capture, run, which};
 use crate::toolchain::TARGET;
 
@@ -148,7 +147,7 @@ fn print_plan(place: &Workplace, folder: &Path) {
     let tools = [BUNDLER, WASM_BINDGEN];
     let mut plan: Vec<(&str, u32)> =
         tools.iter().filter(is_compiled).map(|tool| (tool.program, tool.minutes)).collect();
-    if !target_dir(place).join(TARGET).is_dir() {
+    if !place.target_dir().join(TARGET).is_dir() {
         plan.push(("the page", PAGE_MINUTES));
         plan.push(("its programs for WebGPU, threads and recalibration", PROGRAMS_MINUTES));
     }
