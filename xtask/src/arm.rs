@@ -1,6 +1,5 @@
 //! The products by instructions of 64-bit ARM, tested in an emulator where the machine's processor is another.
 
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use crate::Workplace;
 use crate::shell::{apt_install, capture, which};
 use crate::tally::Tally;
+use crate::toolchain::{has_sources, has_target};
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const EMULATOR: &str = "qemu-aarch64";
@@ -42,28 +42,13 @@ fn tests(place: &Workplace) -> Result<Command> {
     command.args(["test", "--release", "-p", "drope-instructions", "--lib", "--target", TARGET]);
     // Build scripts look at the variable below: other checks would compile much once more in the same folder.
     command.env("CARGO_TARGET_DIR", place.target_dir().join("arm"));
-    if !has_std() {
-        if !has_sources() {
+    let has_std = has_target(&mut Command::new("rustc"), TARGET)
+        || capture(Command::new("rustup").args(["target", "add", TARGET])).is_some();
+    if !has_std {
+        if !has_sources(|program| Command::new(program)) {
             bail!("rustup cannot fetch {TARGET}, nor rust-src to compile it from");
         }
         command.env("RUSTC_BOOTSTRAP", "1").arg("-Zbuild-std");
     }
     Ok(command)
-}
-
-/// Whether there is a standard library for the target.
-fn has_std() -> bool {
-    has_folder(&["--print", "target-libdir", "--target", TARGET], "")
-        || capture(Command::new("rustup").args(["target", "add", TARGET])).is_some()
-}
-
-/// Whether there are the sources of the standard library.
-fn has_sources() -> bool {
-    has_folder(&["--print", "sysroot"], "lib/rustlib/src/rust/library")
-        || capture(Command::new("rustup").args(["component", "add", "rust-src"])).is_some()
-}
-
-/// Whether there is a folder below the one that the compiler prints.
-fn has_folder(print: &[&str], below: &str) -> bool {
-    capture(Command::new("rustc").args(print)).is_some_and(|folder| Path::new(&folder).join(below).exists())
 }

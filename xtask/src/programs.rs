@@ -10,8 +10,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::build_name::BUILD;
-use crate::shell::{capture, run};
-use crate::toolchain::TARGET;
+use crate::shell::run;
+use crate::toolchain::{TARGET, has_sources};
 use crate::tools::Tools;
 use crate::{Workplace, documents, half_weights, peer};
 
@@ -94,7 +94,7 @@ pub fn compile(place: &Workplace, tools: &Tools, feature: &str, build_name: &str
     ]);
     cargo.arg(format!("worker-{feature}"));
     if feature == THREADS {
-        if !has_sources(tools) {
+        if !has_sources(|program| tools.command(program)) {
             return None;
         }
         // Building the standard library is still unstable.
@@ -112,15 +112,6 @@ fn folder(place: &Workplace, feature: &str) -> PathBuf {
 
 fn built(place: &Workplace, feature: &str) -> PathBuf {
     folder(place, feature).join(TARGET).join(PROFILE).join(format!("worker-{feature}.wasm"))
-}
-
-/// Whether the sources of the standard library are here, or can be fetched.
-fn has_sources(tools: &Tools) -> bool {
-    let are_here = || {
-        let sysroot = capture(tools.command("rustc").args(["--print", "sysroot"]));
-        sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib/src/rust/library").is_dir())
-    };
-    are_here() || (capture(tools.command("rustup").args(["component", "add", "rust-src"])).is_some() && are_here())
 }
 
 #[cfg(test)]

@@ -20,10 +20,10 @@ const DEBIAN_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "l
 
 /// Makes sure that wasm can be compiled; returns the value for RUSTUP_TOOLCHAIN, if one is needed.
 pub fn wasm(place: &Workplace) -> Result<Option<String>> {
-    if has_target(&mut Command::new("rustc")) {
+    if has_target(&mut Command::new("rustc"), TARGET) {
         return Ok(None);
     }
-    if has_target(Command::new("rustc").env("RUSTUP_TOOLCHAIN", LINKED)) {
+    if has_target(Command::new("rustc").env("RUSTUP_TOOLCHAIN", LINKED), TARGET) {
         return Ok(Some(LINKED.to_owned()));
     }
     if capture(Command::new("rustup").args(["target", "add", TARGET])).is_some() {
@@ -36,9 +36,19 @@ pub fn wasm(place: &Workplace) -> Result<Option<String>> {
     Ok(Some(LINKED.to_owned()))
 }
 
-fn has_target(rustc: &mut Command) -> bool {
-    capture(rustc.args(["--print", "target-libdir", "--target", TARGET]))
+/// Whether a compiler has a standard library for a target.
+pub fn has_target(rustc: &mut Command, target: &str) -> bool {
+    capture(rustc.args(["--print", "target-libdir", "--target", target]))
         .is_some_and(|folder| has_std(Path::new(&folder)))
+}
+
+/// Whether the sources of the standard library are here, or can be fetched; `command` is how programs of the toolchain are called.
+pub fn has_sources(command: impl Fn(&str) -> Command) -> bool {
+    let are_here = || {
+        let sysroot = capture(command("rustc").args(["--print", "sysroot"]));
+        sysroot.is_some_and(|sysroot| Path::new(&sysroot).join("lib/rustlib/src/rust/library").is_dir())
+    };
+    are_here() || (capture(command("rustup").args(["component", "add", "rust-src"])).is_some() && are_here())
 }
 
 fn has_std(libdir: &Path) -> bool {
