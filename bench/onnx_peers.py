@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 from chromium import browser, measure, npm
+from results import ROOT
 
 ONNXRUNTIME = "1.30.0"
 TRANSFORMERS = "4.3.1"
@@ -16,32 +17,14 @@ ITS_ONNXRUNTIME = "1.31.0-dev.20260914-8d85527a0"
 
 PAGE = """
 <!doctype html><meta charset="utf-8"><script type="module">
-const ids = (length, { vocabulary }) => BigInt64Array.from({ length }, (_, i) => BigInt((i * 7919 + 13) % vocabulary));
+import { answered, ids } from "/peer/answered.js";
 
-// Times at the beginning and after each token.
-async function onnxruntime(threads, model) {
+async function onnxruntime(threads, { vocabulary }) {
   const ort = await import("/onnxruntime/dist/ort.wasm.min.mjs");
   ort.env.wasm.wasmPaths = "/onnxruntime/dist/";
   ort.env.wasm.numThreads = threads;
   const session = await ort.InferenceSession.create("/model/onnx/model.onnx", { executionProviders: ["wasm"] });
-  const caches = session.inputNames.filter((name) => name.startsWith("past_key_values"));
-  return async (prompt, tokens) => {
-    let past = Object.fromEntries(caches.map((name) => [name, new ort.Tensor("float32", [], [1, model.heads, 0, model.head_dim])]));
-    let input = ids(prompt, model), length = 0;
-    const times = [performance.now()];
-    for (let token = 0; token < tokens; token += 1) {
-      length += input.length;
-      const mask = new BigInt64Array(length).fill(1n);
-      const out = await session.run({
-        input_ids: new ort.Tensor("int64", input, [1, input.length]),
-        attention_mask: new ort.Tensor("int64", mask, [1, length]), ...past });
-      const logits = out.logits.data.subarray(-model.vocabulary);
-      input = BigInt64Array.of(BigInt(logits.indexOf(logits.reduce((a, b) => Math.max(a, b)))));
-      past = Object.fromEntries(caches.map((name) => [name, out[name.replace("past_key_values", "present")]]));
-      times.push(performance.now());
-    }
-    return times;
-  };
+  return (prompt, tokens) => answered(ort, session, { prompt, tokens, vocabulary });
 }
 
 async function transformers(threads, model) {
@@ -56,7 +39,7 @@ async function transformers(threads, model) {
       put() { if (this.prompt) { this.prompt = false; } else { times.push(performance.now()); } }
       end() {}
     }
-    const inputs = new Tensor("int64", ids(prompt, model), [1, prompt]);
+    const inputs = new Tensor("int64", ids(prompt, model.vocabulary), [1, prompt]);
     const attention_mask = new Tensor("int64", new BigInt64Array(prompt).fill(1n), [1, prompt]);
     await loaded.generate({ inputs, attention_mask, max_new_tokens: tokens, min_new_tokens: tokens, do_sample: false, streamer: new Clock() });
     return times;
@@ -110,12 +93,12 @@ def exported(model, folder, positions, in_8_bits=False):
     places = {
         "/peer.html": folder / "peer.html",
         "/model/": files,
+        "/peer/": ROOT / "web/peer",
         "/onnxruntime/": npm("onnxruntime-web", ONNXRUNTIME),
         "/transformers/": npm("@huggingface/transformers", TRANSFORMERS),
         "/its-onnxruntime/": npm("onnxruntime-web", ITS_ONNXRUNTIME),
     }
-    heads = config["num_key_value_heads"]
-    told = {"vocabulary": config["vocab_size"], "heads": heads, "head_dim": head_dim, "dtype": "q8" if in_8_bits else "fp32"}
+    told = {"vocabulary": config["vocab_size"], "dtype": "q8" if in_8_bits else "fp32"}
     return places, told
 
 

@@ -1,5 +1,7 @@
 // onnxruntime-web reads nano-rope in a worker of its own, as the page's programs do: for `?benchmark`. Messages are JSON.
-// nano-rope.onnx is of bench/peer_model.py; the other files are of the npm package, and lie beside this one when the page is built.
+// nano-rope.onnx is of bench/peer_model.py; ort.* are files of the npm package, put beside this one when the page is built.
+
+import { answered } from "./answered.js";
 
 // Its script, and the program that this starts.
 const FILES = { wasm: ["ort.wasm.min", "ort-wasm-simd-threaded"], webgpu: ["ort.webgpu.min", "ort-wasm-simd-threaded.asyncify"] };
@@ -26,38 +28,11 @@ async function measure({ provider, threads, prompts, rounds, answer }, say) {
   for (const [at, prompt] of prompts.entries()) {
     for (let round = 0; round <= rounds; round += 1) {
       say({ begins: round, at });
-      const times = await answered(ort, session, prompt, answer);
+      const times = await answered(ort, session, { prompt, tokens: answer, vocabulary: 256 });
       const prefill = (1000 * prompt) / (times[1] - times[0]);
       const decode = (1000 * (answer - 1)) / (times.at(-1) - times[1]);
       say({ round, at, prefill, decode });
     }
   }
   say({ finished: true });
-}
-
-// Times at the beginning and after each token of the answer.
-async function answered(ort, session, prompt, tokens) {
-  const caches = session.inputMetadata.filter(({ name }) => name.startsWith("past_key_values"));
-  // [1, heads, 0, head_dim]
-  const empty = ({ shape }) => new ort.Tensor("float32", [], [1, shape[1], 0, shape[3]]);
-  let past = Object.fromEntries(caches.map((cache) => [cache.name, empty(cache)]));
-  let ids = BigInt64Array.from({ length: prompt }, (_, at) => BigInt((at * 7919 + 13) % 256));
-  let length = 0;
-  const times = [performance.now()];
-  while (times.length <= tokens) {
-    length += ids.length;
-    const out = await session.run({
-      input_ids: new ort.Tensor("int64", ids, [1, ids.length]),
-      attention_mask: new ort.Tensor("int64", new BigInt64Array(length).fill(1n), [1, length]),
-      ...past,
-    });
-    const logits = (await out.logits.getData()).subarray(-out.logits.dims.at(-1));
-    ids = BigInt64Array.of(BigInt(logits.indexOf(logits.reduce((a, b) => Math.max(a, b)))));
-    out.logits.dispose();
-    Object.values(past).forEach((tensor) => tensor.dispose());
-    past = Object.fromEntries(caches.map(({ name }) => [name, out[name.replace("past_key_values", "present")]]));
-    times.push(performance.now());
-  }
-  Object.values(past).forEach((tensor) => tensor.dispose());
-  return times;
 }

@@ -39,7 +39,7 @@ pub fn write(place: &Workplace, page: &Path) -> Result<()> {
             std::fs::rename(out.join(file), out.join(format!("{name}.js")))?;
         }
     }
-    for file in ["peer.js", "nano-rope.onnx"] {
+    for file in ["peer.js", "answered.js", "nano-rope.onnx"] {
         std::fs::copy(place.root.join("web/peer").join(file), out.join(file))?;
     }
     Ok(())
