@@ -1,61 +1,27 @@
 //! The page below its heading, which index.html has. Everything on it can be used before the weights are there.
 
 mod address;
-mod answers;
-mod axes;
 mod benchmark;
-mod blob;
-mod chart;
-mod choice;
-mod column;
-mod connection;
-mod controls;
-mod dial;
-mod difficulty;
-mod engine;
-mod entropy;
-mod estimate;
-mod export;
-mod frequencies;
-mod grid;
-mod haystack;
-mod heatmap;
-mod heatmap_text;
-mod inside;
-mod kept_models;
+mod columns;
+mod link;
 mod offline;
-mod overview;
-mod own_models;
-mod own_text;
-mod predicted;
+mod own;
+mod parts;
 mod recalibrate;
-mod recalibration_curves;
-mod recalibration_heatmap;
-mod replies;
 mod results;
 mod rooms;
-mod row;
-mod runs;
-mod share;
-mod spectrum;
 mod state;
-mod status;
 mod story;
-mod taught;
-mod threads;
 mod tour;
-mod trainer_link;
-mod training;
-mod worker_link;
-mod worker_script;
+mod why;
 
 use std::time::Duration;
 
 use leptos::prelude::*;
 
 use self::rooms::Part;
-use self::rooms::Room::{Model, Play, Recalibrate, Results, Text, Why};
 use self::state::State;
+use self::state::room::Room::{Model, Play, Recalibrate, Results, Text, Why};
 
 fn main() {
     console_error_panic_hook::set_once();
@@ -74,12 +40,12 @@ fn App() -> impl IntoView {
     }
     state.keep_address();
     if state.is_embedded {
-        worker_link::connect_once(state);
-        runs::measure_waiting(state);
+        link::worker::connect_once(state);
+        follow(state);
         return view! { <Embedded state /> }.into_any();
     }
     offline::keep(state);
-    runs::measure_waiting(state);
+    follow(state);
     let sections = RwSignal::new(0);
     add_sections(state, sections);
     let has = move |count: u32| move || sections.get() >= count;
@@ -92,24 +58,24 @@ fn App() -> impl IntoView {
             <rooms::Rooms state />
             <Part state rooms=&[Play]><story::StoryScreen state /></Part>
             <Show when=has(1)>
-                <Part state rooms=&[Play, Text]><controls::Controls state /></Part>
-                <status::Status state />
-                <Part state rooms=&[Play, Text]><answers::Answers state /></Part>
+                <Part state rooms=&[Play, Text]><columns::controls::Controls state /></Part>
+                <parts::status::Status state />
+                <Part state rooms=&[Play, Text]><columns::answers::Answers state /></Part>
             </Show>
-            <Show when=has(2)><Part state rooms=&[Play, Text]><haystack::Haystack state /></Part></Show>
-            <Show when=has(3)><Part state rooms=&[Results]><overview::Overview state /></Part></Show>
-            <Show when=has(4)><Part state rooms=&[Results]><heatmap::Heatmap state /></Part></Show>
+            <Show when=has(2)><Part state rooms=&[Play, Text]><columns::haystack::Haystack state /></Part></Show>
+            <Show when=has(3)><Part state rooms=&[Results]><results::overview::Overview state /></Part></Show>
+            <Show when=has(4)><Part state rooms=&[Results]><results::heatmap::Heatmap state /></Part></Show>
             <Show when=has(5)>
                 <Part state rooms=&[Why]>
-                    <dial::FrequencyDial state />
-                    <frequencies::Frequencies state />
+                    <why::dial::FrequencyDial state />
+                    <why::frequencies::Frequencies state />
                 </Part>
             </Show>
-            <Show when=has(6)><Part state rooms=&[Why]><inside::Inside state /></Part></Show>
-            <Show when=has(7)><Part state rooms=&[Text]><predicted::PredictedText state /></Part></Show>
-            <Show when=has(8)><Part state rooms=&[Results]><grid::Grid state /></Part></Show>
+            <Show when=has(6)><Part state rooms=&[Why]><why::inside::Inside state /></Part></Show>
+            <Show when=has(7)><Part state rooms=&[Text]><own::predicted::PredictedText state /></Part></Show>
+            <Show when=has(8)><Part state rooms=&[Results]><results::grid::Grid state /></Part></Show>
             <Show when=has(9)><Part state rooms=&[Recalibrate]><recalibrate::Recalibrate state /></Part></Show>
-            <Show when=has(SECTIONS)><Part state rooms=&[Model]><own_models::OwnModels state /></Part></Show>
+            <Show when=has(SECTIONS)><Part state rooms=&[Model]><own::models::OwnModels state /></Part></Show>
         </main>
         <footer>
             <p class="buttons"><button id="tour" type="button" class="quiet" on:click=move |_| state.tour.set(1)>"Take the tour"</button></p>
@@ -130,6 +96,13 @@ fn App() -> impl IntoView {
     .into_any()
 }
 
+/// What follows from what the workers say.
+fn follow(state: State) {
+    link::runs::measure_waiting(state);
+    link::runs::probe_answered_dial(state);
+    link::trainer::render_templates(state);
+}
+
 /// Owner and name of the repository whose workflow built the page (.github/workflows/pages.yml), if one did.
 const REPOSITORY: Option<&str> = option_env!("GITHUB_REPOSITORY");
 
@@ -144,7 +117,7 @@ fn add_sections(state: State, sections: RwSignal<u32>) {
         if sections.get_untracked() < SECTIONS {
             add_sections(state, sections);
         } else {
-            worker_link::connect_once(state);
+            link::worker::connect_once(state);
         }
     };
     set_timeout(add, Duration::ZERO);
@@ -161,9 +134,9 @@ fn Embedded(state: State) -> impl IntoView {
     let whole = move || format!("./{}", state.choices());
     view! {
         <main>
-            <controls::Controls state />
-            <status::Status state />
-            <answers::Answers state />
+            <columns::controls::Controls state />
+            <parts::status::Status state />
+            <columns::answers::Answers state />
         </main>
         <footer><p><a href=whole target="_blank" rel="noopener">"Open the whole page"</a></p></footer>
     }

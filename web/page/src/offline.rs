@@ -7,9 +7,9 @@ use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{PerformanceResourceTiming, RequestCache, RequestInit, Response, ServiceWorkerRegistration, Url};
 
-use super::engine::{Backend, Engine};
-use super::state::State;
-use super::worker_script::{Program, base, program_addresses};
+use crate::link::script::{Program, base, program_addresses};
+use crate::state::State;
+use crate::state::engine::{Backend, Engine};
 
 /// Milliseconds between two looks for a new version.
 const LOOK_EVERY: f64 = 600_000.0;

@@ -1,66 +1,12 @@
 //! The rooms of the page, each with an address of its own.
 
-use std::str::FromStr;
-
 use leptos::prelude::*;
 use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::state::State;
-
-/// A part of the page that is shown alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Room {
-    /// The first screen, and any methods side by side.
-    #[default]
-    Play,
-    /// Frequencies, and what heads look at.
-    Why,
-    /// The study, and tables.
-    Results,
-    /// A text of the reader's.
-    Text,
-    /// Models of the reader's.
-    Model,
-    /// Training in this tab.
-    Recalibrate,
-}
-
-impl Room {
-    /// In the order of the links.
-    pub const ALL: [Self; 6] = [Self::Play, Self::Why, Self::Results, Self::Text, Self::Model, Self::Recalibrate];
-
-    /// Name in the address.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Play => "play",
-            Self::Why => "why",
-            Self::Results => "results",
-            Self::Text => "text",
-            Self::Model => "model",
-            Self::Recalibrate => "recalibrate",
-        }
-    }
-
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Play => "Play",
-            Self::Why => "Why",
-            Self::Results => "Results",
-            Self::Text => "Your text",
-            Self::Model => "Your model",
-            Self::Recalibrate => "Recalibrate",
-        }
-    }
-}
-
-impl FromStr for Room {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|room| room.name() == name).ok_or(())
-    }
-}
+use crate::address::room_in;
+use crate::state::State;
+use crate::state::room::Room;
 
 /// Links to the rooms. The way back leads through the rooms that were visited.
 #[component]
@@ -72,7 +18,7 @@ pub fn Rooms(state: State) -> impl IntoView {
     let _ = window().add_event_listener_with_callback("popstate", back.as_ref().unchecked_ref());
     back.forget();
     view! {
-        <nav class="rooms" aria-label="Rooms">
+        <nav class="rooms" aria-label="Parts of this page">
             {Room::ALL.map(|room| view! {
                 <a id=format!("room-{}", room.name()) href=move || state.address_of(room)
                     aria-current=move || (state.room.get() == room).then_some("page")
@@ -105,27 +51,8 @@ pub fn show(state: State, room: Room) {
     state.room.set(room);
 }
 
-/// The room that a query names.
-pub fn room_in(query: &str) -> Room {
-    let parameters = web_sys::UrlSearchParams::new_with_str(query).ok();
-    super::address::read(parameters.and_then(|parameters| parameters.get("room"))).unwrap_or_default()
-}
-
 /// A part of the page that is there in some rooms. It stays in the document, so that it keeps what was done in it.
 #[component]
 pub fn Part(state: State, rooms: &'static [Room], children: Children) -> impl IntoView {
     view! { <div class="part" hidden=move || !rooms.contains(&state.room.get())>{children()}</div> }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Room;
-
-    #[test]
-    fn rooms_have_names_of_their_own() {
-        for room in Room::ALL {
-            assert_eq!(room.name().parse(), Ok(room));
-        }
-        assert_eq!("cellar".parse::<Room>(), Err(()));
-    }
 }

@@ -3,9 +3,10 @@
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
-use super::rooms::{Room, enter};
-use super::runs::ask;
-use super::state::State;
+use crate::link::runs::ask;
+use crate::rooms::enter;
+use crate::state::State;
+use crate::state::room::Room;
 
 /// A part of the page, as a CSS selector, and what is to be seen there.
 struct TourStep {
@@ -66,14 +67,13 @@ fn answer(state: State) {
     }
 }
 
-/// The number of a step that there is; 0 is none.
-pub fn step(number: usize) -> usize {
-    if number <= STEPS.len() { number } else { 0 }
-}
-
 /// The card with the present step, at the foot of the window.
 #[component]
 pub fn Tour(state: State) -> impl IntoView {
+    // The address may name a step that there is not.
+    if state.tour.get_untracked() > STEPS.len() {
+        state.tour.set(0);
+    }
     Effect::new(move |before: Option<usize>| {
         let number = state.tour.get();
         let step = STEPS.get(number.wrapping_sub(1));

@@ -5,7 +5,7 @@ use std::fmt;
 use js_sys::Reflect;
 use wasm_bindgen::JsValue;
 
-use crate::worker_script::adapter;
+use crate::link::script::adapter;
 
 /// What WebGPU says of its adapter.
 pub enum Card {

@@ -8,7 +8,7 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use web_sys::Worker;
 
 use super::table::Speed;
-use crate::worker_script::{Program, end, post, start_request, start_worker};
+use crate::link::script::{Program, end, post, start_request, start_worker};
 
 /// Rounds that count.
 pub const ROUNDS: usize = 5;

@@ -12,21 +12,13 @@ use self::card::Card;
 use self::measured::{ROUNDS, measure};
 use self::peer::{PEER, Provider};
 use self::table::{HEADS, Speed, markdown};
-use super::address::first_reading;
-use super::column::plain;
-use super::engine::{Backend, BackendChoice};
-use super::share::copy_text;
-use super::state::State;
-use super::threads::allowed;
-use super::worker_script::Program;
-
-/// Tokens that every question fits into.
-const LEAST: u64 = 128;
-
-/// Tokens of the prompts: those in the address, such as `?benchmark=256,512`, or a page's and a chapter's.
-pub fn prompts(wanted: Option<[u64; 2]>) -> [usize; 2] {
-    wanted.unwrap_or([1024, 4096]).map(|tokens| tokens.clamp(LEAST, 1 << 16) as usize)
-}
+use crate::address::readings::first_reading;
+use crate::link::script::Program;
+use crate::link::threads::allowed;
+use crate::parts::share::copy_text;
+use crate::state::State;
+use crate::state::column::plain;
+use crate::state::engine::{Backend, BackendChoice};
 
 /// The screen, in place of the whole page.
 #[component]

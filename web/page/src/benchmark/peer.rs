@@ -7,7 +7,7 @@ use web_sys::Worker;
 
 use super::measured::ROUNDS;
 use super::table::Speed;
-use crate::worker_script::{end, start_module};
+use crate::link::script::{end, start_module};
 
 /// Program and version; xtask/src/peer.rs puts the package into the page.
 pub const PEER: &str = "onnxruntime-web 1.30.0";

@@ -2,11 +2,11 @@
 
 use leptos::prelude::*;
 
-use super::chosen::Story;
 use super::whole;
-use crate::column::Finished;
-use crate::export::save_picture;
-use crate::share::copy_text;
+use crate::parts::share::copy_text;
+use crate::results::export::save_picture;
+use crate::state::column::Finished;
+use crate::state::story::Story;
 
 /// Width and height of the picture, which are those that sites show of a link.
 const SIZE: [u32; 2] = [1200, 630];
@@ -55,7 +55,7 @@ fn address() -> String {
 
 fn card_rows(story: Story) -> Vec<CardRow> {
     let extension = story.extension.get_untracked();
-    let row = |row: crate::column::Column| {
+    let row = |row: crate::state::column::Column| {
         let line = &Story::lines()[row.key];
         let point = line.points.iter().find(|point| point.extension == extension);
         let answer = row.answer.get_untracked();

@@ -1,19 +1,18 @@
 //! The first screen: a text, how much of it is as long as what the models were trained on, and who finds the needle in it.
 
 mod card;
-mod chosen;
 mod ribbon;
 mod rows;
 mod words;
 
 use leptos::prelude::*;
 
-use self::chosen::{LENGTHS, LIVE};
-pub use self::chosen::{Story, prose, study};
-use super::estimate::{duration, seconds_of_all};
-use super::haystack::HaystackText;
-use super::runs::tell_story;
-use super::state::{Running, State};
+use crate::columns::haystack::HaystackText;
+use crate::link::runs::tell_story;
+use crate::parts::estimate::{duration, seconds_of_all};
+use crate::state::State;
+use crate::state::running::Running;
+use crate::state::story::{LENGTHS, LIVE, study};
 
 /// Tokens of a printed page, roughly.
 const PAGE_TOKENS: usize = 500;
@@ -64,7 +63,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                         format!("Ask them at {}× (about {time})", story.extension.get())
                     }}
                 </button>
-                <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| super::runs::stop(state)>"Stop"</button>
+                <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| crate::link::runs::stop(state)>"Stop"</button>
                 <button id="fourth" type="button" aria-pressed=move || story.has_fourth.get().to_string()
                     on:click=move |_| {
                         story.has_fourth.update(|has| *has = !*has);

@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::chosen::{LENGTHS, Story};
-use crate::haystack::needles;
+use crate::columns::haystack::needles;
+use crate::state::story::{LENGTHS, Story};
 
 /// The ribbon, along which the needle can be dragged.
 #[component]

@@ -2,11 +2,11 @@
 
 use leptos::prelude::*;
 
-use super::chosen::Story;
 use super::{seeds, whole};
-use crate::answers::explained;
-use crate::column::Column;
-use crate::row::{AnswerRow, Share};
+use crate::columns::answers::explained;
+use crate::parts::row::{AnswerRow, Share};
+use crate::state::column::Column;
+use crate::state::story::Story;
 
 /// What was done to the model of each row.
 const NOTES: [&str; 4] = [

@@ -2,8 +2,8 @@
 
 use leptos::prelude::*;
 
-use super::chosen::study;
 use super::whole;
+use crate::state::story::study;
 
 /// How many times a sentence of filler counts at most, on average over a document, in recalibration with copies.
 const MOST_COPIES: usize = 32;

@@ -1,0 +1,145 @@
+//! The choices that the page's address keeps, so that it can be shared.
+
+pub mod difficulty;
+pub mod parse;
+pub mod readings;
+
+use drope_core::language::Values;
+use drope_core::niah::Task;
+use drope_core::positions::Method;
+use leptos::prelude::*;
+use wasm_bindgen::JsValue;
+use web_sys::UrlSearchParams;
+
+use self::parse::{numbers, read};
+use self::readings::{readings, written};
+use crate::state::dial::Dial;
+use crate::state::engine::{BackendChoice, Engine};
+use crate::state::room::Room;
+use crate::state::story::{Story, example_text};
+use crate::state::training::Training;
+use crate::state::{EXTENSIONS, State, TOKENS};
+
+impl State {
+    /// What the address says, and defaults for the rest.
+    pub fn from_address() -> Self {
+        let query = window().location().search().unwrap_or_default();
+        let parameters = UrlSearchParams::new_with_str(&query).ok();
+        let get = |name: &str| parameters.as_ref().and_then(|parameters| parameters.get(name));
+        let extension = read(get("extension")).filter(|factor| EXTENSIONS.contains(factor));
+        let backend = match get("backend").as_deref() {
+            Some("cpu") => BackendChoice::Cpu,
+            Some("webgpu") => BackendChoice::Webgpu,
+            _ => BackendChoice::Auto,
+        };
+        let room = room_in(&query);
+        let story = Story::new();
+        if let Some([extension, depth, seed]) = get("story").and_then(|text| numbers(&text)) {
+            story.choose(extension as usize, depth.min(100) as u32, seed);
+        }
+        let state = Self {
+            room: RwSignal::new(room),
+            story,
+            dial: Dial::new(),
+            task: RwSignal::new(read(get("task")).unwrap_or(Task::MultiKey)),
+            values: RwSignal::new(read(get("values")).unwrap_or(Values::Numbers)),
+            filler: RwSignal::new(read(get("filler"))),
+            difficulty: RwSignal::new(difficulty::from_address(get)),
+            extension: RwSignal::new(extension.unwrap_or(4)),
+            tokens: RwSignal::new(read(get("tokens")).filter(|tokens| TOKENS.contains(tokens))),
+            is_own: RwSignal::new(room == Room::Text),
+            own_text: RwSignal::new(example_text()),
+            depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
+            seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
+            columns: RwSignal::new(Vec::new()),
+            owner: StoredValue::new(Owner::current().unwrap_or_default()),
+            backend_choice: RwSignal::new(backend),
+            engine: RwSignal::new(Engine::Loading),
+            loading: RwSignal::new(None),
+            error: RwSignal::new(None),
+            model_error: RwSignal::new(None),
+            run: RwSignal::new(0),
+            running: RwSignal::new(None),
+            asked: RwSignal::new(None),
+            counted: RwSignal::default(),
+            is_replaced: RwSignal::new(false),
+            threads: read(get("threads")),
+            is_embedded: get("embed").is_some_and(|text| text == "1"),
+            benchmark: get("benchmark").map(|text| benchmark_prompts(numbers(&text))),
+            stored: RwSignal::new(Some(Vec::new())),
+            training: Training::new(),
+            queue: RwSignal::default(),
+            tour: RwSignal::new(read(get("tour")).unwrap_or_default()),
+        };
+        let columns = get("columns").and_then(|text| readings(&text));
+        // Addresses from when there were two columns.
+        let [left, right] = ["left", "right"].map(|side| read::<Method>(get(side)));
+        match columns {
+            Some(readings) => state.columns.set(state.new_columns(readings.into_iter())),
+            None => state.compare(&[left.unwrap_or(Method::Drope), right.unwrap_or(Method::Rope)]),
+        }
+        state
+    }
+
+    /// Writes every choice into the address, so that it can be shared.
+    pub fn keep_address(self) {
+        Effect::new(move |_| {
+            let embed = if self.is_embedded { "&embed=1" } else { "" };
+            let address = self.address_of(self.room.get()) + embed;
+            if let Ok(history) = window().history() {
+                // Refused only on pages without an origin; the page works without.
+                let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
+            }
+        });
+    }
+
+    /// The address of a room, with every choice.
+    pub fn address_of(self, room: Room) -> String {
+        let room = if room == Room::default() { String::new() } else { format!("&room={}", room.name()) };
+        self.choices() + &room
+    }
+
+    /// Every choice as the query of an address.
+    pub fn choices(self) -> String {
+        let backend = match self.backend_choice.get() {
+            BackendChoice::Auto => "",
+            BackendChoice::Webgpu => "&backend=webgpu",
+            BackendChoice::Cpu => "&backend=cpu",
+        };
+        let tour = match self.tour.get() {
+            0 => String::new(),
+            step => format!("&tour={step}"),
+        };
+        let threads = self.threads.map(|threads| format!("&threads={threads}")).unwrap_or_default();
+        let tokens = self.tokens.get().map(|tokens| format!("&tokens={tokens}")).unwrap_or_default();
+        format!(
+            "?task={}&values={}{}&extension={}{tokens}&depth={}&seed={}&columns={}{backend}{threads}{tour}{}",
+            self.task.get().name(),
+            self.values.get().name(),
+            difficulty::written(self.kind()),
+            self.extension.get(),
+            self.depth.get(),
+            self.seed.get(),
+            self.columns.with(|columns| columns
+                .iter()
+                .map(|column| written(&column.reading()))
+                .collect::<Vec<_>>()
+                .join("~")),
+            self.story.written(),
+        )
+    }
+}
+
+/// The room that a query names.
+pub fn room_in(query: &str) -> Room {
+    let parameters = UrlSearchParams::new_with_str(query).ok();
+    read(parameters.and_then(|parameters| parameters.get("room"))).unwrap_or_default()
+}
+
+/// Tokens that every question fits into.
+const LEAST: u64 = 128;
+
+/// Tokens of the benchmark's prompts: those in the address, such as `?benchmark=256,512`, or a page's and a chapter's.
+fn benchmark_prompts(wanted: Option<[u64; 2]>) -> [usize; 2] {
+    wanted.unwrap_or([1024, 4096]).map(|tokens| tokens.clamp(LEAST, 1 << 16) as usize)
+}

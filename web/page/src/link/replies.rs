@@ -1,0 +1,112 @@
+//! What the worker's messages change on the page.
+
+use std::collections::VecDeque;
+
+use drope_protocol::{Reply, StoredModel, StudyModel};
+use leptos::prelude::*;
+
+use crate::state::State;
+use crate::state::asked::Asked;
+use crate::state::column::{Answer, Finished, Predicted, ProbedHeads};
+use crate::state::running::{Counted, Download, Running};
+
+/// Takes in a message of the worker; those of a run that was stopped change nothing.
+pub fn take(state: State, reply: Reply) {
+    let is_current = |run| run == state.run.get_untracked();
+    match reply {
+        Reply::Loading { run, model, received, total } if is_current(run) => {
+            let is_done = total > 0.0 && received >= total;
+            state.loading.set((!is_done).then_some(Download { model, received, total }));
+        }
+        Reply::Asked { run, haystack, question, references, ordered, ends, context } if is_current(run) => {
+            state.loading.set(None);
+            let is_own = state.is_own.get_untracked();
+            set_question(state, Asked { haystack, question, references, ordered, is_own, ends, context });
+        }
+        Reply::Read { run, column, tokens } if is_current(run) => {
+            state.loading.set(None);
+            update(state, column, |answer| {
+                answer.read = tokens;
+                answer.began = answer.began.or(Some((tokens, js_sys::Date::now())));
+            });
+        }
+        Reply::Generated { run, column, text } if is_current(run) => {
+            update(state, column, |answer| answer.text = text);
+        }
+        Reply::Answered { run, column, is_right, prefill, decode } if is_current(run) => {
+            update(state, column, |answer| answer.finished = Some(Finished { is_right, prefill, decode }));
+        }
+        Reply::Probed { run, column, extension, heads, ends } if is_current(run) => {
+            if let Some(column) = state.column(column) {
+                let reading = untrack(|| column.reading());
+                column.probe.set(Some(ProbedHeads { reading, extension, heads, ends }));
+            }
+        }
+        Reply::Predicted { run, column, losses, cropped } if is_current(run) => {
+            if let Some(column) = state.column(column) {
+                let reading = untrack(|| column.reading());
+                column.predicted.set(Some(Predicted { reading, losses, cropped }));
+            }
+        }
+        Reply::Stored { models } => take_stored(state, models),
+        Reply::Trial { run, correct, done } if is_current(run) => {
+            state.loading.set(None);
+            if let Some(Running::Cell(cell)) = state.running.get_untracked() {
+                state.count(cell, Counted { correct, done });
+            }
+        }
+        Reply::Finished { run } if is_current(run) => {
+            state.running.set(None);
+            state.loading.set(None);
+        }
+        Reply::Failed { run, message } if is_current(run) => fail(state, message),
+        // The message belongs to a run that was stopped.
+        _ => {}
+    }
+}
+
+/// Takes in which models the browser keeps. A column whose model is gone reads with the page's.
+pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
+    state.stored.set(models);
+    for column in state.columns.get_untracked() {
+        let is_gone =
+            |name: &String| StudyModel::named(name).is_none() && untrack(|| state.stored_model(name)).is_none();
+        if let Some(name) = column.model.get_untracked().filter(is_gone) {
+            let text = format!("This browser does not keep {name}; its column reads with the page's own model.");
+            state.error.set(Some(text));
+            column.model.set(None);
+            column.clear();
+        }
+    }
+}
+
+fn update(state: State, column: usize, change: impl FnOnce(&mut Answer)) {
+    if let Some(column) = state.column(column) {
+        column.answer.update(change);
+    }
+}
+
+/// Shows what went wrong, beside what began it; nothing runs any more.
+pub fn fail(state: State, message: String) {
+    let is_of_model = state.running.with_untracked(|running| *running == Some(Running::Model));
+    let error = if is_of_model { state.model_error } else { state.error };
+    error.set(Some(message));
+    state.running.set(None);
+    state.queue.update(VecDeque::clear);
+    state.loading.set(None);
+}
+
+/// Shows a question, and deletes the results of a different one.
+fn set_question(state: State, asked: Asked) {
+    match state.running.get_untracked() {
+        Some(Running::Story) => return state.story.asked.set(Some(asked)),
+        Some(Running::Dial | Running::DialProbe) => return state.dial.asked.set(Some(asked)),
+        _ => {}
+    }
+    if state.asked.get_untracked().as_ref() != Some(&asked) {
+        for column in state.columns.get_untracked() {
+            column.clear();
+        }
+        state.asked.set(Some(asked));
+    }
+}

@@ -1,0 +1,157 @@
+//! The worker of the recalibration: one of its own, so that the page answers meanwhile.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use drope_protocol::{ChatFormat, Recalibration, RecalibrationState, Reply, Request, StoredModel};
+use leptos::prelude::*;
+use web_sys::{Blob, Worker};
+
+use crate::link::replies::take_stored;
+use crate::link::script::{Program, end, post, start_request, start_worker};
+use crate::parts::blob::save_blob;
+use crate::state::State;
+use crate::state::training::{DropCost, Phase, name_of};
+
+thread_local! {
+    static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
+}
+
+/// Drops the positions of the page's nano-rope, says what that costs and how long an update takes here.
+pub fn try_drop(state: State) {
+    state.training.cost.set(None);
+    begin(state, Phase::Trying, String::new(), Request::Drop);
+}
+
+/// Begins to recalibrate, or goes on with what the browser keeps.
+pub fn recalibrate(state: State) {
+    let training = state.training;
+    let settings = training.settings.get_untracked();
+    let name = untrack(|| state.stored.with(|stored| name_of(&settings, stored.as_deref().unwrap_or_default())));
+    let kept = untrack(|| state.stored_model(&name)).and_then(|model| model.recalibration);
+    let fresh = RecalibrationState { settings, step: 0, losses: Vec::new(), scores: Vec::new() };
+    training.progress.set(Some(kept.unwrap_or(fresh)));
+    training.name.set(Some(name.clone()));
+    begin(state, Phase::Running, name, Request::Recalibrate);
+}
+
+/// Saves a model that the browser keeps as a zip.
+pub fn export_model(state: State, name: String) {
+    let on_reply = move |reply, blob: Option<Blob>| {
+        if let Reply::Exported { name, .. } = reply {
+            blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob));
+        }
+    };
+    carry_out(state, &Request::Export { run: 1, name }, "The zip could not be made", on_reply);
+}
+
+/// Renders the chat templates of models that the browser keeps, each once.
+pub fn render_templates(state: State) {
+    Effect::new(move |rendering: Option<Vec<String>>| {
+        let rendering = rendering.unwrap_or_default();
+        let is_waiting = |model: &&StoredModel| model.chat == ChatFormat::Template;
+        let name = |model: &StoredModel| model.name.clone();
+        let waiting: Vec<String> =
+            state.stored.with(|models| models.iter().flatten().filter(is_waiting).map(name).collect());
+        waiting.iter().filter(|name| !rendering.contains(name)).for_each(|name| render_template(state, name.clone()));
+        waiting
+    });
+}
+
+fn render_template(state: State, name: String) {
+    let on_reply = move |reply, _| {
+        if let Reply::Stored { models } = reply {
+            take_stored(state, models);
+        }
+    };
+    let request = Request::Template { run: 1, name };
+    carry_out(state, &request, "The chat template could not be read", on_reply);
+}
+
+/// Starts a worker for one request, so that neither answers nor training wait; it ends with it.
+fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl Fn(Reply, Option<Blob>) + 'static) {
+    let worker: Rc<RefCell<Option<Worker>>> = Rc::default();
+    let own = worker.clone();
+    let on_reply = move |reply, blob| match reply {
+        Reply::Failed { message, .. } => {
+            state.model_error.set(Some(message));
+            own.take().iter().for_each(end);
+        }
+        Reply::Finished { .. } => own.take().iter().for_each(end),
+        reply => hear(reply, blob),
+    };
+    let fail = move |reason: &str| state.model_error.set(Some(format!("{failed} ({reason}).")));
+    match start_worker(Program::Trains, on_reply, move |message| fail(&message)) {
+        Ok(started) => {
+            post(&started, &start_request(false, 1, Vec::new()));
+            post(&started, request);
+            worker.replace(Some(started));
+        }
+        Err(_) => fail("this browser starts no web workers"),
+    }
+}
+
+/// Lets the worker keep what it has and stop.
+pub fn pause(state: State) {
+    state.training.phase.set(Phase::Pausing);
+    WORKER.with_borrow(|worker| worker.iter().for_each(|worker| post(worker, &Request::Stop)));
+}
+
+/// Starts a worker for one request; it ends with its run.
+fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibration) -> Request) {
+    let training = state.training;
+    training.error.set(None);
+    let on_reply = move |reply, _| hear(state, reply);
+    let on_error = move |message: String| {
+        finish(state);
+        training
+            .error
+            .set(Some(format!("The worker stopped ({message}); press the button to go on from what is kept.")));
+    };
+    let Ok(worker) = start_worker(Program::Trains, on_reply, on_error) else {
+        training.error.set(Some("This browser starts no web workers, in which models train; try another.".into()));
+        return;
+    };
+    training.phase.set(phase);
+    post(&worker, &start_request(false, 1, Vec::new()));
+    let settings = training.settings.get_untracked();
+    post(&worker, &request(Recalibration { run: 1, name, settings }));
+    WORKER.set(Some(worker));
+}
+
+fn finish(state: State) {
+    state.training.phase.set(Phase::Idle);
+    WORKER.take().iter().for_each(end);
+}
+
+fn hear(state: State, reply: Reply) {
+    let training = state.training;
+    match reply {
+        Reply::Dropped { before, after, seconds, .. } => {
+            training.cost.set(Some(DropCost { before, after }));
+            training.seconds.set(seconds);
+        }
+        Reply::Updated { step, loss, seconds, .. } => {
+            training.progress.update(|progress| {
+                if let Some(progress) = progress {
+                    progress.step = step;
+                    progress.losses.push(loss);
+                }
+            });
+            // Updates differ in length; the first compiles nothing here, so that it counts like others.
+            training.seconds.update(|mean| *mean = if *mean == 0.0 { seconds } else { 0.9 * *mean + 0.1 * seconds });
+        }
+        Reply::Scored { score, .. } => training.progress.update(|progress| {
+            if let Some(progress) = progress {
+                progress.scores.push(score);
+            }
+        }),
+        Reply::Stored { models } => take_stored(state, models),
+        Reply::Failed { message, .. } => {
+            finish(state);
+            training.error.set(Some(message));
+        }
+        Reply::Finished { .. } => finish(state),
+        _ => {}
+    }
+}

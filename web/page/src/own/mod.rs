@@ -1,0 +1,6 @@
+//! The reader's texts and models.
+
+pub mod kept;
+pub mod models;
+pub mod predicted;
+pub mod text;
