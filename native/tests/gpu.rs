@@ -132,6 +132,23 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
     }
 }
 
+/// As in a GGUF, where matrices that a kernel reads together may have different types.
+#[test]
+fn weights_of_several_types_give_the_logits_of_the_cpu() {
+    if CHOICE == DeviceChoice::Cuda {
+        return;
+    }
+    let Some(chosen) = gpu("weights of several types") else { return };
+    let stored = NumberTypes { weights: WeightType::Stored, ..NumberTypes::default() };
+    let types = chosen.keeps(stored).unwrap();
+    for narrow in [["v_proj"], ["up_proj"]] {
+        let weights = case("rope").mixed_weights(&narrow);
+        let difference = block_on(case("rope").packed_difference_of(&weights, types, &chosen.device));
+        println!("{narrow:?} in bf16: largest difference of logits {difference:.1e}");
+        assert!(difference < TOLERANCE, "{narrow:?} in bf16: {difference}");
+    }
+}
+
 /// Mean losses of ten updates from a fixture's weights, whose batches the devices share, and the seconds that they took. The first
 /// device has the weights.
 fn losses(

@@ -144,12 +144,18 @@ impl Attention {
         if kind.has_keys_per_head { rows.map(|rows| self.per_head(rows.tensor())) } else { rows }
     }
 
-    /// Weights of queries, keys and values, and their biases one behind another, `[q + k + v]`.
+    /// Weights of queries, keys and values.
     #[cfg(feature = "gpu")]
-    pub(super) fn projections(&self) -> ([GpuMatrix; 3], Option<Tensor<1>>) {
+    pub(super) fn matrices(&self) -> [GpuMatrix; 3] {
+        [&self.q_proj, &self.k_proj, &self.v_proj].map(Projection::matrix)
+    }
+
+    /// Their biases one behind another, `[q + k + v]`.
+    #[cfg(feature = "gpu")]
+    pub(super) fn biases(&self) -> Option<Tensor<1>> {
         let projections = [&self.q_proj, &self.k_proj, &self.v_proj];
         let biases: Option<Vec<Tensor<1>>> = projections.into_iter().map(Projection::bias).collect();
-        (projections.map(Projection::matrix), biases.map(|biases| Tensor::cat(biases, 0)))
+        biases.map(|biases| Tensor::cat(biases, 0))
     }
 
     /// `[heads, head_dim]` of the queries, and the scale of the logits; `None` where queries or keys have a norm.

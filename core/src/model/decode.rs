@@ -88,7 +88,7 @@ impl Model {
         }
         let first = self.layers.first()?;
         let (shape, scale) = first.self_attn.without_norms()?;
-        if !first.is_of_llama() {
+        if !first.is_of_llama() || !self.layers.iter().all(Block::has_like_matrices) {
             return None;
         }
         let few = |layer: &LayerPositions| {
@@ -114,15 +114,21 @@ impl Block {
         self.norms == BlockNorms::Before && is_silu && self.residual_multiplier == 1.0
     }
 
+    /// Whether matrices that a kernel reads together are of one type. In a GGUF they may differ.
+    fn has_like_matrices(&self) -> bool {
+        let [q, k, v] = self.self_attn.matrices();
+        let [gate, up] = [&self.mlp.gate_proj, &self.mlp.up_proj].map(Projection::matrix);
+        q.kind == k.kind && k.kind == v.kind && gate.kind == up.kind
+    }
+
     /// `[1, seq, hidden]` to the same.
     fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut TensorLayer) -> Tensor<3> {
         let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
-        let (matrices, bias) = attention.projections();
         let [Some(before_attention), Some(before_mlp)] = [self.before_attention(), self.before_mlp()] else {
             unreachable!("blocks of Llama's kind have both norms");
         };
-        let projections = normed_projections(before_attention, x, &matrices, bias);
+        let projections = normed_projections(before_attention, x, &attention.matrices(), attention.biases());
         let at = cache.reserve(x.dims()[1], *past);
         let (keys, values) = cache.whole();
         let queries = rotate_into_cache(projections, rotations, [keys, values], at);

@@ -9,7 +9,8 @@ use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::model::{Model, NumberTypes, SafetensorsFiles, token_ids};
 use drope_core::positions::{Method, Positions};
 use include_dir::{Dir, File, include_dir};
-use safetensors::SafeTensors;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 
 /// A fixture: its folder's name and files.
 pub struct Case {
@@ -61,8 +62,32 @@ impl Case {
 
     /// Its numbers kept as `types` says.
     pub fn model_as(&self, types: NumberTypes, device: &Device) -> Model {
-        let weights = SafetensorsFiles::from_bytes(self.weights).unwrap();
+        self.model_of(self.weights, types, device)
+    }
+
+    fn model_of(&self, weights: &[u8], types: NumberTypes, device: &Device) -> Model {
+        let weights = SafetensorsFiles::from_bytes(weights).unwrap();
         Model::load_as(&self.config(), &weights, types, device).unwrap().0
+    }
+
+    /// Its weights, where matrices whose names hold one of `names` have 16 bits (bf16).
+    pub fn mixed_weights(&self, names: &[&str]) -> Vec<u8> {
+        let file = SafeTensors::deserialize(self.weights).unwrap();
+        let upper_halves = |bytes: &[u8]| bytes.chunks_exact(4).flat_map(|number| [number[2], number[3]]).collect();
+        let tensors = file.tensors().into_iter().map(|(name, tensor)| {
+            let is_narrow = name.ends_with(".weight") && names.iter().any(|part| name.contains(part));
+            let (kind, bytes): (Dtype, Vec<u8>) = if is_narrow {
+                (Dtype::BF16, upper_halves(tensor.data()))
+            } else {
+                (tensor.dtype(), tensor.data().to_vec())
+            };
+            (name, kind, tensor.shape().to_vec(), bytes)
+        });
+        let tensors: Vec<_> = tensors.collect();
+        let views = tensors
+            .iter()
+            .map(|(name, kind, shape, bytes)| (name.as_str(), TensorView::new(*kind, shape.clone(), bytes).unwrap()));
+        safetensors::serialize(views, None).unwrap()
     }
 
     pub fn method(&self) -> Method {
@@ -134,10 +159,15 @@ impl Case {
     /// Largest difference between logits on the device and on the CPU with numbers kept as `types` says: of the text read at once but for
     /// its last token, and of that token.
     pub async fn packed_difference(&self, types: NumberTypes, device: &Device) -> f32 {
+        self.packed_difference_of(self.weights, types, device).await
+    }
+
+    /// The same with other weights.
+    pub async fn packed_difference_of(&self, weights: &[u8], types: NumberTypes, device: &Device) -> f32 {
         let (config, positions, ids) = (self.config(), self.positions(), self.ids());
         let (start, last) = ids.split_at(ids.len() - 1);
         let logits = async |device: &Device| {
-            let model = self.model_as(types, device);
+            let model = self.model_of(weights, types, device);
             let mut cache = model.cache(&config, &positions, ids.len());
             let mut found: Vec<f32> = Vec::new();
             for part in [start, last] {
