@@ -1,7 +1,6 @@
 //! Generation: the prompt in chunks, then one token at a time. The command line, the page and the evaluation all use
 //! it.
 
-use burn::tensor::Tensor;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernels::gpu;
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::{Encoding, Positions};
+use crate::read_back::numbers;
 
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
 /// the attention scores stay small and that a caller can cancel between two.
@@ -208,11 +208,6 @@ async fn next_token(
         };
     }
     choose(&numbers(logits).await?, temperature, rng)
-}
-
-async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-    Ok(data.iter::<f32>().collect())
 }
 
 /// Whether a model computes numbers at all: absurd weights or settings overflow on the way.

@@ -31,6 +31,8 @@ pub mod niah;
 pub mod perplexity;
 pub mod positions;
 pub mod probe;
+#[cfg(feature = "model")]
+mod read_back;
 pub mod results;
 pub mod stats;
 pub mod token_shards;

@@ -3,16 +3,19 @@
 
 mod parity;
 
+use std::collections::BTreeMap;
+
 use burn::tensor::Device;
 use drope_core::burn;
 use drope_core::config::{Config, LLAMA};
 use drope_core::error::Error;
-use drope_core::model::{Model, SafetensorsFiles, StoredType, write_safetensors};
+use drope_core::model::{ComputeType, Model, SafetensorsFiles, StoredType, write_safetensors};
 use drope_core::positions::Method;
 use drope_core::train::recipe::Recipe;
-use drope_core::train::{Batch, Trainer};
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, Case, case, ids_tensor, largest_difference};
 use pollster::block_on;
+use safetensors::SafeTensors;
 use serde_json::{Value, json};
 
 /// Fixtures of other families than Llama as their models come: a folder that tests/fixtures.py writes is enough to be tested here.
@@ -107,6 +110,41 @@ fn every_family_is_dropped_and_recalibrated() {
             assert!(difference < 1e-4, "{name}, {drop}: {difference}");
         }
     }
+}
+
+/// Muon would fail at vectors, and decay is for matrices.
+#[test]
+fn biases_are_neither_decayed_nor_left_to_muon() {
+    let case = case("qwen2");
+    let model = || Model::from_safetensors(&case.config(), case.weights(), &Device::flex().autodiff()).unwrap();
+    let before = named_weights(&model());
+    for optimizer in [OptimizerKind::AdamW, OptimizerKind::Muon] {
+        let hyperparameters = Hyperparameters {
+            steps: 1,
+            optimizer,
+            weight_decay: 0.5,
+            schedule: Schedule::cosine(0.1, 0, 1.0),
+            max_gradient_norm: 1.0,
+            compute: ComputeType::F32,
+            memory: Memory::default(),
+            guard: None,
+        };
+        // Without a loss, decay alone changes anything.
+        let batch = Batch { loss_weights: vec![0.0; 32], ..Batch::plain(case.ids()[..32].to_vec(), 16) };
+        let trainer = Trainer::new(model(), case.positions(), hyperparameters);
+        let (trainer, _) = block_on(trainer.step(&batch)).unwrap();
+        for (name, after) in named_weights(trainer.model()) {
+            let is_matrix = !name.contains("norm") && !name.ends_with("bias");
+            assert_eq!(after != before[&name], is_matrix, "{optimizer:?}: {name}");
+        }
+    }
+}
+
+/// Every tensor's numbers, by name.
+fn named_weights(model: &Model) -> BTreeMap<String, Vec<u8>> {
+    let bytes = block_on(model.to_safetensors()).unwrap();
+    let file = SafeTensors::deserialize(&bytes).unwrap();
+    file.tensors().into_iter().map(|(name, tensor)| (name, tensor.data().to_vec())).collect()
 }
 
 #[test]

@@ -214,6 +214,16 @@ proptest! {
 }
 
 #[test]
+fn documents_that_have_room_for_more_needles_than_there_are_keys_end() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for (needles_only, tracking) in [(1.0, 0.0), (0.0, 1.0)] {
+        let mix = DocumentMix { needles_only, tracking, max_needles: 600, full: 1.0, ..DocumentMix::default() };
+        let document = training_document(&mut rng, 40_000, &mix, Some(1), &encode);
+        assert!(document.ids.len() > 39_000, "{}", document.ids.len());
+    }
+}
+
+#[test]
 fn training_never_meets_keys_of_evaluation() {
     let evaluation: HashSet<String> = Key::all(Split::Evaluation).map(|key| key.to_string()).collect();
     let training: HashSet<String> = Key::all(Split::Training).map(|key| key.to_string()).collect();

@@ -52,7 +52,7 @@ impl Key {
         }
     }
 
-    /// `n` different keys of the split.
+    /// `n` different keys of the split, which must have as many.
     pub fn distinct(rng: &mut impl Rng, split: Split, n: usize) -> Vec<Self> {
         let mut keys = Vec::with_capacity(n);
         while keys.len() < n {
@@ -82,7 +82,7 @@ impl Key {
         keys.choose(rng).copied()
     }
 
-    /// `n` different keys of the split that share words: with probability 2/5 all share one adjective, with 2/5 one
+    /// `n` different keys of the split, which must have as many, that share words: with probability 2/5 all share one adjective, with 2/5 one
     /// noun, and otherwise each key but the first shares the adjective or the noun of an earlier one. If all keys share
     /// a word, only the other word distinguishes them: models trained on the third kind alone used only the adjective,
     /// and answered 40 % of the questions.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::generate::{CHUNK, Flow};
 use crate::model::{Model, token_ids};
 use crate::positions::Positions;
+use crate::read_back::numbers;
 
 /// Attention weights of one head: for each query, one a key.
 pub type HeadWeights = Vec<Vec<f32>>;
@@ -63,7 +64,7 @@ pub async fn attention(
         for (layer, (weights, hidden)) in activations.attention.into_iter().zip(activations.hidden).enumerate() {
             streams[layer].push(hidden);
             let window = positions.layer(layer).window.unwrap_or(usize::MAX);
-            let rows = numbers(measures(&weights)).await?;
+            let rows: Vec<f32> = numbers(measures(&weights)).await?;
             if !rows.iter().all(|number| number.is_finite()) {
                 return Err(Error::NotFinite("attention weights".into()));
             }
@@ -81,7 +82,7 @@ pub async fn attention(
             if read.start >= ids.len() - queries {
                 // Of tokens that are yet to come a query attends to nothing.
                 let (keys, behind) = (weights.dims()[3], ids.len() - read.end);
-                let rows = numbers(weights).await?;
+                let rows: Vec<f32> = numbers(weights).await?;
                 let rows = rows.chunks(keys).map(|row| [row, &vec![0.0; behind]].concat());
                 for (index, row) in rows.enumerate() {
                     seen.last[layer][index / read.len()].push(row);
@@ -93,7 +94,7 @@ pub async fn attention(
         }
     }
     for stream in streams {
-        let spread = numbers(prefix_spread(Tensor::cat(stream, 1))).await?;
+        let spread: Vec<f32> = numbers(prefix_spread(Tensor::cat(stream, 1))).await?;
         seen.spread.push(f64::from(spread[0]));
     }
     Ok(Some(seen))
@@ -114,9 +115,4 @@ fn measures(weights: &Tensor<4>) -> Tensor<3> {
     let on = |back| weights.clone() * band(seq, keys, back, &weights.device());
     let rows = [entropy, on(0), on(1)].map(|numbers| numbers.sum_dim(3).reshape([heads, 1, seq]));
     Tensor::cat(rows.to_vec(), 1)
-}
-
-pub(super) async fn numbers<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f32>> {
-    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-    Ok(data.iter::<f32>().collect())
 }

@@ -6,13 +6,13 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::TokenizedSample;
-use super::attention::numbers;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::generate::Flow;
 use crate::model::{AttentionPatch, Model, token_ids};
 use crate::niah::Sample;
 use crate::positions::Positions;
+use crate::read_back::numbers;
 use crate::tokenizer::Tokenizer;
 
 /// A question in a long text, and in a short one that has its needles and some of its filler.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::kernels;
 use crate::model::{Model, token_ids};
 use crate::positions::Positions;
+use crate::read_back::numbers;
 
 /// λ of every head, `[heads]` a layer.
 #[derive(Module, Debug)]
@@ -88,9 +89,4 @@ fn mean_cross_entropy(model: &Model, batch: &Batch, hidden: impl FnOnce(Tensor<2
     let vocab = logits.dims()[2];
     let per_token = kernels::cross_entropy(logits.reshape([tokens, vocab]), &targets);
     (per_token * weights).sum().div_scalar(batch.total_loss_weight())
-}
-
-async fn numbers(tensor: Tensor<1>) -> Result<Vec<f64>> {
-    let data = tensor.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-    Ok(data.iter::<f64>().collect())
 }

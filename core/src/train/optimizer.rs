@@ -16,7 +16,7 @@ pub enum OptimizerKind {
     /// AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) with β (.9, .95) for everything; decay on matrices.
     AdamW,
     /// Muon (Jordan 2024) for the matrices inside the blocks, with steps of AdamW's size
-    /// (Liu et al. 2025, arXiv 2502.16982); AdamW for the embedding and the norms.
+    /// (Liu et al. 2025, arXiv 2502.16982); AdamW for the embedding, the norms and biases.
     Muon,
 }
 
@@ -26,16 +26,14 @@ pub struct Optimizer(ModuleOptimizer);
 /// Substrings of the paths of the matrices inside the blocks.
 const BLOCK_MATRICES: &str = "_proj";
 const NORMS: &str = "norm";
+/// Of queries, keys and values in Qwen 2.
+const BIASES: &str = "bias";
 
 impl Optimizer {
     /// A fresh optimizer.
     pub fn new(kind: OptimizerKind, weight_decay: f32) -> Self {
-        let optimizer = ModuleOptimizer::from(FusedAdamW::new(weight_decay)).with_group(
-            ParamGroup::from_predicate(NORMS),
-            FusedAdamW::new(0.0),
-            None,
-        );
-        Self(match kind {
+        let optimizer = ModuleOptimizer::from(FusedAdamW::new(weight_decay));
+        let optimizer = match kind {
             OptimizerKind::AdamW => optimizer,
             OptimizerKind::Muon => {
                 let muon = MuonConfig::new()
@@ -43,7 +41,12 @@ impl Optimizer {
                     .with_weight_decay(Some(burn::optim::decay::WeightDecayConfig::new(weight_decay)));
                 optimizer.with_group(ParamGroup::from_predicate(BLOCK_MATRICES), muon.build(), None)
             }
-        })
+        };
+        // The last group that a parameter belongs to counts, so that these come behind the matrices, whose names biases begin with.
+        let without_decay = |optimizer: ModuleOptimizer, name| {
+            optimizer.with_group(ParamGroup::from_predicate(name), FusedAdamW::new(0.0), None)
+        };
+        Self([NORMS, BIASES].into_iter().fold(optimizer, without_decay))
     }
 
     /// One update. Nothing is read from the device.

@@ -4,29 +4,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::is_default;
 
-/// Linear warm-up, then one of several shapes.
+/// One of several shapes over the whole run, multiplied by a linear warm-up. So a cosine has fallen a little when the warm-up ends, and the
+/// shapes reach their floor where a further step would be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// What follows the warm-up.
+    /// The shape.
     #[serde(default, skip_serializing_if = "is_default")]
     pub shape: ScheduleShape,
-    /// Highest learning rate.
+    /// Learning rate that the shape begins with.
     pub peak: f64,
     /// Steps of warm-up.
     pub warmup: usize,
-    /// Share of the peak at the last step; a constant rate has none.
+    /// Share of the peak at the end; a constant rate has none.
     pub floor: f64,
     /// For `wsd`: share of the run over which the rate falls.
     #[serde(default = "Schedule::customary_decay", skip_serializing_if = "is_customary_decay")]
     pub decay: f64,
 }
 
-/// What follows the warm-up.
+/// How the rate falls over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScheduleShape {
-    /// A cosine from the peak to the floor (Loshchilov & Hutter 2017, arXiv 1608.03983).
+    /// Half a cosine from the peak to the floor (Loshchilov & Hutter 2017, arXiv 1608.03983).
     #[default]
     Cosine,
     /// The peak.

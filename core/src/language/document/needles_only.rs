@@ -23,7 +23,8 @@ pub(super) fn needle_pieces(
     let first = needle(rng, key);
     let tokens = count(&first.short_sentence()).max(1);
     let tokens_of_question = count(&ask_one(&first)) + count(&format!("{}.", first.value));
-    let most = budget.saturating_sub(tokens_of_question) / tokens;
+    // Half of the keys, so that drawing different ones does not take long.
+    let most = (budget.saturating_sub(tokens_of_question) / tokens).min(Key::all(mix.split()).count() / 2);
     if most < FEWEST {
         return repeated_pieces(rng, budget, count);
     }

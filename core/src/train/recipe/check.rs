@@ -9,8 +9,8 @@ use crate::train::recipe::{
 };
 use crate::train::{Curriculum, Memory};
 
-/// Far fewer than there are keys, so that different ones are drawn at once.
-const MOST_NEEDLES: usize = 1000;
+/// A needle takes up to five keys, all different, and training has 3,328 ([`crate::language::Split::Training`]).
+const MOST_NEEDLES: usize = 600;
 /// The shortest document that holds a sentence that is repeated.
 const SHORTEST_DOCUMENT: usize = 16;
 /// Attention needs memory of the context's square.
