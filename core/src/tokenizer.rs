@@ -143,9 +143,9 @@ impl Tokenizer {
         self.0.decode(ids, true).map_err(|error| Error::Tokenizer(error.to_string()))
     }
 
-    /// Tokens in the vocabulary.
+    /// Rows that a table of its tokens needs: one more than the largest id, which is the number of tokens where no id is left out.
     pub fn vocab_size(&self) -> usize {
-        self.0.get_vocab_size(true)
+        self.0.get_vocab(true).into_values().max().map_or(0, |largest| largest as usize + 1)
     }
 
     /// A token as it is written.
@@ -170,7 +170,7 @@ impl Tokenizer {
     /// Checks that it fits a model with this vocabulary.
     ///
     /// # Errors
-    /// If it has more tokens than the model.
+    /// If it has ids that the model does not have.
     pub fn check(&self, vocab_size: usize) -> Result<()> {
         let tokenizer = self.vocab_size();
         if tokenizer > vocab_size { Err(Error::Vocabulary { tokenizer, model: vocab_size }) } else { Ok(()) }

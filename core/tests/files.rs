@@ -178,6 +178,9 @@ fn layers_that_differ_survive_a_save_and_are_checked() {
         let dropped = Config { positions: PositionScheme::None, ..config };
         assert_eq!(Config::from_json(&dropped.to_json()).unwrap(), dropped);
     }
+    let mut without: serde_json::Value = serde_json::from_str(&case("qwen2-windows").config().to_json()).unwrap();
+    without["sliding_window"] = serde_json::Value::Null;
+    assert!(!Config::from_json(&without.to_string()).unwrap().has_windows(), "null is no window, as in transformers");
     let windows = case("qwen2-windows").config();
     assert_eq!(windows.layer_types.iter().map(|layer| layer.window).collect::<Vec<_>>(), [None, Some(6), Some(6)]);
     let by_name = windows.to_json().replacen("\"max_window_layers\": 1", "\"max_window_layers\": 2", 1);

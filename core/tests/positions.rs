@@ -1,7 +1,7 @@
 //! What holds for every scaling of RoPE, whatever the factor.
 #![cfg(not(target_arch = "wasm32"))]
 
-use drope_core::config::{Config, LongRopeParameters, RopeScaling};
+use drope_core::config::{Config, HeadScales, LongRopeParameters, RopeScaling};
 use drope_core::positions::{Encoding, Method, alibi_slopes, rope_frequencies};
 use proptest::prelude::*;
 
@@ -43,6 +43,19 @@ fn frequencies(method: Method, config: &Config, factor: f64) -> (Vec<f64>, f64) 
 
 fn any_config() -> impl Strategy<Value = Config> {
     (1usize..=64, 2.0f64..1e7, 8usize..100_000).prop_map(|(half, theta, context)| config(2 * half, theta, context))
+}
+
+#[test]
+fn temperatures_of_a_config_that_turn_attention_around_are_refused() {
+    let base = config(32, 1e4, 256);
+    let cold = Config { temperature_coefficient: -0.5, ..base.clone() };
+    let heads = HeadScales { factor: 2.0, scales: vec![vec![0.5; base.num_attention_heads]; base.num_hidden_layers] };
+    let by_head = Config { head_scales: Some(heads), ..base };
+    for config in [cold, by_head] {
+        assert!(Method::Drope.positions(&config, 2.0).is_ok());
+        let said = Method::Drope.positions(&config, 8.0).unwrap_err().to_string();
+        assert!(said.contains("which must be above 0"), "{said}");
+    }
 }
 
 proptest! {

@@ -144,18 +144,20 @@ impl DopeHeads {
     /// # Errors
     /// If it does not, or a number is not finite.
     pub fn check(&self, layers: usize, heads: usize) -> Result<()> {
-        let fits = |head: &DopeHead| {
-            head.layer < layers
-                && head.head < heads
-                && [head.query_std, head.key_std].iter().all(|std| (0.0..=1e6).contains(std))
-        };
-        match self.heads.iter().find(|head| !fits(head)) {
-            None => Ok(()),
-            Some(head) => Err(Error::Config(format!(
-                "dope_heads names layer {} head {}, but the model has {layers} layers of {heads} heads; choose the heads on this model",
-                head.layer, head.head
-            ))),
+        for head in &self.heads {
+            let place = format!("dope_heads names layer {} head {}", head.layer, head.head);
+            if head.layer >= layers || head.head >= heads {
+                return Err(Error::Config(format!(
+                    "{place}, but the model has {layers} layers of {heads} heads; choose the heads on this model"
+                )));
+            }
+            if let Some(std) = [head.query_std, head.key_std].into_iter().find(|std| !(0.0..=1e6).contains(std)) {
+                return Err(Error::Config(format!(
+                    "{place} with a standard deviation of {std}; choose the heads again"
+                )));
+            }
         }
+        Ok(())
     }
 
     /// A short label of the choice, for results: `query r16 post_ntk ascending 3`, and what is not the default.

@@ -71,7 +71,8 @@ pub(super) struct ConfigJson {
     pub(super) scalable_softmax: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) alibi: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// `null` is a value of it: in some families a window that is left out is a usual one, and `null` is none.
+    #[serde(default, deserialize_with = "even_null", skip_serializing_if = "Option::is_none")]
     pub(super) sliding_window: Option<Value>,
     /// Qwen: whether its layers have windows.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,6 +93,11 @@ impl ConfigJson {
         let number = value.as_f64().filter(|number| *number > 0.0 && number.is_finite());
         number.ok_or_else(|| Error::Config(format!("{name} is {value} but must be a number above 0")))
     }
+}
+
+/// A field that is there, whatever it says.
+fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// A size.

@@ -275,8 +275,12 @@ impl ConfigJson {
         let inside = scaling
             .filter(|scaling| !proportional::is_proportional(scaling))
             .and_then(|scaling| scaling.remove(ROTARY_SHARE))
-            .and_then(|share| share.as_f64());
-        let share = self.partial_rotary_factor.take().or(inside).unwrap_or(1.0);
+            .filter(|share| !share.is_null());
+        let number = |share: Value| {
+            share.as_f64().ok_or_else(|| Error::Config(format!("{ROTARY_SHARE} is {share} but must be a number")))
+        };
+        // As in transformers, the one beside the other parameters of RoPE counts before the older place.
+        let share = inside.map(number).transpose()?.or(self.partial_rotary_factor.take()).unwrap_or(1.0);
         if share == 1.0 {
             return Ok(share);
         }

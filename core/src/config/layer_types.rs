@@ -91,7 +91,7 @@ pub(super) fn without_rotation(
 /// # Errors
 /// If it is not a number of tokens.
 pub(super) fn all_with_window(layers: usize, window: Option<Value>) -> Result<Vec<LayerType>> {
-    let Some(window) = window else { return Ok(Vec::new()) };
+    let Some(window) = window.filter(|window| !window.is_null()) else { return Ok(Vec::new()) };
     Ok(vec![LayerType { window: Some(tokens(&window)?), ..LayerType::COMMON }; layers])
 }
 

@@ -155,16 +155,23 @@ fn short(number: f64) -> f64 {
 
 fn scaling(metadata: &Metadata, key: &impl Fn(&str) -> String) -> Result<Option<Map<String, Json>>> {
     let name = key("rope.scaling.type");
-    let kind = if metadata.has(&name) { metadata.text(&name)? } else { "none" };
-    if kind == "none" {
+    // As llama.cpp reads it: without a type the scaling is linear, and files of 2023 have its factor under another name.
+    let kind = if metadata.has(&name) { metadata.text(&name)? } else { "linear" };
+    let names = [key("rope.scaling.factor"), key("rope.scale_linear")];
+    let factor = names.iter().find(|name| metadata.has(name)).map_or(Ok(1.0), |name| metadata.f64(name))?;
+    if kind == "none" || kind == "linear" && [0.0, 1.0].contains(&factor) {
         return Ok(None);
+    }
+    let attention = key("rope.scaling.attn_factor");
+    if metadata.has(&attention) && metadata.f64(&attention)? != 1.0 {
+        return Err(Error::Gguf(format!("it has {attention}, which is not read; use the safetensors of the model")));
     }
     if !["linear", "yarn"].contains(&kind) {
         return Err(Error::Gguf(format!("its scaling of RoPE is {kind}, but only linear and yarn are read")));
     }
     let mut fields = Map::new();
     fields.insert("rope_type".into(), json!(kind));
-    fields.insert("factor".into(), json!(metadata.f64(&key("rope.scaling.factor"))?));
+    fields.insert("factor".into(), json!(factor));
     if let Some(original) = metadata.optional_u64(&key("rope.scaling.original_context_length"))? {
         fields.insert("original_max_position_embeddings".into(), json!(original));
     }

@@ -137,6 +137,19 @@ fn factors_of_frequencies_are_the_scaling_of_llama_3() {
     assert!(!file.names().iter().any(|name| name.contains("rope_freqs")));
 }
 
+/// As llama.cpp reads them; the names are those of its loader.
+#[test]
+fn a_scaling_without_a_type_is_linear() {
+    for name in ["llama.rope.scaling.factor", "llama.rope.scale_linear"] {
+        let scaling = |factor: f32| {
+            let bytes = small().f32(name, factor).bytes();
+            Gguf::open(&bytes[..]).unwrap().config().unwrap().rope.scaling
+        };
+        assert_eq!(scaling(4.0), RopeScaling::Linear { factor: 4.0 }, "{name}");
+        assert_eq!([scaling(1.0), scaling(0.0)], [RopeScaling::Default, RopeScaling::Default], "{name}");
+    }
+}
+
 #[test]
 fn what_would_be_read_wrongly_is_named() {
     let again = |name: &str, head: GgufBuilder| {
@@ -158,6 +171,11 @@ fn what_would_be_read_wrongly_is_named() {
         ("", head().u32("llama.expert_count", 8), "experts"),
         ("", head().u32("llama.rope.dimension_count", 2), "partial_rotary_factor"),
         ("", head().text("llama.rope.scaling.type", "longrope"), "longrope"),
+        (
+            "",
+            head().f32("llama.rope.scaling.factor", 2.0).f32("llama.rope.scaling.attn_factor", 1.5),
+            "llama.rope.scaling.attn_factor",
+        ),
         ("", head().tensor("rope_freqs.weight", &[2], &[1.0, 8.0]), "rope_freqs.weight"),
         ("tokenizer.ggml.pre", head().text("tokenizer.ggml.pre", "tekken"), "tekken"),
         ("tokenizer.ggml.model", head().text("tokenizer.ggml.model", "rwkv"), "rwkv"),

@@ -9,6 +9,7 @@ impl Method {
     /// [`Method::positions`] with the parameters that were chosen; those that were not are the config's or the method's
     /// customary ones. A temperature replaces the model's own, its `head_scales` included.
     ///
+    /// # Errors
     /// Those of [`Method::positions`]; and if the method has no such parameter, a value is impossible, or the weights
     /// were trained with the scaling of their config, which then cannot be changed.
     pub fn positions_with(self, config: &Config, factor: f64, parameters: &Parameters) -> Result<Positions> {
@@ -45,15 +46,16 @@ impl Method {
         if !(1.0..=MAX_FACTOR).contains(&alpha) {
             return Err(self.refusal(&format!("alpha is {alpha} at s = {factor} but must be from 1 to {MAX_FACTOR}")));
         }
-        let positions = self.positions(&adjusted, alpha)?;
-        let Some(c) = temperature else { return Ok(positions) };
+        let Some(c) = temperature else { return self.positions(&adjusted, alpha) };
         let beta = 1.0 + c * factor.ln();
         if beta <= 0.0 {
             return Err(self.refusal(&format!(
                 "temperature_coefficient {c} makes the temperature {beta} at s = {factor}, which must be above 0"
             )));
         }
-        Ok(positions.with_logit_scale(beta))
+        // β takes the place of the config's own temperatures.
+        (adjusted.temperature_coefficient, adjusted.head_scales) = (0.0, None);
+        Ok(self.positions(&adjusted, alpha)?.with_logit_scale(beta))
     }
 
     /// The value that a parameter has where none is chosen; `None` where no single number is equivalent, or none can be

@@ -7,6 +7,7 @@ use super::method_info::{MethodInfo, Tunable};
 use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme};
+use crate::error::Result;
 
 pub(super) const COPE: MethodInfo = MethodInfo {
     name: "cope",
@@ -16,7 +17,7 @@ pub(super) const COPE: MethodInfo = MethodInfo {
     asked_by: |config| matches!(config.positions, PositionScheme::Clipped { .. }),
     // How many pairs are clipped is measured by itself, not tuned.
     parameters: &[Tunable { parameter: Parameter::ClippedPairs, grid: &[], range: None }, Tunable::TEMPERATURE],
-    positions: |config, factor| Ok(positions(config, factor)),
+    positions,
     ..SCALING
 };
 
@@ -33,7 +34,7 @@ pub(super) fn clipped_pairs(config: &Config) -> usize {
     }
 }
 
-fn positions(config: &Config, factor: f64) -> Positions {
+fn positions(config: &Config, factor: f64) -> Result<Positions> {
     let inv_freq = frequencies(config.rope.rope_theta, config.rotary_dim(), clipped_pairs(config));
     rope::unscaled(inv_freq).tempered(config, factor)
 }

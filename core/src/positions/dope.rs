@@ -41,17 +41,28 @@ enum Treatment {
     Gaussian,
 }
 
+impl Treatment {
+    fn method(self) -> &'static str {
+        match self {
+            Self::Parts => DOPE_PARTS.name,
+            Self::All => DOPE_ALL.name,
+            Self::Gaussian => DOPE_GAUSSIAN.name,
+        }
+    }
+}
+
 /// α of the NTK scaling is the extension factor, the same for a whole run.
 fn positions(config: &Config, factor: f64, treatment: Treatment) -> Result<Positions> {
+    let method = treatment.method();
     let dope = config.dope_heads.as_ref().ok_or_else(|| Error::Method {
-        method: "dope",
+        method,
         reason: "the heads are not chosen; run `core dope select`, and give its file with --heads or use --save".into(),
     })?;
     let has_own = config.layer_types.iter().any(|layer| layer.rope_theta.is_some() || !layer.rotates);
     if has_own || config.rotary_dim() < config.head_dim {
         let reason =
             "DoPE treats whole heads of layers that all have the model's frequencies; this one has others".into();
-        return Err(Error::Method { method: "dope", reason });
+        return Err(Error::Method { method, reason });
     }
     let scaled = ntk::frequencies(config, factor);
     let plain = Encoding::Rotary { inv_freq: scaled.clone(), attention_factor: 1.0 };

@@ -4,6 +4,7 @@ use super::Positions;
 use super::method_info::{Frequencies, MethodInfo};
 use super::rope::SCALING;
 use crate::config::{Config, PositionScheme};
+use crate::error::Result;
 
 pub(super) const DROPE: MethodInfo = MethodInfo {
     name: "drope",
@@ -13,7 +14,7 @@ pub(super) const DROPE: MethodInfo = MethodInfo {
     nano_model: "nano-drope",
     frequencies: Frequencies::None,
     asked_by: |config| config.positions == PositionScheme::None,
-    positions: |config, factor| Ok(positions(config, factor)),
+    positions,
     ..SCALING
 };
 
@@ -27,6 +28,6 @@ pub(super) const NOPE: MethodInfo = MethodInfo {
     ..DROPE
 };
 
-fn positions(config: &Config, factor: f64) -> Positions {
+fn positions(config: &Config, factor: f64) -> Result<Positions> {
     Positions::none().tempered(config, factor)
 }

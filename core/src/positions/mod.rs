@@ -35,6 +35,7 @@ pub use rnope_swa::window as rnope_swa_window;
 pub use rope::frequencies as rope_frequencies;
 
 use crate::config::{Config, LayerType};
+use crate::error::{Error, Result};
 
 /// Everything that attention needs to know about positions.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,8 +146,11 @@ impl Positions {
     ///
     /// β = 1 + c·ln s for all heads (Wang et al. 2024, equation 6; DroPE, section 5), or with HeadScale 1 + (λ − 1)·ln
     /// s/ln s₀ for each, where λ was fitted at s₀. The second formula, from one length to others, is ours.
-    fn tempered(self, config: &Config, factor: f64) -> Self {
-        match &config.head_scales {
+    ///
+    /// # Errors
+    /// If a temperature is not above 0, with which attention would go to the wrong keys.
+    fn tempered(self, config: &Config, factor: f64) -> Result<Self> {
+        let tempered = match &config.head_scales {
             None => self.with_logit_scale(1.0 + config.temperature_coefficient * factor.ln()),
             Some(fitted) => {
                 let share = factor.ln() / fitted.factor.ln();
@@ -154,7 +158,14 @@ impl Positions {
                 let head_scales = fitted.scales.iter().map(|layer| layer.iter().map(scale).collect()).collect();
                 Self { head_scales, ..self }
             }
+        };
+        let least = tempered.head_scales.iter().flatten().copied().fold(tempered.logit_scale, f64::min);
+        if least > 0.0 {
+            return Ok(tempered);
         }
+        Err(Error::Config(format!(
+            "its temperature makes the scale of attention {least:.3} at {factor} times the context, which must be above 0"
+        )))
     }
 
     /// The same positions, with the layers of the config that have no positions, a window, or frequencies of their own.

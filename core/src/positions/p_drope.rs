@@ -10,6 +10,7 @@ use super::method_info::{MethodInfo, Tunable};
 use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme};
+use crate::error::Result;
 
 pub(super) const P_DROPE: MethodInfo = MethodInfo {
     name: "p-drope",
@@ -20,7 +21,7 @@ pub(super) const P_DROPE: MethodInfo = MethodInfo {
     asked_by: |config| matches!(config.positions, PositionScheme::Partial { .. }),
     // A cut is measured by itself (`--cut`), not tuned.
     parameters: &[Tunable { parameter: Parameter::Cut, grid: &[], range: None }, Tunable::TEMPERATURE],
-    positions: |config, factor| Ok(positions(config, factor)),
+    positions,
     ..SCALING
 };
 
@@ -37,7 +38,7 @@ pub(super) fn cut(config: &Config) -> f64 {
     }
 }
 
-fn positions(config: &Config, factor: f64) -> Positions {
+fn positions(config: &Config, factor: f64) -> Result<Positions> {
     let cut = cut(config);
     let inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim())
         .into_iter()

@@ -74,7 +74,8 @@ fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
     if json.rope_parameters.as_ref().or(json.rope_scaling.as_ref()).is_some_and(is_scaled) {
         json.rope_scaling_trained.get_or_insert(true);
     }
-    decoder.layer_types = layer_types::of_gemma3(&mut json.other, json.num_hidden_layers, json.sliding_window.take())?;
+    let window = json.sliding_window.take().filter(|window| !window.is_null());
+    decoder.layer_types = layer_types::of_gemma3(&mut json.other, json.num_hidden_layers, window)?;
     for layer in decoder.layer_types.iter_mut().filter(|layer| layer.window.is_some()) {
         layer.rope_theta = Some(local_theta);
     }

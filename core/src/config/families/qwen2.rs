@@ -21,8 +21,11 @@ pub(super) const QWEN2: Family = Family {
 
 pub(super) fn windows(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
     if json.use_sliding_window.take() == Some(true) {
+        // As in transformers, a window of null is none, whatever the layers' types say.
         let window = json.sliding_window.take();
-        decoder.layer_types = layer_types::with_windows(&mut json.other, json.num_hidden_layers, window)?;
+        if window != Some(Value::Null) {
+            decoder.layer_types = layer_types::with_windows(&mut json.other, json.num_hidden_layers, window)?;
+        }
     }
     Ok(())
 }
