@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
     }
 
     fn texts(&self, name: &str) -> Result<Vec<&'a str>> {
-        let list = self.at(name)?.as_array().map(|list| list.iter().filter_map(Value::as_str).collect());
+        let list = self.at(name)?.as_array().and_then(|list| list.iter().map(Value::as_str).collect());
         list.ok_or_else(|| (self.fail)(&format!("{name} is not a list of texts")))
     }
 

@@ -109,4 +109,11 @@ mod tests {
         assert_eq!((question.chosen(&[-4.0, -5.0]), question.chosen_normed(&[-4.0, -5.0])), (0, Some(1)));
         assert_eq!(question.chosen(&[-4.0, -4.0]), 0);
     }
+
+    #[test]
+    fn a_choice_that_is_no_text_is_not_left_out() {
+        let line = r#"{"query": "2+2?", "choices": [3, "4", "5"], "gold": 1}"#;
+        let said = Question::from_json(Form::Plain, line).unwrap_err().to_string();
+        assert!(said.contains("choices is not a list of texts"), "{said}");
+    }
 }

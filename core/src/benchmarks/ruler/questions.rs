@@ -1,5 +1,7 @@
 //! Question answering: a question about one paragraph, or ten, among many others. The data are the user's.
 
+use std::collections::HashMap;
+
 use rand::seq::{SliceRandom, index};
 use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
@@ -69,9 +71,10 @@ impl Documents {
     pub fn from_squad(json: &str) -> Result<Self> {
         let squad: Squad = serde_json::from_str(json).map_err(|error| wrong("SQuAD", &error.to_string()))?;
         let mut all = Self { documents: Vec::new(), questions: Vec::new() };
+        let mut numbers = HashMap::new();
         for article in squad.data {
-            let near: Vec<usize> =
-                article.paragraphs.iter().map(|paragraph| all.number(paragraph.context.clone())).collect();
+            let number = |paragraph: &Paragraph| all.number(&mut numbers, paragraph.context.clone());
+            let near: Vec<usize> = article.paragraphs.iter().map(number).collect();
             for (paragraph, &about) in article.paragraphs.into_iter().zip(&near) {
                 for question in paragraph.qas.into_iter().filter(|question| !question.is_impossible) {
                     all.questions.push(DocumentQuestion {
@@ -94,9 +97,11 @@ impl Documents {
         let questions: Vec<HotpotQuestion> =
             serde_json::from_str(json).map_err(|error| wrong("HotpotQA", &error.to_string()))?;
         let mut all = Self { documents: Vec::new(), questions: Vec::new() };
+        let mut numbers = HashMap::new();
         for HotpotQuestion { question, answer, context } in questions {
             let paragraph = |(title, sentences): (String, Vec<String>)| format!("{title}\n{}", sentences.concat());
-            let about = context.into_iter().map(paragraph).map(|paragraph| all.number(paragraph)).collect();
+            let about =
+                context.into_iter().map(paragraph).map(|paragraph| all.number(&mut numbers, paragraph)).collect();
             all.questions.push(DocumentQuestion { text: question, answers: vec![answer], about, near: Vec::new() });
         }
         all.checked("HotpotQA")
@@ -107,17 +112,14 @@ impl Documents {
         self.questions.len()
     }
 
-    /// The number of a document, which is added if it is new.
-    fn number(&mut self, document: String) -> usize {
-        // Paragraphs of one article follow one another, so a repeated paragraph is among the most recent ones.
-        let recent = self.documents.len().saturating_sub(200);
-        match self.documents[recent..].iter().position(|known| *known == document) {
-            Some(place) => recent + place,
-            None => {
-                self.documents.push(document);
-                self.documents.len() - 1
-            }
+    /// The number of a document, which is added if it is new: the questions of HotpotQA share paragraphs.
+    fn number(&mut self, numbers: &mut HashMap<String, usize>, document: String) -> usize {
+        let next = self.documents.len();
+        let number = *numbers.entry(document.clone()).or_insert(next);
+        if number == next {
+            self.documents.push(document);
         }
+        number
     }
 
     fn checked(self, form: &str) -> Result<Self> {

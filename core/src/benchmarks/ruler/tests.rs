@@ -1,5 +1,8 @@
 //! Questions as RULER writes them.
 
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
 use super::{Documents, Questions, Sample, Task, Texts, score};
 
 /// Counts each word as one token.
@@ -29,6 +32,19 @@ fn texts() -> Texts {
         squad: Some(Documents::from_squad(&squad).unwrap()),
         hotpotqa: Some(Documents::from_hotpotqa(hotpotqa).unwrap()),
     }
+}
+
+#[test]
+fn a_paragraph_of_distant_questions_is_one_document() {
+    let question = |number: usize| {
+        let own = format!(r#"["Own {number}", ["Of question {number}."]]"#);
+        let shared = if number.is_multiple_of(400) { r#", ["Shared", ["The same."]]"# } else { "" };
+        format!(r#"{{"question": "Who?", "answer": "Ada", "context": [{own}{shared}]}}"#)
+    };
+    let questions: Vec<String> = (0..=400).map(question).collect();
+    let documents = Documents::from_hotpotqa(&format!("[{}]", questions.join(","))).unwrap();
+    let sample = documents.sample(0, 402, &mut ChaCha8Rng::seed_from_u64(1));
+    assert_eq!(sample.message.matches("The same.").count(), 1);
 }
 
 #[test]
