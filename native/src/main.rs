@@ -12,24 +12,30 @@ mod progress;
 mod queue;
 mod reading;
 mod threads;
+mod timing;
 mod training;
 
 use clap::Parser;
 
 /// Exit code of every error that is reported in a sentence.
 const FAILURE: i32 = 2;
+/// What shells report of a program that SIGPIPE ended.
+const OUTPUT_CLOSED: i32 = 141;
 
 fn main() {
     // Burn panics on some failures of a device. Only the message is printed: a backtrace does not help the user.
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or_default();
-        // The program that reads our output has closed the pipe, as `| head` does. That is no error.
+        // The program that reads our output has closed the pipe, as `| head` does: the end that other programs have there.
         if message.contains("failed printing to stdout") {
-            std::process::exit(0);
+            std::process::exit(OUTPUT_CLOSED);
         }
         eprintln!("error: {info}");
     }));
-    let outcome = std::panic::catch_unwind(|| commands::execute(commands::Cli::parse()));
+    let outcome = std::panic::catch_unwind(|| {
+        interrupt::listen()?;
+        commands::execute(commands::Cli::parse())
+    });
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {

@@ -2,6 +2,7 @@
 
 mod difficulty;
 mod head_questions;
+mod niah;
 mod numbers;
 mod parameters;
 mod reading;
@@ -12,9 +13,10 @@ mod values;
 
 pub use self::difficulty::DifficultyArgs;
 pub use self::head_questions::HeadQuestionsArgs;
+pub use self::niah::NiahArgs;
 pub use self::numbers::NumberArgs;
 pub use self::parameters::{ParameterArgs, axis, positions};
 pub use self::reading::ReadingArgs;
 pub use self::sweep::Sweep;
 pub use self::training::TrainArgs;
-pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, tokens, training_tokens};
+pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, share, tokens, training_tokens};

@@ -19,6 +19,12 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text} is not a whole number of at least 1"))
 }
 
+/// A share from 0 to 1.
+pub fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("{text} is not a share from 0 to 1"))
+}
+
 /// Tokens: a whole number, or one followed by k (times 1024).
 pub fn tokens(text: &str) -> Result<usize, String> {
     let (number, unit) = text.strip_suffix(['k', 'K']).map_or((text, 1), |number| (number, 1024));

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::language::{HeldOutUse, held_out_documents};
 use drope_core::model::{Model, token_ids};
 use drope_core::positions::{Method, Positions};
-use drope_core::probe::{BiasNorms, GradientRecord, LayerGradients, bias_gradients, prefix_spread};
+use drope_core::probe::{BiasNorms, GradientRecord, LayerGradients, prefix_spread};
 use drope_core::results::{SEED, rounded};
 use drope_core::tokenizer::Tokenizer;
 
@@ -17,6 +16,7 @@ use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
 use crate::files::model_folder;
 use crate::interrupt;
+use crate::reading::bias_norms::{TOKENS, bias_norms, document};
 use crate::reading::results_file;
 
 /// Arguments of `core gradients`.
@@ -42,12 +42,9 @@ pub struct GradientsArgs {
     device: DeviceChoice,
 }
 
-/// Number of tokens of the texts that gradients are taken on.
-const TOKENS: usize = 128;
-
 /// Measures, prints and writes the means.
 pub fn gradients(args: &GradientsArgs) -> Result<()> {
-    interrupt::watch()?;
+    interrupt::watch();
     let GradientsArgs { model: folder, models, seed, device, .. } = args;
     let config = model_folder::config(folder)?;
     let tokenizer = model_folder::tokenizer(folder, &config)?;
@@ -96,38 +93,4 @@ fn layers(
     Ok(norms
         .map(|[diagonal, token_before, prefix_spread]| BiasNorms { diagonal, token_before, prefix_spread })
         .collect())
-}
-
-/// Norms of the gradients of both positional biases for each layer, of random weights and documents.
-pub fn bias_norms(
-    config: &Config,
-    tokenizer: &Tokenizer,
-    positions: &Positions,
-    runs: usize,
-    seed: u64,
-    device: DeviceChoice,
-) -> Result<Vec<[f64; 2]>> {
-    let device = device::open(device)?.device.autodiff();
-    let mut means = vec![[0.0; 2]; config.num_hidden_layers];
-    for run in 0..runs as u64 {
-        interrupt::check("stopped while computing gradients; the same command computes them again")?;
-        let model = Model::random(config, run, &device);
-        let ids = document(tokenizer, seed.wrapping_add(run));
-        let ids = token_ids(&ids, [1, ids.len()], &device);
-        for back in [0, 1] {
-            let norms = bias_gradients(&model, config.num_hidden_layers, &ids, positions, back);
-            let norms = pollster::block_on(norms)?;
-            for (mean, norm) in means.iter_mut().zip(norms) {
-                mean[back] += norm / runs as f64;
-            }
-        }
-    }
-    Ok(means)
-}
-
-/// A document of the synthetic language that training does not see.
-fn document(tokenizer: &Tokenizer, seed: u64) -> Vec<u32> {
-    let encode = |text: &str| tokenizer.encode(text).unwrap_or_default();
-    let mut documents = held_out_documents(HeldOutUse::BiasGradients, seed, TOKENS, tokenizer.bos(), &encode);
-    documents.next().map(|document| document.ids).unwrap_or_default()
 }

@@ -28,6 +28,7 @@ mod tune;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
+use crate::arguments::NiahArgs;
 use crate::threads;
 
 /// Train language models, drop their position embeddings, and measure how far they read.
@@ -93,7 +94,7 @@ enum Command {
 #[derive(Subcommand)]
 enum Eval {
     /// Needles in a haystack, at multiples of the training context.
-    Niah(niah::NiahArgs),
+    Niah(NiahArgs),
     /// Perplexity over a sliding window, at multiples of the training context.
     Ppl(perplexity::PerplexityArgs),
     /// RULER's thirteen tasks, with RULER's own prompts.

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use drope_core::generate::Flow;
 use drope_core::niah::{self, Filler};
 use drope_core::positions::Positions;
 use drope_core::probe::{PatchCell, QuestionPair};
@@ -105,7 +104,7 @@ impl Measurement for HeadsToPatch<'_> {
         let sample = niah::sample(&questions.spec(trial, self.reading.context), &loaded.tokenizer)?;
         let rng = &mut ChaCha8Rng::seed_from_u64(questions.seed_of(trial));
         let pair = QuestionPair::new(rng, &sample, &loaded.tokenizer, loaded.config.max_position_embeddings)?;
-        let observe = async || if interrupt::requested() { Flow::Stop } else { Flow::Continue };
+        let observe = async || interrupt::observe(()).await;
         let positions = [&self.short, &self.reading.positions];
         let answers = pair.answers(&loaded.model, &loaded.config, positions, observe);
         let answers = pollster::block_on(answers)?.context("stopped")?;

@@ -2,15 +2,14 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use drope_core::generate::Flow;
 use drope_core::niah;
 use drope_core::probe::{HeadCell, HeadProbe, HeadQuestions, TokenizedSample, mean, probe_heads};
 use drope_core::results::{self, ResultCell};
 
-use super::gradients::bias_norms;
 use crate::arguments::{HeadQuestionsArgs, Sweep};
 use crate::device::DeviceChoice;
 use crate::interrupt;
+use crate::reading::bias_norms::bias_norms;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure};
 
 /// Arguments of `core probe`.
@@ -90,8 +89,7 @@ impl Measurement for HeadsToProbe<'_> {
         let answer_tokens = HeadQuestions::TASK.max_answer_tokens(questions.difficulty.digits);
         let sample = TokenizedSample::new(&sample, &loaded.tokenizer, None)?
             .cropped(reading.method.crop_length(&loaded.config), answer_tokens);
-        let observe = async |_| if interrupt::requested() { Flow::Stop } else { Flow::Continue };
-        let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, observe);
+        let heads = probe_heads(&loaded.model, &loaded.config, &reading.positions, &sample, interrupt::observe);
         pollster::block_on(heads)?.context("stopped")
     }
 

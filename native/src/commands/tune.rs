@@ -12,12 +12,13 @@ use drope_core::positions::{Amount, Method, Parameter, Parameters};
 use drope_core::results::Shard;
 use drope_core::tune::{Grid, RandomSearch, ScoredPoint};
 
-use super::niah::{self, NiahArgs};
 use crate::arguments::Sweep;
 use crate::arguments::tuned::{self, Tuned, TunedCandidate};
-use crate::arguments::{DifficultyArgs, NumberArgs, ParameterArgs, above_zero, at_least_one, axis, method_names};
+use crate::arguments::{
+    DifficultyArgs, NiahArgs, NumberArgs, ParameterArgs, above_zero, at_least_one, axis, method_names,
+};
 use crate::device::DeviceChoice;
-use crate::reading::{self, MeasuredModel};
+use crate::reading::{self, MeasuredModel, retrieval};
 use crate::{files, threads};
 
 /// Find the parameters with which a method answers most questions of the selection split.
@@ -106,7 +107,7 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
     // All that is wrong with a method is found before anything is measured.
     let searches: Vec<Candidates> =
         methods.iter().map(|&method| args.search(method, &model.loaded.config)).collect::<Result<_>>()?;
-    niah::print_header();
+    retrieval::print_header();
     let found = methods.iter().zip(searches).map(|(&method, search)| best(args, &model, method, search));
     let found = found.collect::<Result<Vec<Tuned>>>()?;
     let json = match &found[..] {
@@ -226,7 +227,7 @@ impl TuneArgs {
 
     /// Mean accuracy over the extension factors, at each of which there are equally many questions.
     fn accuracy(&self, model: &MeasuredModel, method: Method, parameters: &Parameters) -> Result<f64> {
-        let cells = niah::cells(model, &self.questions(vec![method], parameters))?;
+        let cells = retrieval::cells(model, &self.questions(vec![method], parameters))?;
         let correct: usize = cells.iter().map(|cell| cell.correct).sum();
         Ok(correct as f64 / (self.trials * cells.len()) as f64)
     }

@@ -57,7 +57,7 @@ pub fn samples_of(shard: Shard, count: usize, what: &str) -> Result<Vec<usize>> 
 /// Makes the measurements that the file does not hold, and writes the file after each, so that a stopped command goes on where
 /// it was. Returns the results of all.
 pub fn measure<M: Measurement>(sweep: &Sweep, threads: usize, measurements: &[M]) -> Result<Vec<M::Cell>> {
-    interrupt::watch()?;
+    interrupt::watch();
     let json = sweep.json.as_deref();
     if let Some(path) = json {
         files::check_writable(path)?;

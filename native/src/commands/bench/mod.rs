@@ -18,10 +18,10 @@ use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule,
 use serde::Serialize;
 
 use self::roofline::Measured;
-use super::doctor::update_seconds;
 use crate::arguments::{NumberArgs, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
+use crate::timing::update_seconds;
 use crate::{allocator, machine, threads};
 
 /// Tokens that are generated after the prompt.
@@ -222,7 +222,7 @@ fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Resul
         guard: None,
     };
     let model = model_folder::model(&args.model, &config, &device)?;
-    let trainer = Trainer::new(model, Method::Rope.positions(&config, 1.0)?, hyperparameters);
+    let trainer = Trainer::new(model, Method::of(&config).positions(&config, 1.0)?, hyperparameters);
     let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
     let batch = Batch::plain(ids, length);
     let seconds = update_seconds(trainer, repeats, |_| batch.clone())?;
@@ -231,12 +231,12 @@ fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Resul
 
 fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> Result<(f64, f64)> {
     let new = NEW_TOKENS;
-    let positions = Method::Rope.positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
+    let positions = Method::of(config).positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
     let options = Options {
         max_new_tokens: new + 1,
         stop: vec![],
-        context: 2 * prompt,
+        context: prompt + new + 1,
         crop_length: None,
         temperature: 0.0,
         seed: 0,

@@ -5,7 +5,7 @@ mod speed;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
@@ -14,10 +14,10 @@ use serde::Serialize;
 
 use self::parity::Parity;
 use self::speed::{Training, ten_steps};
-pub use self::speed::{products_per_second, update_seconds};
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder};
+use crate::timing::products_per_second;
 use crate::{allocator, machine, threads};
 
 /// Arguments of `core doctor`.
@@ -32,7 +32,7 @@ pub struct DoctorArgs {
     /// Rows of a batch.
     #[arg(long, default_value = "8", value_parser = at_least_one)]
     rows: usize,
-    /// Tokens of a row.
+    /// Tokens of a row, 2 or more.
     #[arg(long, default_value = "256", value_parser = at_least_one)]
     context: usize,
     /// CPU threads that compute.
@@ -69,6 +69,7 @@ struct OfType {
 
 /// Examines the device, prints what is found, and fails where its numbers are wrong.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
+    ensure!(args.context > 1, "--context is 1, but a row of one token predicts nothing; use 2 or more");
     allocator::keep_free_memory();
     let device = device::open(args.device)?.device;
     let model = args.model.as_deref().map(model_folder::config).transpose()?;

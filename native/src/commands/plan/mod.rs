@@ -14,8 +14,8 @@ use drope_core::train::cost::{Engine, MemoryPart, MicroBatch, memory, operations
 use drope_core::train::recipe::Recipe;
 
 use self::cards::Cards;
-use super::doctor::products_per_second;
 use crate::arguments::at_least_one;
+use crate::timing::products_per_second;
 use crate::training::recipe::{self, Setting};
 use crate::{files, machine, threads};
 
@@ -100,7 +100,8 @@ fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, to
 
 fn on_this_machine(args: &PlanArgs, recipe: &Recipe, config: &Config, tokens: f64) -> Result<()> {
     let (processor, total) = machine::processor_and_memory();
-    let at_once = recipe.memory.micro_batch_tokens.unwrap_or(usize::MAX).clamp(recipe.context, recipe.tokens_per_step);
+    let at_once =
+        recipe.memory.micro_batch_tokens.unwrap_or(usize::MAX).min(recipe.tokens_per_step).max(recipe.context);
     let micro_batch = MicroBatch { context: recipe.context, tokens: at_once, recompute: recipe.memory.recompute };
     println!("memory of `core` on the CPU, {at_once} tokens at once:");
     print_memory(&memory(config, recipe.optimizer, Engine::Core, micro_batch), total);
