@@ -1,14 +1,17 @@
 //! Ctrl-C and SIGTERM: long work checks a flag between steps, and stops with all files whole.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use drope_core::generate::Flow;
 
+use crate::files;
+
 /// What shells expect of a program that stopped at Ctrl-C.
 pub const EXIT_CODE: i32 = 130;
 
+/// Whether the work that runs checks [`STOP`].
+static WATCHED: AtomicBool = AtomicBool::new(false);
 static STOP: AtomicBool = AtomicBool::new(false);
 
 /// The work was stopped by the user; the message says how to go on.
@@ -23,17 +26,41 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// From here on Ctrl-C, SIGTERM or SIGHUP sets the flag instead of ending the process; a second one ends it.
-pub fn watch() -> Result<()> {
-    static LISTENING: OnceLock<Result<(), ctrlc::Error>> = OnceLock::new();
-    let listening = LISTENING.get_or_init(|| {
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(EXIT_CODE);
-            }
-        })
-    });
-    listening.as_ref().copied().context("cannot listen for Ctrl-C")
+/// From here on Ctrl-C, SIGTERM or SIGHUP ends the process without leaving temporary files. Must be called before other threads
+/// begin.
+pub fn listen() -> Result<()> {
+    on_signal(|| {
+        if !WATCHED.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
+            files::remove_temporaries();
+            std::process::exit(EXIT_CODE);
+        }
+    })
+    .context("cannot listen for Ctrl-C")
+}
+
+/// From here on the first such signal sets a flag instead of ending the process.
+pub fn watch() {
+    WATCHED.store(true, Ordering::Relaxed);
+}
+
+/// One thread waits for the signals, which the others never get. What the process was started to ignore it ignores, such as SIGHUP
+/// under nohup.
+#[cfg(unix)]
+fn on_signal(act: fn()) -> Result<()> {
+    use nix::sys::signal::{SigSet, Signal};
+    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    signals.thread_block()?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        while signals.wait().is_ok() {
+            act();
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn on_signal(act: fn()) -> Result<()> {
+    Ok(ctrlc::set_handler(act)?)
 }
 
 /// Whether the user, or who runs the program, asked for an end.

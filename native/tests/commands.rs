@@ -94,6 +94,12 @@ fn fit_scale_writes_what_it_prints_into_the_config_and_nothing_else() {
     let inspected = beta(succeeds(&["inspect", "--model", text(&model), "--factor", "4"])).unwrap();
     assert!((inspected - (1.0 + fitted * 4f64.ln())).abs() < 1e-9, "{inspected}");
 
+    let written =
+        |out: &Path| ["fit-scale", "--model", text(&model), "--documents", "1", "--out", text(out)].map(str::to_owned);
+    let copy = folder.path("copy");
+    succeeds(&written(&copy).each_ref().map(String::as_str));
+    refused(&written(&copy).each_ref().map(String::as_str), "holds a model already");
+
     fit(&["--kind", "head"]);
     let after = config(&model);
     assert_eq!(after["head_scales"]["factor"], 8.0);
@@ -128,6 +134,8 @@ fn the_parts_of_the_memory_are_below_the_peak() {
 fn bench_prints_one_line_of_speeds() {
     let folder = Folder::new("bench");
     let model = tiny(&folder);
+    // Whatever the prompt, there is room for the tokens behind it.
+    succeeds(&["bench", "--model", text(&model), "--repeats", "1", "--prompt", "16"]);
     let said = succeeds(&["bench", "--model", text(&model), "--repeats", "1", "--threads", "2"]);
     assert_eq!(said.lines().count(), 1);
     let speeds: serde_json::Value = serde_json::from_str(&said).unwrap();

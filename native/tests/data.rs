@@ -148,6 +148,26 @@ fn a_run_that_is_killed_goes_on_and_ends_with_the_same_files() {
     }
 }
 
+/// A file is known by its number, so that another one among them would be read twice or never.
+#[test]
+fn a_run_does_not_go_on_with_other_files() {
+    let folder = Folder::new("data-others");
+    let lines: String = (0..200_000).map(|line| format!("{{\"text\": \"the number is: {}\"}}\n", line % 10)).collect();
+    for file in 1..4 {
+        folder.write(&format!("corpus/{file}.jsonl"), &lines);
+    }
+    let out = folder.path("out");
+    let arguments = prepare(text(&folder.path("corpus/*")), &out, &["--shard-size", "1", "--threads", "1"]);
+    let mut child = common::core(&strs(&arguments)).spawn().unwrap();
+    while !out.join("progress.json").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    folder.write("corpus/0.jsonl", &lines);
+    refused(&strs(&arguments), "other files (names or sizes)");
+}
+
 #[test]
 fn what_cannot_be_used_is_told_in_a_sentence() {
     let folder = Folder::new("data-refused");

@@ -216,6 +216,11 @@ fn perplexity_of_shards_is_of_the_documents_that_are_asked_for() {
     assert!(held_out.1 < all.1, "nano-rope knows the words: {held_out:?}, {all:?}");
     let arguments = ["eval", "ppl", "--model", text(&model), "--lengths", "64", "--text", text(&folder.0)];
     refused(&arguments, "holds no data shards");
+    let file = folder.write("file.txt", "the number is: 1.");
+    let of_file = ["eval", "ppl", "--model", text(&model), "--text", text(&file), "--held-out"];
+    refused(&[&of_file[..], &["0.1"]].concat(), "--held-out is for a folder of shards");
+    let said = run(&[&of_file[..], &["1.5"]].concat());
+    assert!(said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("not a share from 0 to 1"));
 }
 
 #[test]

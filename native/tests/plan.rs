@@ -45,6 +45,15 @@ fn a_plan_that_does_not_fit_says_so() {
     let recipe = folder.write("mine.toml", std::fs::read(&llama).unwrap());
     refused(&["plan", "--recipe", text(&recipe)], "say with --from which model");
     succeeds(&["plan", "--recipe", text(&recipe), "--from", text(&nano_rope()), "--set", "context=128"]);
+    succeeds(&[
+        "plan",
+        "--recipe",
+        text(&recipe),
+        "--from",
+        text(&nano_rope()),
+        "--set",
+        "context=256,tokens_per_step=64",
+    ]);
 }
 
 /// The largest part of the process's memory is what the plan counts.
@@ -52,6 +61,7 @@ fn a_plan_that_does_not_fit_says_so() {
 fn the_doctor_finds_this_processor_right_and_its_memory_as_planned() {
     let folder = Folder::new("doctor");
     let report = folder.path("report.json");
+    refused(&["doctor", "--device", "cpu", "--context", "1"], "use 2 or more");
     let said = succeeds(&["doctor", "--device", "cpu", "--rows", "4", "--threads", "2", "--json", text(&report)]);
     assert!(said.contains("f32: logits differ") && !said.contains("WRONG"), "{said}");
     let report = read_json(&report);

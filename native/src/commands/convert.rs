@@ -7,7 +7,6 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::export::exported;
 use drope_core::gguf::write_gguf;
-use drope_core::loaded_model::WEIGHTS_FILE;
 use drope_core::model::{ScaledQueries, StoredType};
 use drope_core::positions::Method;
 
@@ -36,7 +35,7 @@ pub struct ConvertArgs {
 /// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
 pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Result<()> {
     let is_file = to.extension().is_some_and(|kind| kind == "gguf");
-    let taken = if is_file { to.exists() } else { to.join(WEIGHTS_FILE).exists() };
+    let taken = if is_file { to.exists() } else { weights_files::holds_weights(to) };
     ensure!(!taken, "{} holds a model already; choose another --to", to.display());
     let template = model_folder::chat_template(from)?;
     let config = model_folder::config(from)?;

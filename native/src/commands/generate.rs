@@ -63,7 +63,7 @@ pub fn print_answer(args: &GenerateArgs) -> Result<()> {
         temperature: args.temperature,
         seed: args.seed,
     };
-    interrupt::watch()?;
+    interrupt::watch();
     let (mut text, mut broken) = (tokenizer.stream(), None);
     let observe = async |event| {
         if let Event::Token(token) = event {

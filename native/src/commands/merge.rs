@@ -22,7 +22,7 @@ pub struct MergeArgs {
     json: PathBuf,
 }
 
-/// Joins the shards of each cell joined into one file.
+/// Joins the shards of each cell, and writes all cells into one file.
 pub fn merge(MergeArgs { files: paths, json }: &MergeArgs) -> Result<()> {
     let texts = paths.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
     let merged = if let Some(cells) = cells_of_all::<RetrievalCell>(&texts) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use drope_core::hash::short_hash;
 use drope_core::language::{HeldOutUse, held_out_documents};
@@ -13,8 +13,7 @@ use drope_core::results::{CellHeader, ResultCell, Shard};
 use drope_core::train::TokenText;
 use drope_core::train::recipe::is_held_out;
 
-use crate::arguments::Sweep;
-use crate::arguments::at_least_one;
+use crate::arguments::{Sweep, at_least_one, share};
 use crate::data::{DataShards, ShardText};
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure, samples_of};
 use crate::{files, interrupt};
@@ -31,7 +30,7 @@ pub struct PerplexityArgs {
     #[arg(long)]
     text: Option<PathBuf>,
     /// Of shards: predict the share of documents that a recipe with this `data.held_out` keeps from training; default: all.
-    #[arg(long, requires = "text")]
+    #[arg(long, requires = "text", value_parser = share)]
     held_out: Option<f64>,
     /// Texts, each as long as the longest window.
     #[arg(long, default_value = "16", value_parser = at_least_one)]
@@ -51,7 +50,7 @@ struct PredictedText {
     is_answer: Vec<bool>,
 }
 
-/// Measures every cell that the results file does not hold. Returns all that were asked for.
+/// Measures every cell that the results file does not hold.
 pub fn perplexities(args: &PerplexityArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
     let lengths = args.sweep.contexts(&model.loaded.config).into_iter().map(|(_, length)| length);
@@ -212,6 +211,11 @@ fn own_texts(
         let most = if args.whole { u64::MAX } else { (args.texts * length) as u64 };
         shard_tokens(path, model, args.held_out, most)?
     } else {
+        ensure!(
+            args.held_out.is_none(),
+            "--held-out is for a folder of shards, but {} is a file, which would be read whole; leave it out",
+            path.display()
+        );
         let (text, source) = files::read_source(path)?;
         (model.tokenizer.encode(&text)?, source)
     };

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, Subcommand};
 use drope_core::config::{Config, LongRopeParameters, RopeScaling};
-use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::longrope2::{Bounds, Candidate, Population, Space};
 use drope_core::positions::Method;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::{above_zero, at_least_one};
 use crate::device::{self, DeviceChoice};
-use crate::files::{self, model_folder};
+use crate::files::{self, model_folder, weights_files};
 use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
@@ -81,6 +80,11 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
         lowest <= 1.0 && (1.0..=100.0).contains(&highest),
         "--lowest is {lowest} and --highest {highest}, but they must be at most 1 and from 1 to 100"
     );
+    ensure!(
+        !weights_files::is_gguf(&request.model),
+        "{} is a GGUF, which has no fields for the factors; write it as a folder with `core convert`",
+        request.model.display()
+    );
     let device = device::open(request.device)?.device;
     let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
     let config = &context.loaded.config;
@@ -88,7 +92,7 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let (rotary_dim, length) = (config.rotary_dim(), config.max_position_embeddings);
     let space = Space::new(factor, config.rope.rope_theta, rotary_dim, length, Bounds { lowest, highest });
     let texts = context.documents(extension, request.texts);
-    interrupt::watch()?;
+    interrupt::watch();
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
     let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
@@ -124,10 +128,7 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
         found.critical, found.factors
     );
-    for name in [WEIGHTS_FILE, TOKENIZER_FILE, CONFIG_FILE] {
-        files::write(&request.out.join(name), &files::read(&request.model.join(name))?)?;
-    }
-    model_folder::save_config(&request.out, &scaled(config, factor, &found))
+    model_folder::copy_files(&request.model, &request.out, &scaled(config, factor, &found))
 }
 
 /// The population of a search that was stopped.

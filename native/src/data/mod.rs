@@ -10,6 +10,7 @@ mod shard_text;
 mod shards;
 mod writer;
 
+pub use self::manifest::MANIFEST_FILE;
 pub use self::prepare::{Preparation, prepare};
 pub use self::shard_text::ShardText;
 pub use self::shards::DataShards;

@@ -60,6 +60,9 @@ struct Position {
     skipped_bytes: u64,
     /// What was written so far.
     manifest: DataManifest,
+    /// Of the files' names and sizes: a file is known by its number.
+    #[serde(default)]
+    files_hash: String,
 }
 
 /// What was read: a record, a reason why there is none, or the end of a file.
@@ -114,9 +117,9 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         bail!("{} is being written by another command; wait for its end", out.display())
     };
     ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
-    let mut position = begin_or_go_on(out, manifest)?;
+    let mut position = begin_or_go_on(out, manifest, hash_of_names_and_sizes(&paths))?;
     files::write(&out.join(TOKENIZER_FILE), json.as_bytes())?;
-    interrupt::watch()?;
+    interrupt::watch();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(preparation.threads).build()?;
     let mut run = Run::open(preparation, &mut position)?;
     let progress = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
@@ -125,7 +128,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     let (column, done) = (column.to_owned(), Arc::new(AtomicU64::new(bytes_before(&paths, begin.0))));
     let done_by_reader = Arc::clone(&done);
     progress.go_on_from(done.load(Ordering::Relaxed));
-    std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
+    let reader = std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
     let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
     for batch in batches {
         let batch: Vec<Item<TextRecord>> = batch;
@@ -143,6 +146,12 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         }
     }
     progress.finish_and_clear();
+    if reader.join().is_err() {
+        run.save()?;
+        bail!(
+            "reading broke off in the file after the last one that is done; remove that file, or mend it, and begin again"
+        );
+    }
     run.finish()
 }
 
@@ -165,10 +174,16 @@ fn paths(patterns: &[String]) -> Result<(Vec<PathBuf>, u64)> {
     Ok((paths, bytes))
 }
 
-fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
+fn hash_of_names_and_sizes(paths: &[PathBuf]) -> String {
+    let text = |path: &PathBuf| format!("{} {}\n", path.display(), bytes_of(path));
+    drope_core::hash::short_hash(&[paths.iter().map(text).collect::<String>().as_bytes()])
+}
+
+fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Result<Position> {
     let path = out.join(POSITION_FILE);
     if !path.exists() {
-        return Ok(Position { file: 0, records: 0, shard: ShardPosition::default(), skipped_bytes: 0, manifest });
+        let shard = ShardPosition::default();
+        return Ok(Position { file: 0, records: 0, shard, skipped_bytes: 0, manifest, files_hash });
     }
     let position: Position = serde_json::from_str(&files::read_text(&path)?)
         .with_context(|| format!("{} is damaged; remove the folder and begin again", path.display()))?;
@@ -180,8 +195,8 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest) -> Result<Position> {
         ..manifest.clone()
     };
     ensure!(
-        settings(&position.manifest) == settings(&manifest),
-        "{} holds a run with other files, columns or another tokenizer; choose another --out",
+        settings(&position.manifest) == settings(&manifest) && position.files_hash == files_hash,
+        "{} holds a run with other files (names or sizes), columns or another tokenizer; choose another --out",
         out.display()
     );
     Ok(position)

@@ -4,6 +4,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use drope_core::hash::{ShortHash, short_hash};
@@ -246,14 +247,32 @@ pub fn remove_replaced_folder(folder: &Path) -> Result<()> {
     remove().with_context(|| format!("cannot remove {}", folder.display()))
 }
 
+/// Temporary files that may be there, for the end by a signal, which runs no destructors.
+static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Removes what is being written; nothing can be written from here on.
+pub fn remove_temporaries() {
+    let temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    for path in temporaries.iter() {
+        // Most were renamed, or are removed already.
+        let _ = fs::remove_file(path);
+    }
+    // The lock stays closed, so that no other thread begins a file before the process ends.
+    std::mem::forget(temporaries);
+}
+
 /// An empty file in the folder of `path` with a name of its own; it is removed unless it is renamed.
 fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+    let mut temporaries = TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    temporaries.retain(|path| path.exists());
     fs::create_dir_all(folder_of(path))?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".").suffix(".tmp");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666)); // less what the umask takes away
-    builder.tempfile_in(folder_of(path))
+    let file = builder.tempfile_in(folder_of(path))?;
+    temporaries.push(file.path().to_owned());
+    Ok(file)
 }
 
 /// Makes renames in a folder last through a power failure.

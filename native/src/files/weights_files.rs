@@ -129,6 +129,11 @@ pub fn open(folder: &Path) -> Result<Weights> {
     Ok(Weights::Safetensors(weights))
 }
 
+/// Whether a folder holds a model's weights, in one file or in several.
+pub fn holds_weights(folder: &Path) -> bool {
+    [WEIGHTS_FILE, INDEX_FILE].into_iter().any(|name| folder.join(name).exists())
+}
+
 /// The hash of the weights' files, in the order of their names.
 pub fn hash(folder: &Path) -> Result<ShortHash> {
     let mut hash = ShortHash::default();

@@ -8,8 +8,12 @@ use clap::parser::ValueSource;
 use drope_core::hash::short_hash;
 use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE};
 
+use crate::data;
 use crate::files::{self, weights_files};
 use crate::training::{self, recipe};
+
+/// Arguments whose files are hashed in ways of their own, or are written.
+const KNOWN_PATHS: [&str; 7] = ["recipe", "from", "model", "tuned", "out", "json", "to"];
 
 /// A command of this program and what the queue needs to know of it.
 pub struct JobCommand {
@@ -24,6 +28,8 @@ pub struct JobCommand {
     models: Vec<PathBuf>,
     /// What `core tune` found, if it reads that.
     tuned: Option<PathBuf>,
+    /// Texts, questions and shards that it reads.
+    inputs: Vec<PathBuf>,
     /// For commands that train: the folder of the model.
     trains: Option<PathBuf>,
 }
@@ -49,18 +55,23 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
     if takes("resume") && matches.get_flag("resume") {
         bail!("leave out --resume; the study knows when a run goes on");
     }
-    let parsed = JobCommand {
+    let of_inputs = command.get_arguments().map(|argument| argument.get_id().as_str());
+    let of_inputs = of_inputs.filter(|name| !KNOWN_PATHS.contains(name));
+    let mut parsed = JobCommand {
         takes_threads: takes("threads") && matches.value_source("threads") == Some(ValueSource::DefaultValue),
         recipe: path(matches, "recipe"),
         models: ["from", "model"].into_iter().filter_map(|name| path(matches, name)).collect(),
         tuned: path(matches, "tuned"),
+        inputs: of_inputs.flat_map(|name| paths(matches, name)).collect(),
         trains: path(matches, "out").filter(|_| takes("resume")),
         words,
         words_anywhere,
     };
     if let Some(recipe) = &parsed.recipe {
         let settings = matches.try_get_many::<recipe::Setting>("set").ok().flatten();
-        recipe::read(recipe, &settings.map(|settings| settings.cloned().collect::<Vec<_>>()).unwrap_or_default())?;
+        let settings = settings.map(|settings| settings.cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let shards = recipe::read(recipe, &settings)?.data.map(|data| data.shards).unwrap_or_default();
+        parsed.inputs.extend(shards.into_iter().map(|shards| PathBuf::from(shards.folder)));
     }
     Ok(parsed)
 }
@@ -68,6 +79,35 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
 /// The value of an argument that is a path, if the command has such an argument and it is given.
 fn path(matches: &ArgMatches, name: &str) -> Option<PathBuf> {
     matches.try_get_one::<PathBuf>(name).ok().flatten().cloned()
+}
+
+/// The values of an argument that takes paths.
+fn paths(matches: &ArgMatches, name: &str) -> Vec<PathBuf> {
+    matches.try_get_many::<PathBuf>(name).ok().flatten().into_iter().flatten().cloned().collect()
+}
+
+/// Hash of a file, or of what a folder says of its files: its list of shards, or their names and sizes.
+fn hash_of_input(path: &Path) -> Result<String> {
+    if path.is_file() {
+        return files::file_hash(path);
+    }
+    if !path.exists() {
+        // The command itself says so.
+        return Ok(String::new());
+    }
+    let manifest = path.join(data::MANIFEST_FILE);
+    if manifest.exists() {
+        return files::file_hash(&manifest);
+    }
+    let cannot_read = || format!("cannot read {}; check that the path is right", path.display());
+    let entries: Vec<_> = path.read_dir().and_then(Iterator::collect).with_context(cannot_read)?;
+    let name_and_size = |entry: &std::fs::DirEntry| {
+        let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+        format!("{} {bytes}\n", entry.file_name().display())
+    };
+    let mut names: Vec<String> = entries.iter().map(name_and_size).collect();
+    names.sort();
+    Ok(short_hash(&[names.concat().as_bytes()]))
 }
 
 impl JobCommand {
@@ -90,7 +130,7 @@ impl JobCommand {
         Ok(words)
     }
 
-    /// Hash of the command, its recipe, the models and tuned parameters that it reads and the keys of the jobs before it.
+    /// Hash of the command, its recipe, the models, tuned parameters and texts that it reads and the keys of the jobs before it.
     /// Files in `out` are made by earlier jobs, whose keys are hashed instead of the files.
     pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
@@ -108,6 +148,9 @@ impl JobCommand {
         }
         if let Some(tuned) = self.tuned.as_ref().filter(|tuned| !tuned.starts_with(out)) {
             parts.push(files::read(tuned)?);
+        }
+        for input in self.inputs.iter().filter(|input| !input.starts_with(out)) {
+            parts.push(hash_of_input(input)?.into_bytes());
         }
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         Ok(short_hash(&parts))

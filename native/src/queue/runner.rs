@@ -36,7 +36,7 @@ struct Queue<'a> {
 
 /// Runs the jobs `mine`, `threads` at once.
 pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usize) -> Result<()> {
-    interrupt::watch()?;
+    interrupt::watch();
     let mut queue = Queue {
         jobs,
         phases: jobs.iter().map(|_| Phase::Waiting).collect(),

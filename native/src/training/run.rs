@@ -50,7 +50,7 @@ pub fn train_to_end(
     if options.until == Some(state.step) {
         return Ok(());
     }
-    interrupt::watch()?;
+    interrupt::watch();
     allocator::keep_free_memory();
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
     let mut held_out = HeldOut::start(options.out, job, text.held_out, &state);

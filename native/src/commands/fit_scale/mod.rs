@@ -63,6 +63,9 @@ pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
         "{} is a GGUF, which has no field for the temperature; write it as a folder with `core convert`",
         model.display()
     );
+    if let Some(out) = out {
+        ensure!(!weights_files::holds_weights(out), "{} holds a model already; choose another --out", out.display());
+    }
     let config = fit(model, *kind, *documents, *seed, *device)?;
     match out {
         None => model_folder::save_config(model, &config),
@@ -88,7 +91,7 @@ fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceCho
             context.loaded.config.max_position_embeddings
         );
     }
-    interrupt::watch()?;
+    interrupt::watch();
     let mut config = context.loaded.config.clone();
     match kind {
         Kind::Uniform => {

@@ -53,7 +53,7 @@ pub fn write_folder(
     let recipe = job.recipe;
     check(recipe)?;
     ensure!(!out.join(PLAN_FILE).exists(), "{} is such a folder already; choose another --out", out.display());
-    interrupt::watch()?;
+    interrupt::watch();
     let batch = text.source.batch(recipe.seed, 0)?;
     let wide = job.config.vocab_size > usize::from(u16::MAX) + 1;
     write_batches(&out.join("batches.bin"), job, text, wide)?;
