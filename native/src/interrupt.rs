@@ -6,6 +6,8 @@ use anyhow::{Context, Result};
 use drope_core::generate::Flow;
 
 use crate::files;
+#[cfg(unix)]
+use crate::machine;
 
 /// What shells expect of a program that stopped at Ctrl-C.
 pub const EXIT_CODE: i32 = 130;
@@ -43,12 +45,14 @@ pub fn watch() {
     WATCHED.store(true, Ordering::Relaxed);
 }
 
-/// One thread waits for the signals, which the others never get. What the process was started to ignore it ignores, such as SIGHUP
-/// under nohup.
+/// One thread waits for the signals, which the others never get.
 #[cfg(unix)]
 fn on_signal(act: fn()) -> Result<()> {
     use nix::sys::signal::{SigSet, Signal};
-    let signals: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().collect();
+    let mut signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
+    if machine::hangs_up() {
+        signals.add(Signal::SIGHUP);
+    }
     signals.thread_block()?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         while signals.wait().is_ok() {

@@ -41,10 +41,28 @@ pub fn forget_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
+/// Whether the end of the terminal is to end the process: not under nohup, which has SIGHUP ignored. Where the system does not say, the
+/// system decides.
+#[cfg(unix)]
+pub fn hangs_up() -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        const SIGHUP: u64 = 1;
+        let ignored = status("SigIgn:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+        ignored.is_some_and(|mask| mask & SIGHUP == 0)
+    }
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
 /// A line of /proc/self/status, in bytes.
 #[cfg(target_os = "linux")]
 fn of_status(name: &str) -> Option<u64> {
+    status(name)?.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| 1024 * kib)
+}
+
+#[cfg(target_os = "linux")]
+fn status(name: &str) -> Option<String> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let kib = status.lines().find_map(|line| line.strip_prefix(name))?.trim().strip_suffix("kB")?;
-    kib.trim().parse::<u64>().ok().map(|kib| 1024 * kib)
+    status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
 }

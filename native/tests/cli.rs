@@ -5,7 +5,7 @@ mod common;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Folder, RECIPE, fixtures, nano_rope, refused, run, succeeds, text};
+use common::{Folder, RECIPE, fixtures, nano_rope, read_json, refused, run, succeeds, text};
 
 #[test]
 fn logits_have_the_shape_that_is_promised() {
@@ -377,4 +377,22 @@ fn every_command_names_the_path_that_is_missing() {
     for command in commands(&["eval"]) {
         assert!(is_tried(&["eval", &command]), "eval {command}");
     }
+}
+
+/// `nohup core … &`, and then the terminal is closed.
+#[cfg(unix)]
+#[test]
+fn a_run_under_nohup_outlives_its_terminal() {
+    use nix::sys::signal::{Signal, kill};
+    let (folder, model) = (Folder::new("nohup"), nano_rope());
+    let json = folder.path("results.json");
+    let questions = ["eval", "niah", "--model", text(&model), "--trials", "300", "--extension", "4", "--threads", "1"];
+    let mut command = Command::new("nohup");
+    command.arg(common::core(&[]).get_program()).args(questions).args(["--json", text(&json)]);
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(child.try_wait().unwrap().is_none(), "the terminal ends while it runs");
+    kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), Signal::SIGHUP).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(read_json(&json)[0]["trials"], 300);
 }
