@@ -19,7 +19,7 @@ use anyhow::Result;
 use self::documents::Found;
 use self::results::Results;
 
-/// Writes the papers' tables and figures at nano size, a file each and README.md, which joins them, into `out`, from the results
+/// Writes the papers' tables and figures at nano size, a file each and README.md with their verdicts, into `out`, from the results
 /// files in `data`.
 ///
 /// # Errors

@@ -196,10 +196,13 @@ fn draw(svg: &mut String, plot: &Plot) -> Drawn {
     for line in &plot.lines {
         let low = line.points.iter().map(|point| (point.x, point.low));
         let high = line.points.iter().rev().map(|point| (point.x, point.high));
-        area.draw(&Polygon::new(low.chain(high).collect::<Vec<_>>(), STYLES[line.style].colour.mix(0.1)))?;
+        area.draw(&Polygon::new(
+            low.chain(high).collect::<Vec<_>>(),
+            STYLES[line.style % STYLES.len()].colour.mix(0.1),
+        ))?;
     }
     for line in &plot.lines {
-        let style = &STYLES[line.style];
+        let style = &STYLES[line.style % STYLES.len()];
         let points: Vec<(f64, f64)> = line.points.iter().map(|point| (point.x, point.y)).collect();
         stroke(area, &points, style)?;
         if points.len() <= MARKED {
@@ -219,7 +222,7 @@ fn draw_legend(area: &Area<Shift>, plot: &Plot) -> Drawn {
     let font = ("sans-serif", TEXT).into_font();
     let middle = |row: usize| 40 + 26 * row as i32;
     for (row, line) in plot.lines.iter().enumerate() {
-        let (y, style) = (middle(row), &STYLES[line.style]);
+        let (y, style) = (middle(row), &STYLES[line.style % STYLES.len()]);
         stroke(area, &[(0, y), (34, y)], style)?;
         mark(area, (17, y), style)?;
         area.draw(&Text::new(line.name.clone(), (42, y - 6), font.clone()))?;

@@ -93,7 +93,11 @@ fn what_is_not_measured_is_named_and_nothing_is_claimed() {
     let text = results.section("niah.json", &[], "README");
     assert!(text.contains("Not measured so far: retrieval, tasks, loss, gradients, crop, mass,"), "{text}");
     // PI halves every frequency, and so does YaRN as the paper prints it.
-    assert!(text.contains("That the printed formula of YaRN is PI holds here"), "{text}");
+    assert!(
+        text.contains("](frequencies.md): ") && text.contains("That the printed formula of YaRN is PI holds here"),
+        "{text}"
+    );
+    let text = results.section("niah.json", &[], "frequencies");
     assert!(text.contains("| PI | 0.500 | 0.500 | 0.500 |") && text.contains("| YaRN | 1.000 |"), "{text}");
     let svg = std::fs::read_to_string(results.0.path().join("out/frequencies-2x.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("polyline"));

@@ -31,7 +31,8 @@ pub fn text(rows: &[Bits]) -> String {
         &format!(
             "`python bench/bits.py`: perplexity of {}, {} stretches of {} tokens, and how far it lies above the same program's with 32 \
              bits (the 4 bits of the file, widened; 8 bits are rounded from these). `core` rounds what it multiplies weights with to 16 bits, \
-             llama.cpp to 8.\n\n{}",
+             llama.cpp to 8. The programs cut the text into stretches and count tokens differently, so that numbers of one are not to \
+             be compared with numbers of the other.\n\n{}",
             first.text,
             first.texts,
             first.length,

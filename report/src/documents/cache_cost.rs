@@ -73,11 +73,14 @@ pub fn text(costs: &[CacheCost]) -> String {
     let versions: Vec<String> = versions.into_iter().filter(|version| !version.is_empty()).collect();
     let measured = format!(
         "`python bench/cache.py`: keys and values in fewer bits (`--cache`) behind a prompt of {} tokens, with weights in 8 bits (Q8_0 in \
-         llama.cpp, {}); tokens a second, medians of {} rounds in which every program runs once; `core`'s speed by llama.cpp's with the same \
+         llama.cpp, {}); tokens a second, {} in which every program runs once; `core`'s speed by llama.cpp's with the same \
          type in the same round, median and range; and the most memory that a process took.{of_texts}\n\n{}",
         first.prompt_tokens,
         list(&versions),
-        list(&distinct(costs, |cost| cost.prompt.len().to_string())),
+        list(&distinct(costs, |cost| match cost.prompt.len() {
+            1 => "of one round".to_owned(),
+            rounds => format!("medians of {rounds} rounds"),
+        })),
         table(
             [
                 "processor",

@@ -31,6 +31,13 @@ use crate::study_2::Headline;
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
 const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals";
+
+/// The same, with how much of it has run.
+fn second(headline: &Headline) -> String {
+    let [run, planned] = headline.tests;
+    if run == planned { SECOND.to_owned() } else { format!("{SECOND}; {run} of its {planned} tests have run so far") }
+}
+
 const NOTHING: &str = "Nothing is measured yet.";
 
 /// What was found in the studies and with a real model; `None` where nothing is measured.
@@ -43,7 +50,7 @@ pub struct Found {
 impl Found {
     /// What the studies judged, in full; empty where nothing is measured.
     fn lists(&self) -> Option<String> {
-        let second = self.second.as_ref().map(|second| format!("{SECOND}:\n\n{}", second.list));
+        let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.list));
         let first = self.first.as_ref().map(|first| first.list.clone());
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\nThe first:\n\n{first}"))
     }
@@ -51,7 +58,7 @@ impl Found {
     /// The same in few words.
     fn brief(&self) -> Option<String> {
         let first = self.first.as_ref().map(|first| first.brief.clone());
-        let second = self.second.as_ref().map(|second| format!("{SECOND}:\n\n{}", second.brief));
+        let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.brief));
         first.into_iter().chain(second).reduce(|first, second| format!("{first}\n{second}"))
     }
 }

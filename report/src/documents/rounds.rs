@@ -22,7 +22,11 @@ pub(super) fn range(numbers: &[f64]) -> [f64; 3] {
     sorted.sort_by(f64::total_cmp);
     match &*sorted {
         [] => [f64::NAN; 3],
-        [first, .., last] => [sorted[sorted.len() / 2], *first, *last],
+        [first, .., last] => {
+            let half = sorted.len() / 2;
+            let lower = if sorted.len().is_multiple_of(2) { half - 1 } else { half };
+            [(sorted[lower] + sorted[half]) / 2.0, *first, *last]
+        }
         [only] => [*only; 3],
     }
 }

@@ -75,6 +75,10 @@ fn follow<'a>(system: &System, heads: Vec<&'a HeadCell>) -> Option<AttentionRow<
 /// What the head still gives the needle in the longest texts, as a share of what it gave at 1x.
 fn kept(row: &AttentionRow) -> Option<f64> {
     let [first, .., last] = &row.followed[..] else { return None };
+    // In all lengths, so that the last one is the longest.
+    if row.followed.len() < EXTENSIONS.len() {
+        return None;
+    }
     Some(rounded(last.needle_of_question) / rounded(first.needle_of_question))
 }
 

@@ -69,10 +69,10 @@ const SECTIONS: [Entry; 14] = [
     ("long", long::read_longest_texts, "Needles in longer texts than the paper's"),
 ];
 
-/// Writes a file a section with its charts, and README.md, which joins them.
+/// Writes a file a section with its charts, and README.md with their verdicts.
 pub fn write(results: &Results, folder: &Path) -> Result<()> {
     let mut report = introduction(results)?;
-    let mut sections = String::new();
+    let mut verdicts = String::new();
     let mut missing = Vec::new();
     for (name, make, title) in SECTIONS {
         let Some(Section { paper, body, verdict, charts }) = make(results)? else {
@@ -88,12 +88,12 @@ pub fn write(results: &Results, folder: &Path) -> Result<()> {
             body.trim(),
         );
         files::write(&folder.join(format!("{name}.md")), &text)?;
-        sections.push_str(&format!("{text}\n"));
+        verdicts.push_str(&format!("- [{title}]({name}.md): {}\n", verdict.trim()));
     }
     if !missing.is_empty() {
         report.push_str(&format!("Not measured so far: {}. `core reproduce` measures them.\n\n", missing.join(", ")));
     }
-    files::write(&folder.join("README.md"), &(report + &sections))
+    files::write(&folder.join("README.md"), &(report + &verdicts))
 }
 
 fn introduction(results: &Results) -> Result<String> {

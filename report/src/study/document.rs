@@ -48,7 +48,7 @@ fn introduction(figure: &StudyFigure) -> String {
          parameters, trained on synthetic text of at most 256 tokens (1×) and asked for the number of one of four keys. Nothing \
          here says anything of larger models or of natural text. Beyond 1×: the mean of 2×, 4× and 8×; retention: that mean, of the \
          model's own at 1×. Tuned: with settings that were chosen on other questions.\n\n{}\n\n{}",
-        headline(figure).join(" "),
+        joined(headline(figure).into_iter().map(|sentence| format!("- {sentence}")), "\n"),
         picture(
             "study.svg",
             "Accuracy on the primary task against length: mean over trunks, with a band from the lowest to the highest."

@@ -20,8 +20,8 @@ const DRAWN: [(&str, &str, bool); 9] = [
     ("partial DroPE", "low", false),
     ("RoPE with copies, at its best", "keep-copies", true),
     ("RoPE, at its best", "keep", true),
-    ("YaRN, trained on", "yarn", false),
-    ("PI, trained on", "pi", false),
+    ("YaRN, trained further", "yarn", false),
+    ("PI, trained further", "pi", false),
     ("RoPE, read plainly", "keep", false),
 ];
 
@@ -126,7 +126,7 @@ mod tests {
         let drawn = figure(&study(|_, trunk| [0.5 + 0.1 * trunk as f64 - 0.1; 4]));
         assert_eq!(drawn.lengths, [1, 2, 4, 8]);
         let names: Vec<&str> = drawn.methods.iter().map(|line| &*line.name).collect();
-        assert_eq!((names.len(), names[0], names[7]), (8, "DroPE with copies", "PI, trained on"));
+        assert_eq!((names.len(), names[0], names[7]), (8, "DroPE with copies", "PI, trained further"));
         let point = &drawn.methods[0].points[3];
         assert!((point.mean - 0.7).abs() < 1e-9 && (point.low, point.high) == (0.5, 0.9), "{point:?}");
         assert_eq!((point.trunks, point.questions, drawn.floor), (5, 200, 0.25));

@@ -33,7 +33,7 @@ pub(crate) use self::models::{StudyReading, title};
 pub(crate) use self::questions::{DECOYS, LATEST_VALUE, MULTI_KEY, PRIMARY, REPEATED_DECOYS, StudyTask};
 pub(crate) use self::rows::OverTrunks;
 use self::rows::StudyResults;
-pub(crate) use self::sentences::{interval_text, p_text};
+pub(crate) use self::sentences::{corrected_p_text, interval_text, p_text};
 pub(crate) use self::verdict::{EQUAL, SIGNIFICANCE, is_equal};
 use self::why::StudyAccount;
 use crate::{files, plot};

@@ -33,8 +33,8 @@ pub fn title(run: &str) -> String {
         "all" => "DroPE",
         "low" => "partial DroPE",
         "keep" => "RoPE",
-        "yarn" => "YaRN, trained on",
-        "pi" => "PI, trained on",
+        "yarn" => "YaRN, trained further",
+        "pi" => "PI, trained further",
         TRUNK => "the trunk",
         other => other,
     };

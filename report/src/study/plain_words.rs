@@ -9,10 +9,10 @@ use crate::markdown::{line, or_dash, section, table};
 
 /// In words, run, and the method that reads it, with its own parameters.
 const MODELS: [(&str, &str, Method); 6] = [
-    ("RoPE, trained on", "keep", Method::Rope),
+    ("RoPE, trained further", "keep", Method::Rope),
     ("the same, read with YaRN", "keep", Method::Yarn),
-    ("RoPE, trained on with copies, read with dynamic NTK", "keep-copies", Method::DynamicNtk),
-    ("DroPE as published", "all", Method::Drope),
+    ("RoPE, trained further with copies, read with dynamic NTK", "keep-copies", Method::DynamicNtk),
+    ("DroPE, all positions dropped", "all", Method::Drope),
     ("DroPE with copies", "all-copies", Method::Drope),
     ("partial DroPE with copies", "low-copies", Method::PDrope),
 ];
@@ -65,8 +65,8 @@ mod tests {
         let text = plain_words(&StudyResults::new(
             [measured("all-1", [0.9, 0.5, 0.1, 0.0]), measured("all-2", [0.7, 0.3, 0.1, 0.0])].concat(),
         ));
-        assert!(text.contains("| DroPE as published | 80 | 40 | 10 | 0 |"), "{text}");
-        assert!(text.contains("| DroPE as published | 80 | – | – |"), "{text}");
+        assert!(text.contains("| DroPE, all positions dropped | 80 | 40 | 10 | 0 |"), "{text}");
+        assert!(text.contains("| DroPE, all positions dropped | 80 | – | – |"), "{text}");
         assert!(text.contains("| the same, read with YaRN | – | – | – | – |"), "{text}");
     }
 }

@@ -26,6 +26,13 @@ pub fn p_text(p_value: f64) -> String {
     if p_value < 0.001 { "< 0.001".to_owned() } else { format!("{p_value:.3}") }
 }
 
+/// `corrected p = 0.012`, `corrected p < 0.001`
+pub fn corrected_p_text(p_value: f64) -> String {
+    let p = p_text(p_value);
+    let sign = if p.starts_with('<') { "" } else { "= " };
+    format!("corrected p {sign}{p}")
+}
+
 /// Plain accuracies at 1×, 2×, 4× and 8× over all trunks: `98.0 / 97.1 / 93.0 / 80.2`.
 pub fn plain_text(results: &StudyResults, read: &ReadRun) -> String {
     let share = |s| results.accuracy(read, &PRIMARY, s).map(|over| format!("{:.1}", 100.0 * over.mean));
@@ -54,9 +61,8 @@ pub fn sentence(test: &HypothesisTest) -> String {
 
 fn numbers(test: &HypothesisTest) -> String {
     let interval = test.interval.as_ref().map(interval_text).unwrap_or_default();
-    let p = test.p_holm.map(p_text).unwrap_or_default();
-    let sign = if p.starts_with('<') { "" } else { "= " };
-    format!("{interval}, corrected p {sign}{p}, {} trunks", test.differences().len())
+    let p = test.p_holm.map(corrected_p_text).unwrap_or_default();
+    format!("{interval}, {p}, {} trunks", test.differences().len())
 }
 
 fn why(untested: Untested, test: &HypothesisTest) -> String {
@@ -125,13 +131,13 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     Finding { claim, numbers }
 }
 
-/// The claims of [`findings`] alone, each with its difference in plain accuracy: a list for the README.
+/// The claims of [`findings`] alone, each with its difference in retention, by which they are judged: a list for the README.
 pub fn claims(tests: &[HypothesisTest]) -> String {
     let item = |test: &HypothesisTest| match test.verdict {
         HypothesisVerdict::NotTested(_) => format!("- {}.\n", claim(test)),
         _ => {
-            let trunks = test.differences().len();
-            format!("- **{}**: {} beyond 1×, {trunks} trunks.\n", claim(test), plain_difference(test))
+            let retention = or_dash(test.interval.as_ref().map(interval_text));
+            format!("- **{}**: {retention}.\n", claim(test))
         }
     };
     in_order(tests).into_iter().map(item).collect()

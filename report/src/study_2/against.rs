@@ -47,14 +47,30 @@ pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
     said
 }
 
-/// Full DroPE after its best budget against RoPE of the same budget, at 4×.
-fn below_rope(results: &Results) -> Option<String> {
+/// What of the list cannot be said yet.
+pub fn unmeasured(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
+    let tests = hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name.to_owned());
+    let rope = beside_rope(results)
+        .is_none()
+        .then(|| "full DroPE at its best budget against RoPE of the same budget".to_owned());
+    let has_both = |budget| [OURS, "keep"].iter().all(|run| results.best_reading(run, budget, &NEAR).is_some());
+    let costs = ["1m", "8m"].into_iter().filter(|budget| !has_both(budget));
+    let costs = costs.map(|budget| format!("what partial DroPE with copies costs at 1× after {}", tokens(budget)));
+    rope.into_iter().chain(tests).chain(costs).collect()
+}
+
+/// Accuracy at 4× of full DroPE after its best budget, and of RoPE of the same budget.
+fn beside_rope(results: &Results) -> Option<(&'static str, [f64; 2])> {
     let budget = CURVE[best_budget(results, "all")?];
     let accuracy = |run: &str| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
         Some(results.whole_accuracy(&side, Asked::Primary, 4)?.mean)
     };
-    let (ours, rope) = (accuracy("all")?, accuracy("keep")?);
+    Some((budget, [accuracy("all")?, accuracy("keep")?]))
+}
+
+fn below_rope(results: &Results) -> Option<String> {
+    let (budget, [ours, rope]) = beside_rope(results)?;
     (ours < rope).then(|| {
         format!(
             "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget {:.1} %.",

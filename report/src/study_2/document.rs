@@ -1,41 +1,53 @@
 //! docs/study-2.md: the verdicts first, then what speaks against, then the tables.
 
-use super::against::against;
-use super::curve::{lies_where_the_paper_recalibrates, shares_of_budgets};
+use super::against::{against, unmeasured};
+use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::{BUDGETS, CURVE, CURVE_RUNS, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens};
+use super::models::{BUDGETS, CURVE, CURVE_RUNS, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
 use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, percent, picture, section, table};
 use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
 use crate::study::{OverTrunks, interval_text, p_text};
 
-const CAPTION: &str = "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over five trunks; 16 million of one.";
-
 /// The whole document.
 pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
-    let speaks_against = against(results, hypotheses);
-    let speaks_against = if speaks_against.is_empty() {
-        "Nothing of the protocol's list, as far as it was measured.".to_owned()
-    } else {
-        joined(speaks_against.into_iter().map(|sentence| format!("- {sentence}")), "\n")
-    };
-    let picture = figure(results).map(|_| picture("study-2.svg", CAPTION)).unwrap_or_default();
+    let picture = figure(results).map(|_| picture("study-2.svg", &caption(results))).unwrap_or_default();
     let parts = [
         "# The second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. What was compared and what was to count \
          is in [protocol-2.md](protocol-2.md): models of 0.85 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
             .to_owned(),
         section("Hypotheses", &(verdicts(hypotheses) + &h3(results) + &weak_trunks(results, hypotheses))),
-        section("What speaks against", &speaks_against),
+        section("What speaks against", &speaks_against(results, hypotheses)),
         section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
         section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
         measured_section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
         measured_section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
         section("Other tasks", &others_table(results)),
-        not_run(hypotheses),
+        not_run(results, hypotheses),
     ];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n").trim_end().to_owned() + "\n"
+}
+
+fn caption(results: &Results) -> String {
+    let of_one = if has_largest_budget(results) { "; 16 million of one" } else { "" };
+    format!(
+        "Accuracy of the primary task at 4× against tokens of recalibration, with 95 % intervals over five trunks{of_one}."
+    )
+}
+
+fn has_largest_budget(results: &Results) -> bool {
+    CURVE_RUNS.iter().any(|run| results.best_reading(run, "16m", &NEAR).is_some())
+}
+
+/// What of the protocol's list applies, and what of it is not measured yet.
+fn speaks_against(results: &Results, hypotheses: &[Hypothesis]) -> String {
+    let found = against(results, hypotheses);
+    let found = if found.is_empty() { vec!["Nothing of what is measured so far.".to_owned()] } else { found };
+    let open = unmeasured(results, hypotheses);
+    let open = (!open.is_empty()).then(|| format!("Not measured yet of the protocol's list: {}.", list(&open)));
+    joined(found.into_iter().chain(open).map(|sentence| format!("- {sentence}")), "\n")
 }
 
 /// A section; nothing where nothing of it is measured.
@@ -74,18 +86,9 @@ fn by_trunk(part: &Difference) -> String {
     joined(part.trunks.iter().map(|(_, value)| format!("{:+.0}", 100.0 * value)), " ")
 }
 
-/// Where the maximum lies, by the bootstrap.
+/// H3, which is no test.
 fn h3(results: &Results) -> String {
-    let Some(shares) = shares_of_budgets(results, "all") else { return String::new() };
-    let found = CURVE.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
-    let found: Vec<String> =
-        found.map(|(budget, &share)| format!("{} in {}", tokens(budget), percent(share))).collect();
-    let word = if lies_where_the_paper_recalibrates(&shares) { "shown" } else { "not shown" };
-    format!(
-        "**H3**, that the best budget of full DroPE is 5 to 15 % of pretraining (0.5 or 1 of 10.2 M tokens), is {word}: resamples of trunks \
-         and questions find it at {}.\n",
-        list(&found)
-    )
+    place_of_the_maximum(results).map_or(String::new(), |sentence| format!("H3. {sentence}\n"))
 }
 
 /// Trunks of the models that are compared which answer too few questions within their context.
@@ -103,7 +106,11 @@ fn weak_trunks(results: &Results, hypotheses: &[Hypothesis]) -> String {
             named.push(name);
         }
     }
-    if named.is_empty() { String::new() } else { format!("\nLess than 80 % at 1×: {}.\n", joined(named, "; ")) }
+    if named.is_empty() {
+        String::new()
+    } else {
+        format!("\nOf the models in these tests, less than 80 % at 1×: {}.\n", joined(named, "; "))
+    }
 }
 
 /// What copies cost on other tasks.
@@ -133,14 +140,20 @@ pub fn spread(over: Option<OverTrunks>) -> String {
 
 /// Every run and budget in its best reading, at 1 to 8×.
 fn curve_table(results: &Results, asked: Asked, runs: &[&str], budgets: &[&str]) -> String {
+    let has_perplexity = has_perplexity(results);
     let row = |(run, budget): (&&str, &&str)| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
         let perplexity = results.perplexity(run, budget).map(|over| format!("{:.2}", over.mean));
-        Some(measured(results, &side, asked, &[1, 2, 4, 8]).into_iter().chain([or_dash(perplexity)]).collect())
+        let perplexity = has_perplexity.then(|| or_dash(perplexity));
+        Some(measured(results, &side, asked, &[1, 2, 4, 8]).into_iter().chain(perplexity).collect())
     };
     let pairs = runs.iter().flat_map(|run| budgets.iter().map(move |budget| (run, budget)));
     let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
-    table(header(&[1, 2, 4, 8]).into_iter().chain(["perplexity at 1×".to_owned()]), rows)
+    table(header(&[1, 2, 4, 8]).into_iter().chain(has_perplexity.then(|| "perplexity at 1×".to_owned())), rows)
+}
+
+fn has_perplexity(results: &Results) -> bool {
+    CURVE_RUNS.iter().any(|run| BUDGETS.iter().any(|budget| results.perplexity(run, budget).is_some()))
 }
 
 fn header(lengths: &[usize]) -> Vec<String> {
@@ -190,11 +203,22 @@ fn floors(results: &Results, sides: &[Side], asked: Asked, lengths: &[usize]) ->
     )
 }
 
-/// Which tests were not run.
-fn not_run(hypotheses: &[Hypothesis]) -> String {
-    let names: Vec<&str> =
-        hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name).collect();
-    if names.is_empty() { String::new() } else { format!("Not run: {}.\n", list(&names)) }
+/// What of the protocol was not run.
+fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
+    let names = hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name);
+    let is_run = |run: &str| CURVE.iter().any(|budget| results.best_reading(run, budget, &NEAR).is_some());
+    let curves: Vec<String> = CURVE_RUNS.iter().filter(|run| !is_run(run)).map(|run| title(run)).collect();
+    let curves = (!curves.is_empty()).then(|| format!("the curve of {}", list(&curves)));
+    let has_other_copies = OTHER_COPIES.iter().any(|run| results.best_reading(run, "1m", &NEAR).is_some());
+    let parts = [
+        (!has_largest_budget(results), "16 M tokens"),
+        (!has_perplexity(results), "perplexity at 1×"),
+        (!has_other_copies, "section 4 (mechanism)"),
+        (true, "section 5 (size)"),
+    ];
+    let parts = parts.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name.to_owned());
+    let all = names.map(str::to_owned).chain(curves).chain(parts);
+    section("What was not run", &joined(all.map(|name| format!("- {name}")), "\n"))
 }
 
 /// The curve at 4×; `None` before any run of it was measured.

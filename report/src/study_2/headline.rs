@@ -4,24 +4,33 @@ use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::TRUNKS;
 use crate::markdown::{capitalised, joined};
-use crate::study::{interval_text, p_text};
+use crate::study::{corrected_p_text, interval_text};
 
 /// What was judged, as two lists.
 pub struct Headline {
-    /// The claims with their verdicts, for the README.
+    /// Tests that were run, and all.
+    pub tests: [usize; 2],
+    /// The claims of the tests with their verdicts, for the README.
     pub brief: String,
     /// The same with their numbers.
     pub list: String,
 }
 
-/// `None` where nothing was judged.
-pub fn headline(hypotheses: &[Hypothesis]) -> Option<Headline> {
+/// `None` where nothing was judged. `h3` is a sentence of what is no test.
+pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>) -> Option<Headline> {
     let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
     // The protocol wants what H4 and H5 say to be said first.
     judged.sort_by_key(|test| !(test.name.starts_with("H4") || test.name.starts_with("H5")));
-    let brief = judged.iter().map(|test| format!("- **{}**, {}.\n", claim(test), corrected_p(test))).collect();
-    let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test)))).collect();
-    (!judged.is_empty()).then_some(Headline { brief, list })
+    let brief = judged.iter().map(|test| {
+        let note = if test.note.is_empty() { String::new() } else { format!(" ({})", test.note) };
+        format!("- **{}**{note}.\n", claim(test))
+    });
+    let brief = brief.collect();
+    let h3 = h3.map(|sentence| format!("- {sentence}\n"));
+    let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
+    let list = list.chain(h3).collect();
+    let tests = [judged.len(), hypotheses.len()];
+    (!judged.is_empty()).then_some(Headline { tests, brief, list })
 }
 
 fn claim(test: &Hypothesis) -> String {
@@ -31,12 +40,10 @@ fn claim(test: &Hypothesis) -> String {
 fn numbers(test: &Hypothesis) -> String {
     let part = |part: &Difference| format!("{}: {}", part.what, interval_text(&part.interval));
     let note = (!test.note.is_empty()).then(|| test.note.clone());
-    let p = (!test.parts.is_empty()).then(|| corrected_p(test));
-    joined(note.into_iter().chain(test.parts.iter().map(part)).chain(p), "; ")
+    joined(note.into_iter().chain(test.parts.iter().map(part)).chain(corrected_p(test)), "; ")
 }
 
-fn corrected_p(test: &Hypothesis) -> String {
-    let p = p_text(test.p_holm);
-    let sign = if p.starts_with('<') { "" } else { "= " };
-    format!("corrected p {sign}{p}, {} trunks", TRUNKS.count())
+/// `None` where nothing was tested, as of a hypothesis that was refuted before.
+fn corrected_p(test: &Hypothesis) -> Option<String> {
+    (!test.parts.is_empty()).then(|| format!("{}, {} trunks", corrected_p_text(test.p_holm), TRUNKS.count()))
 }

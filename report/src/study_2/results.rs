@@ -123,7 +123,8 @@ impl Results {
     pub fn perplexity(&self, run: &str, budget: &str) -> Option<OverTrunks> {
         let is_of = |cell: &&PerplexityCell| {
             let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.budget) == (run, budget));
-            name && cell.extension == 1 && cell.parameters.is_empty()
+            name && cell.extension == 1
+                && StudyReading { method: cell.method, parameters: cell.parameters.clone() } == plain(run)
         };
         OverTrunks::of(&self.perplexities.iter().filter(is_of).map(|cell| cell.perplexity).collect::<Vec<_>>())
     }

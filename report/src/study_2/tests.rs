@@ -148,7 +148,7 @@ fn the_best_rival_on_the_selection_split_counts() {
         _ => cell,
     };
     let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
-    let headline = super::headline(&hypotheses(&results(both))).unwrap().list;
+    let headline = super::headline(&hypotheses(&results(both)), None).unwrap().list;
     let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
     assert!(first.contains("than the best fair rival: shown**. After 8 M tokens; "), "{headline}");
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
@@ -172,7 +172,9 @@ fn the_document_says_what_speaks_against_and_what_was_not_run() {
         "Full DroPE has no best budget between the smallest and the largest.",
         "After its best budget (0.25 M) full DroPE answers 90.0 % at 4×, RoPE of the same budget 95.0 %.",
         "| H1 | full DroPE reads 4× best after a budget between the smallest and the largest (the best budget on the selection split is 0.25 M) |",
-        "Not run: H2, H4 (1 M), H4 (8 M), H5, primary",
+        "## What was not run\n\n- H2\n- H4 (1 M)\n- H4 (8 M)\n- H5, primary\n",
+        "- the curve of partial DroPE",
+        "Not measured yet of the protocol's list: H2, H4 (1 M)",
         "a reader of one word of the key in 41.7 %",
         "![Accuracy of the primary task at 4×",
     ] {

@@ -7,7 +7,7 @@ use drope_core::stats::student_half_width;
 
 /// Parts of 1,024 tokens up to the ends of the ranges that the protocol names, and their titles.
 pub const RANGES: [(std::ops::Range<usize>, &str); 5] =
-    [(0..1, "to 1,024"), (1..2, "to 2,048"), (2..4, "to 4,096"), (4..8, "to 8,192"), (8..16, "to 16,384")];
+    [(0..1, "1–1,024"), (1..2, "1,025–2,048"), (2..4, "2,049–4,096"), (4..8, "4,097–8,192"), (8..16, "8,193–16,384")];
 
 /// The model as training begins with it.
 pub const UNTRAINED: &str = "smollm2";

@@ -73,7 +73,7 @@ pub fn along_the_text(cells: &[PerplexityCell]) -> String {
     let place = |cell: &PerplexityCell| RUNS.iter().position(|run| run.folder == cell.model).unwrap_or(RUNS.len());
     sorted.sort_by_key(|cell| (place(cell), cell.method.name()));
     let header = line("reading", RANGES.iter().map(|(_, title)| (*title).to_owned()));
-    let header = header.into_iter().chain(["last column, against the best scaling".to_owned()]);
+    let header = header.into_iter().chain(["last range, against the best scaling".to_owned()]);
     let texts = cells.iter().map(|cell| cell.texts.len()).max().unwrap_or(0);
     let mut controls: Vec<&str> = RUNS.iter().map(|run| run.control).collect();
     controls.dedup();
@@ -83,7 +83,7 @@ pub fn along_the_text(cells: &[PerplexityCell]) -> String {
     section(
         "Loss along texts of 16,384 tokens",
         &format!(
-            "{texts} stretches of held-out documents; mean loss in nats of the tokens up to each place. The model was made for 8,192 tokens; \
+            "{texts} stretches of held-out documents; mean loss in nats of the tokens in each range of places. The model was made for 8,192 tokens; \
              scalings read with s = 2. The best scaling measured beyond it: {rivals}; differences are paired by stretch.\n\n{}",
             table(header, sorted.into_iter().map(row))
         ),
