@@ -4,10 +4,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::Workplace;
 use crate::shell::{apt_install, capture, which};
 use crate::tally::Tally;
 use crate::toolchain::{has_sources, has_target};
+use crate::workplace::Workplace;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const EMULATOR: &str = "qemu-aarch64";

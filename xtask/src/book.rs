@@ -7,10 +7,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-use crate::Workplace;
 use crate::documents::{entries, from_folder, text_of};
 use crate::shell::run;
 use crate::tools::mdbook;
+use crate::workplace::Workplace;
 
 /// Contents of the book: its list of documents becomes the chapters.
 const CONTENTS: &str = "docs/README.md";

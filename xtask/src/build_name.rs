@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 pub const BUILD: &str = "DROPE_BUILD";
 
 /// Everything that the page is built from.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 14] = [
     ".cargo/config.toml",
     "Cargo.lock",
     "Cargo.toml",
@@ -17,9 +17,13 @@ const SOURCES: [&str; 10] = [
     "core/Cargo.toml",
     "core/src",
     "docs/results",
+    "instructions/Cargo.toml",
+    "instructions/src",
     "models",
+    "recipes",
     "web",
     "xtask/src/half_weights.rs",
+    "xtask/src/programs.rs",
 ];
 
 /// A name for what the page serves under fixed names: it changes when a model or what the programs are built from does.

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::Workplace;
 use crate::download::{Download, fetch};
 use crate::shell::run;
+use crate::workplace::Workplace;
 
 /// A package, and the folders of its English pages below /usr/share.
 struct Package {

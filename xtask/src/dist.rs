@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::page::build;
 use crate::sizes::{brotli, gzip, print, with_ending};
 use crate::tools::Tools;
+use crate::workplace::Workplace;
 
 /// File types worth compressing; weights are not.
 const COMPRESSED: [&str; 6] = ["css", "html", "js", "json", "svg", "wasm"];

@@ -119,7 +119,7 @@ fn target_of(address: &str, folder: &Path) -> Option<CowStr<'static>> {
     let (path, place) = address.find('#').map_or((address, ""), |at| address.split_at(at));
     let file = from_folder(folder, path)?;
     let is_drawing = file.extension().is_some_and(|kind| kind == "svg") && file.components().count() == 1;
-    let is_there = is_drawing || FILES.iter().any(|known| file == Path::new(known));
+    let is_there = is_drawing || FILES.iter().chain(&OF_SECOND_STUDY).any(|known| file == Path::new(known));
     let shown = path.strip_suffix(".md").map_or(path.to_owned(), |name| format!("{name}.html"));
     is_there.then(|| format!("{shown}{place}").into())
 }

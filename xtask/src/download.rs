@@ -6,8 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use sha2::{Digest, Sha256};
 
-use crate::Workplace;
 use crate::shell::{apt_install, run, which};
+use crate::workplace::Workplace;
 
 /// A file of a registry.
 pub struct Download {

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::debian_text;
 use crate::download::{AXE, DJANGO, LLAMA_CPP, LLAMA_CPP_ADDON, MATURIN, SMOLLM2, TRL, fetch};
 use crate::shell::run;
+use crate::workplace::Workplace;
 
 /// Name of the GGUF in the cache.
 const SMOLLM2_FILE: &str = "SmolLM2-135M-Instruct.Q4_1.gguf";

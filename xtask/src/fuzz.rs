@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::shell::run;
 use crate::test::programs_in;
 use crate::tools::cargo_fuzz;
+use crate::workplace::Workplace;
 
 /// Runs each target for `minutes`. A file that breaks one is left in `fuzz/artifacts` and ends the search.
 pub fn search(minutes: u64) -> Result<()> {

@@ -8,10 +8,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::packages::NATIVE;
 use crate::shell::{apt_install, capture};
 use crate::tally::Tally;
+use crate::workplace::Workplace;
 
 /// LLVM that stands in for the one that Burn's CUDA backend downloads, which is one version newer.
 const DEBIAN_LLVM: &str = "/usr/lib/llvm-22";

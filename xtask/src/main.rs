@@ -24,9 +24,11 @@ mod tally;
 mod test;
 mod toolchain;
 mod tools;
+mod workplace;
 
-use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+use self::workplace::Workplace;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Set up, serve and test the project")]
@@ -97,34 +99,5 @@ fn main() {
     if let Err(error) = result {
         eprintln!("error: {error:#}");
         std::process::exit(2);
-    }
-}
-
-/// Everything the tasks need to know about where they run.
-pub struct Workplace {
-    /// Top of the checkout.
-    pub root: std::path::PathBuf,
-    /// Tools and build output live here, outside the checkout, so that fresh clones start warm.
-    pub cache: std::path::PathBuf,
-}
-
-impl Workplace {
-    pub fn find() -> Result<Self> {
-        // As cargo says now, not when it compiled: checkouts that share build output share this binary.
-        let manifest =
-            std::env::var_os("CARGO_MANIFEST_DIR").ok_or_else(|| anyhow::anyhow!("run this as `cargo xtask`"))?;
-        let root = std::path::Path::new(&manifest).join("..").canonicalize()?;
-        let cache = std::env::var_os("XDG_CACHE_HOME")
-            .map(std::path::PathBuf::from)
-            .or_else(|| std::env::home_dir().map(|home| home.join(".cache")))
-            .ok_or_else(|| anyhow::anyhow!("no home folder: set XDG_CACHE_HOME to a folder for build output"))?
-            .join("drope");
-        std::fs::create_dir_all(&cache)?;
-        Ok(Self { root, cache })
-    }
-
-    /// CARGO_TARGET_DIR if the user set it, else a folder in the user's cache.
-    pub fn target_dir(&self) -> std::path::PathBuf {
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| self.cache.join("target"), Into::into)
     }
 }

@@ -6,12 +6,12 @@ use std::thread;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::build_name::{BUILD, build_name};
 use crate::programs;
 use crate::shell::run;
 use crate::sizes;
 use crate::tools::Tools;
+use crate::workplace::Workplace;
 
 /// Trunk, with build output outside the checkout.
 fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::Workplace;
 use crate::download::{ONNXRUNTIME, fetch};
 use crate::shell::run;
+use crate::workplace::Workplace;
 
 /// Of the package: the CPU's program and WebGPU's.
 const FILES: [&str; 6] = [
@@ -43,4 +43,19 @@ pub fn write(place: &Workplace, page: &Path) -> Result<()> {
         std::fs::copy(place.root.join("web/peer").join(file), out.join(file))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::download::ONNXRUNTIME;
+
+    #[test]
+    fn the_page_and_the_benchmarks_name_the_version_that_is_fetched() {
+        let version =
+            ONNXRUNTIME.name.strip_prefix("onnxruntime-web-").and_then(|name| name.strip_suffix(".tgz")).unwrap();
+        let page = include_str!("../../web/page/src/benchmark/peer.rs");
+        assert!(page.contains(&format!("\"onnxruntime-web {version}\"")), "{version}");
+        let benchmarks = include_str!("../../bench/onnx_peers.py");
+        assert!(benchmarks.contains(&format!("ONNXRUNTIME = \"{version}\"")), "{version}");
+    }
 }

@@ -119,9 +119,9 @@ mod tests {
     use std::ffi::OsStr;
 
     use super::{FEATURES, THREADS, compile};
-    use crate::Workplace;
     use crate::build_name::BUILD;
     use crate::tools::Tools;
+    use crate::workplace::Workplace;
 
     #[test]
     fn every_program_has_the_name_of_the_build() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use crate::Workplace;
+use crate::workplace::Workplace;
 
 /// Writes them again; measures nothing. `report/tests/documents.rs` checks that they are those of the results files.
 pub fn write(place: &Workplace) -> Result<()> {

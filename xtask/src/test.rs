@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::Workplace;
 use crate::build_name::build_name;
 use crate::packages::{NATIVE, PAGE};
 use crate::page::build;
@@ -15,6 +14,7 @@ use crate::shell::which;
 use crate::tally::Tally;
 use crate::toolchain::TARGET;
 use crate::tools::Tools;
+use crate::workplace::Workplace;
 use crate::{arm, fetch, gpu};
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.

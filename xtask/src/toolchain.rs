@@ -10,8 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::shell::{apt_install, capture, run};
+use crate::workplace::Workplace;
 
 pub const TARGET: &str = "wasm32-unknown-unknown";
 const LINKED: &str = "drope-wasm";

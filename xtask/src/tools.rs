@@ -5,9 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::Workplace;
 use crate::shell::{apt_install, capture, run, which};
 use crate::toolchain::TARGET;
+use crate::workplace::Workplace;
 
 /// A program installed with cargo at one version.
 struct Tool {
