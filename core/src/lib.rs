@@ -21,6 +21,7 @@ pub mod hash;
 #[cfg(feature = "model")]
 pub mod kernels;
 pub mod language;
+mod left_out;
 #[cfg(feature = "model")]
 pub mod loaded_model;
 pub mod longrope2;

@@ -5,8 +5,9 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::left_out::is_default;
 use crate::names::named;
-use crate::results::{CellHeader, Reading, ResultCell, is_default, rounded};
+use crate::results::{CellHeader, Reading, ResultCell, rounded};
 use crate::stats::{effective_trials, wilson_of_mean};
 
 named! {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::is_default;
+use crate::left_out::is_default;
 
 /// Parts of a text that entropies are averaged over.
 pub const PARTS: usize = 16;

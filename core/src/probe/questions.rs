@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::left_out::is_default;
 use crate::niah::{Difficulty, Filler, Task};
-use crate::results::is_default;
 
 /// Questions of the task [`HeadQuestions::TASK`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

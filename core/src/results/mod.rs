@@ -23,6 +23,7 @@ pub use self::retrieval::RetrievalCell;
 pub use self::shard::{Shard, merge};
 pub use self::study::{Finding, LinePoint, MethodLine, StudyFigure};
 use crate::error::{Error, Result};
+use crate::left_out::is_default;
 use crate::positions::{Method, Parameters};
 
 /// Seed of the questions and texts of every published result.
@@ -168,9 +169,4 @@ pub fn append<T: Serialize>(text: &str, cells: &[T]) -> Result<String> {
 /// Rounds to steps of 1e-9, so that a file that is read and written again does not change.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e9).round() / 1e9
-}
-
-/// Whether a field has the value that it has where files leave it out.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

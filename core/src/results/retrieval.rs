@@ -4,8 +4,9 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CellHeader, Outcomes, Reading, ResultCell, SEED, Shard, is_default, rounded};
+use super::{CellHeader, Outcomes, Reading, ResultCell, SEED, Shard, rounded};
 use crate::language::Values;
+use crate::left_out::is_default;
 use crate::niah::{Difficulty, Filler, Spec, Task};
 use crate::stats::wilson;
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::is_default;
+use crate::left_out::is_default;
 use crate::positions::{Method, Parameters};
 
 /// Retrieval against length on the primary task, a line a method.

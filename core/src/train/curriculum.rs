@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::language::DocumentMix;
-use crate::results::is_default;
+use crate::left_out::is_default;
 
 /// How the documents' length grows. Heads that copy form at short lengths within a tenth of the tokens that they need at a
 /// fixed long one, and keep working at longer ones.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::is_default;
+use crate::left_out::is_default;
 
 /// One of several shapes over the whole run, multiplied by a linear warm-up. So a cosine has fallen a little when the warm-up ends, and the
 /// shapes reach their floor where a further step would be.

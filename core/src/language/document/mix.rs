@@ -4,8 +4,8 @@ use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use crate::language::{Key, Split, Values};
+use crate::left_out::is_default;
 use crate::names::named;
-use crate::results::is_default;
 
 named! {
     /// What copies change. Real ones would change both; each alone shows which of the two a model learns from.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::results::is_default;
+use crate::left_out::is_default;
 
 /// The text of a run, in place of the synthetic language alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

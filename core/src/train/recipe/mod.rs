@@ -12,9 +12,9 @@ use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, S
 use crate::config::{AttentionType, Config, PositionScheme};
 use crate::error::{Error, Result};
 use crate::language::{CopiesChange, DocumentMix};
+use crate::left_out::is_default;
 use crate::model::ComputeType;
 use crate::names::named;
-use crate::results::is_default;
 use crate::tokenizer::Tokenizer;
 
 /// A recipe for `pretrain` or `recalibrate`.
