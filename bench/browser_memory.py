@@ -29,7 +29,7 @@ def main():
     for threads in (1, 2):
         with browser() as driver:
             page_with_smollm2(driver, address, SMOLLM2, PROMPT, threads, columns=1)
-            page_speeds(driver, times=1)
+            page_speeds(driver)
             found = driver.execute_async_script(BYTES)
         if isinstance(found, str):
             raise RuntimeError(found)

@@ -105,14 +105,13 @@ def page_with_smollm2(driver, address, file, length, threads, columns):
             "select.dispatchEvent(new Event('change', { bubbles: true }));", column)
 
 
-def page_speeds(driver, times=2):
-    """Tokens read and written a second by the page's last column, the last time; before it the model is warm."""
+def page_speeds(driver):
+    """Tokens read and written a second by the page's last column; the columns before it warm it up with the same prompt."""
     wait = WebDriverWait(driver, 1800)
     verdicts = "return [...document.querySelectorAll('.verdict')].map((verdict) => verdict.textContent)"
-    for _ in range(times):
-        driver.execute_script("document.getElementById('run').click()")
-        wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
-        wait.until(lambda _: not driver.find_element(By.ID, "stop").is_enabled())
+    driver.execute_script("document.getElementById('run').click()")
+    wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
+    wait.until(lambda _: not driver.find_element(By.ID, "stop").is_enabled())
     return [float(number) for number in re.findall(r"(\d+) tokens/s", driver.execute_script(verdicts)[-1])]
 
 

@@ -17,7 +17,7 @@ ITS_ONNXRUNTIME = "1.31.0-dev.20260914-8d85527a0"
 
 PAGE = """
 <!doctype html><meta charset="utf-8"><script type="module">
-import { answered, ids } from "/peer/answered.js";
+import { answered, ids } from "/answered.js";
 
 async function onnxruntime(threads, { vocabulary }) {
   const ort = await import("/onnxruntime/dist/ort.wasm.min.mjs");
@@ -46,10 +46,10 @@ async function transformers(threads, model) {
   };
 }
 
-// Tokens a second of a prompt and of the answer behind it; a prompt of at most 256 tokens comes first, to warm up.
+// Tokens a second of a prompt and of the answer behind it; the same prompt comes first, to warm up.
 window.measure = async (peer, threads, prompt, tokens, model) => {
   const answer = await { onnxruntime, transformers }[peer](threads, model);
-  await answer(Math.min(prompt, 256), tokens);
+  await answer(prompt, tokens);
   const times = await answer(prompt, tokens);
   if (times.length !== tokens + 1) throw new Error(`${times.length - 1} tokens`);
   return [1000 * prompt / (times[1] - times[0]), 1000 * (tokens - 1) / (times.at(-1) - times[1])];
@@ -93,7 +93,7 @@ def exported(model, folder, positions, in_8_bits=False):
     places = {
         "/peer.html": folder / "peer.html",
         "/model/": files,
-        "/peer/": ROOT / "web/peer",
+        "/answered.js": ROOT / "web/peer/answered.js",
         "/onnxruntime/": npm("onnxruntime-web", ONNXRUNTIME),
         "/transformers/": npm("@huggingface/transformers", TRANSFORMERS),
         "/its-onnxruntime/": npm("onnxruntime-web", ITS_ONNXRUNTIME),

@@ -33,7 +33,8 @@ def operations(result):
 
 def beside_others_in_the_browser(rows):
     text = ["In headless Chromium, wasm on the CPU, nano-rope in f32 (`python bench/browser_nano.py`): a prompt of about 1,024 tokens and",
-            f"some 32 behind it, tokens per second, medians of {len(rows[0]['prompt'])} rounds in which every program runs once; the page's speed",
+            "an answer behind it (the page's of at most 7 tokens, the others' of 32), tokens per second, medians of",
+            f"{' or '.join(sorted({str(len(row['prompt'])) for row in rows}))} rounds in which every program runs once; the page's speed",
             "by the other's in the same round: median and range.", "",
             "| processor | threads | program | prompt | generation | page / it, prompt | generation |", "|---|---|---|---|---|---|---|"]
     for row in rows:

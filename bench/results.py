@@ -23,9 +23,14 @@ def rounds_and_threads(*paths, **lists):
 
 
 def add_rows(path, rows, *place):
-    """Adds rows to a results file in place of those that have the same values of these fields."""
+    """Adds rows to a results file in place of those that have the same values of these fields, but not of rows of more rounds."""
     of = lambda row: [row.get(field) for field in place]
+    rounds = lambda row: max((len(value) for value in row.values() if isinstance(value, list)), default=1)
     earlier = json.loads(path.read_text()) if path.exists() else []
+    of_more = lambda row: any(of(known) == of(row) and rounds(known) > rounds(row) for known in earlier)
+    for row in filter(of_more, rows):
+        print(f"not written, since {path} has more rounds of {of(row)}: {json.dumps(row)}")
+    rows = [row for row in rows if not of_more(row)]
     write_rows(path, [row for row in earlier if of(row) not in map(of, rows)] + rows)
 
 

@@ -3,10 +3,21 @@
 
 import json as _json
 import os
+import shutil
 import subprocess
 import sysconfig
 
-PROGRAM = os.path.join(sysconfig.get_path("scripts"), "core.exe" if os.name == "nt" else "core")
+
+
+def _program():
+    """Where pip put it: beside Python, in the user's own folder, or somewhere on the path."""
+    name = "core.exe" if os.name == "nt" else "core"
+    folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))]
+    found = [path for path in (os.path.join(folder, name) for folder in folders) if os.path.exists(path)]
+    return found[0] if found else shutil.which(name) or os.path.join(folders[0], name)
+
+
+PROGRAM = _program()
 
 
 def run(*command, **options):

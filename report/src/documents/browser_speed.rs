@@ -58,7 +58,8 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
         ]
     };
     let measured = format!(
-        "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and 32 tokens behind it; \
+        "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and an answer behind it (the page's of at most \
+         7 tokens, the others' of 32); \
          tokens a second, medians of {} rounds in which every program runs once; the page's speed by that of another program in the same \
          round, median and range.\n\n{}{}",
         list(&distinct(speeds, |speed| speed.prompt.len().to_string())),
