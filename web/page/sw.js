@@ -1,47 +1,57 @@
-// Keeps the page for times without a connection. Addresses name contents (a hash, or the build), so what is kept is never stale; the
-// page itself comes from the server whenever there is one.
+// Keeps the page for times without a connection. Addresses name contents (a hash, or the build), so that what is kept under them is never
+// stale; the page itself comes from the server whenever there is one.
 // It also says of the page that no other origin is part of it: then browsers let workers share memory, and so threads.
 // The worker keeps models under names that begin with drope-, and deletes those of other builds.
 const NAME = "playground";
+const NAMED = /[-.][0-9a-f]{8,}[-_.]|[?]v=/;
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
-// The page says what it consists of. Whatever else is kept is of an older one.
-self.addEventListener("message", (event) => event.waitUntil(keep(new Set(event.data))));
+// The page says what it consists of, and its program. Whatever else is kept is of an older one.
+self.addEventListener("message", (event) => event.waitUntil(keep(...event.data)));
 
-async function keep(addresses) {
+async function keep(addresses, program) {
   const cache = await caches.open(NAME);
+  const page = await fetch(self.registration.scope, { cache: "no-cache" });
+  // A newer page than the one that asks keeps itself.
+  if (!page.ok || !(await page.clone().text()).includes(program)) return;
   for (const address of addresses) {
-    if (!(await cache.match(address))) await cache.add(address);
+    if (address === self.registration.scope || (NAMED.test(address) && (await cache.match(address)))) continue;
+    await cache.add(new Request(address, { cache: NAMED.test(address) ? "default" : "no-cache" }));
   }
+  // Last, so that a page that is kept has all its files.
+  await cache.put(self.registration.scope, page);
   for (const request of await cache.keys()) {
-    if (!addresses.has(request.url)) await cache.delete(request);
+    if (!addresses.includes(request.url)) await cache.delete(request);
   }
 }
 
 self.addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) return;
+  const { origin, pathname } = new URL(request.url);
+  if (request.method !== "GET" || origin !== self.location.origin) return;
+  if (request.mode !== "navigate") {
+    event.respondWith(file(request));
+  } else if ([self.registration.scope, `${self.registration.scope}index.html`].includes(origin + pathname)) {
+    event.respondWith(freshPage(request));
+  }
   // Documents beside the page are pages of their own, which are not kept.
-  const isDocument = request.url.startsWith(new URL("docs/", self.registration.scope).href);
-  event.respondWith(request.mode === "navigate" && !isDocument ? freshPage(request) : file(request));
 });
 
 async function freshPage(request) {
-  const cache = await caches.open(NAME);
   try {
-    const response = await fetch(request);
-    if (response.ok && (await cache.match(self.registration.scope))) await cache.put(self.registration.scope, response.clone());
-    return isolated(response);
+    return isolated(await fetch(request));
   } catch (error) {
-    const kept = await cache.match(self.registration.scope);
+    const kept = await caches.match(self.registration.scope, { cacheName: NAME });
     if (kept) return isolated(kept);
     throw error;
   }
 }
 
 function isolated(response) {
+  // Nothing can be added to a redirection, which the browser follows by itself.
+  if (response.type === "opaqueredirect") return response;
   const headers = new Headers(response.headers);
   headers.set("Cross-Origin-Opener-Policy", "same-origin");
   headers.set("Cross-Origin-Embedder-Policy", "require-corp");
@@ -50,8 +60,7 @@ function isolated(response) {
 }
 
 async function file(request) {
-  const cache = await caches.open(NAME);
-  const response = (await cache.match(request)) ?? (await fetch(request));
+  const response = (await caches.match(request, { cacheName: NAME })) ?? (await fetch(request));
   // A worker's script has to say it as well.
   return request.destination === "worker" ? isolated(response) : response;
 }

@@ -64,6 +64,25 @@ fn answer(mut stream: TcpStream) -> std::io::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_computes_on_webgpu_keeps_the_cpus_program_too() -> Result<()> {
+    let server = Switchable::start()?;
+    let browser = Browser::open(1280, false).await?;
+    browser.client.goto(&format!("{}?backend=webgpu", server.address)).await?;
+    browser.wait("#backend", 120, |text| text.contains("Computing on WebGPU")).await?;
+    let kept = "const done = arguments[0]; const look = async () => {
+        const keys = await (await caches.open('playground')).keys();
+        const has = (part) => keys.some((key) => key.url.includes(part));
+        if (has('worker-webgpu_bg.wasm') && has('/worker_bg.wasm')) done(true); else setTimeout(look, 100); }; look();";
+    browser.client.execute_async(kept, vec![]).await?;
+    // A document beside the page does not take its place.
+    browser.client.goto(&format!("{}docs/study.html", server.address)).await?;
+    server.is_off.store(true, Ordering::Relaxed);
+    browser.client.goto(&format!("{}?backend=cpu", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("Computing on CPU")).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_answers_without_a_connection_after_the_first_visit() -> Result<()> {
     let server = Switchable::start()?;
     let browser = Browser::open(1280, false).await?;

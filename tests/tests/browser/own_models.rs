@@ -76,9 +76,13 @@ async fn a_folder_in_several_files_is_read_and_kept_until_it_is_removed() -> Res
     Ok(())
 }
 
-/// nano-drope as a zip, without one of its files or the end of its weights.
+/// nano-drope as a zip, without one of its files or the end of its weights; before it lies a checkpoint of something else.
 pub fn write_zip(path: PathBuf, skipped: &str, cut: usize) -> Result<PathBuf> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        writer.start_file(format!("some/where/checkpoint-5/{file}"), SimpleFileOptions::default())?;
+        writer.write_all(b"of another model")?;
+    }
     for file in ["config.json", "tokenizer.json", "model.safetensors"].into_iter().filter(|file| *file != skipped) {
         let bytes = std::fs::read(root().join("models/nano-drope").join(file))?;
         writer.start_file(format!("some/where/{file}"), SimpleFileOptions::default())?;

@@ -22,6 +22,7 @@ use leptos::prelude::*;
 use self::rooms::Part;
 use self::state::State;
 use self::state::room::Room::{Model, Play, Recalibrate, Results, Text, Why};
+use self::state::story::LIVE;
 
 fn main() {
     console_error_panic_hook::set_once();
@@ -118,6 +119,10 @@ fn add_sections(state: State, sections: RwSignal<u32>) {
             add_sections(state, sections);
         } else {
             link::worker::connect_once(state);
+            // An address names a question that the page has no answers to.
+            if !state.story.is_first() && state.story.extension.get_untracked() <= LIVE && !link::worker::saves_data() {
+                link::runs::tell_story(state);
+            }
         }
     };
     set_timeout(add, Duration::ZERO);
@@ -133,7 +138,7 @@ fn Embedded(state: State) -> impl IntoView {
     // The whole page, with what is chosen here.
     let whole = move || format!("./{}", state.choices());
     view! {
-        <main>
+        <main id="main" tabindex="-1">
             <columns::controls::Controls state />
             <parts::status::Status state />
             <columns::answers::Answers state />

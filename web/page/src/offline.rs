@@ -8,25 +8,42 @@ use wasm_bindgen_futures::JsFuture;
 use web_sys::{PerformanceResourceTiming, RequestCache, RequestInit, Response, ServiceWorkerRegistration, Url};
 
 use crate::link::script::{Program, base, program_addresses};
+use crate::link::threads::allowed;
 use crate::state::State;
 use crate::state::engine::{Backend, Engine};
+use crate::state::training::Phase;
 
 /// Milliseconds between two looks for a new version.
 const LOOK_EVERY: f64 = 600_000.0;
 
-/// Caches the page once its program computes, and checks for a new version when the user returns to the tab.
+/// Caches the page once a program computes, and again when another one is used, and checks for a new version when the user returns to the tab.
 pub fn keep(state: State) {
-    Effect::new(move |kept: Option<Option<Program>>| {
-        let program = match state.engine.get() {
-            Engine::Open { backend: Backend::Cpu, threads: 2.., .. } => Some(Program::Shares),
-            Engine::Open { backend, .. } => Some(Program::Computes(backend)),
-            _ => None,
+    Effect::new(move |used: Option<Vec<Program>>| {
+        let mut programs = used.unwrap_or_default();
+        let mut add = |program| {
+            let is_new = !programs.contains(&program);
+            programs.extend(is_new.then_some(program));
+            is_new
         };
-        if let Some(program) = program.filter(|_| kept.flatten() != program) {
+        let mut is_new = match state.engine.get() {
+            Engine::Open { backend: Backend::Cpu, threads: 2.., .. } => add(Program::Shares),
+            Engine::Open { backend: Backend::Cpu, .. } => add(Program::Computes(Backend::Cpu)),
+            // At the next visit the CPU's program answers first.
+            Engine::Open { backend: Backend::Webgpu, .. } if allowed(state.threads) > 1 => {
+                add(Program::Computes(Backend::Webgpu)) | add(Program::Shares)
+            }
+            Engine::Open { backend: Backend::Webgpu, .. } => {
+                add(Program::Computes(Backend::Webgpu)) | add(Program::Computes(Backend::Cpu))
+            }
+            _ => false,
+        };
+        is_new |= state.training.phase.get() != Phase::Idle && add(Program::Trains);
+        if is_new {
+            let programs = programs.clone();
             // Without a secure context there is no service worker; the page works all the same.
-            leptos::task::spawn_local(async move { drop(keep_files(program).await) });
+            leptos::task::spawn_local(async move { drop(keep_files(&programs).await) });
         }
-        program.or(kept.flatten())
+        programs
     });
     let looked = StoredValue::new(js_sys::Date::now());
     window_event_listener(leptos::ev::visibilitychange, move |_| {
@@ -42,8 +59,8 @@ pub fn keep(state: State) {
     });
 }
 
-/// Lets the service worker keep all that the page consists of, with the program that computes.
-async fn keep_files(program: Program) -> Result<(), JsValue> {
+/// Lets the service worker keep all that the page consists of, with the programs that were used.
+async fn keep_files(programs: &[Program]) -> Result<(), JsValue> {
     let container = js_sys::Reflect::get(&window().navigator(), &"serviceWorker".into())?;
     if container.is_undefined() {
         return Ok(());
@@ -62,13 +79,18 @@ async fn keep_files(program: Program) -> Result<(), JsValue> {
             files.push(&name.into());
         }
     }
-    for address in program_addresses(program)? {
-        files.push(&address.into());
+    for &program in programs {
+        for address in program_addresses(program)? {
+            files.push(&address.into());
+        }
     }
-    match ready.active() {
-        Some(active) => active.post_message(&files),
-        None => Ok(()),
-    }
+    let Some(active) = ready.active() else { return Ok(()) };
+    active.post_message(&Array::of2(&files, &page_program().unwrap_or_default().into()))
+}
+
+/// The address of the page's own program, in which its content is named.
+fn page_program() -> Option<String> {
+    document().query_selector("script[data-program]").ok()??.get_attribute("data-program")
 }
 
 /// Whether the server has another version of this page.
@@ -77,7 +99,5 @@ async fn is_replaced() -> Result<bool, JsValue> {
     options.set_cache(RequestCache::NoStore);
     let response: Response = JsFuture::from(window().fetch_with_str_and_init("./", &options)).await?.dyn_into()?;
     let text = JsFuture::from(response.text()?).await?.as_string().unwrap_or_default();
-    let script =
-        document().query_selector("script[data-program]")?.and_then(|script| script.get_attribute("data-program"));
-    Ok(response.ok() && script.is_some_and(|script| !text.contains(&script)))
+    Ok(response.ok() && page_program().is_some_and(|program| !text.contains(&program)))
 }

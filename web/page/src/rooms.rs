@@ -23,6 +23,10 @@ pub fn Rooms(state: State) -> impl IntoView {
                 <a id=format!("room-{}", room.name()) href=move || state.address_of(room)
                     aria-current=move || (state.room.get() == room).then_some("page")
                     on:click=move |event| {
+                        // With these the browser opens the link elsewhere.
+                        if event.ctrl_key() || event.meta_key() || event.shift_key() {
+                            return;
+                        }
                         event.prevent_default();
                         enter(state, room);
                     }>{room.title()}</a>

@@ -28,7 +28,8 @@ impl BlobFile {
 
     /// All of it.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        self.read_at(0, self.size() as usize)
+        let size = usize::try_from(self.size()).map_err(|_| Error::other("it has more than the 4 GB that fit here"))?;
+        self.read_at(0, size)
     }
 }
 
@@ -53,14 +54,14 @@ impl ReadAt for BlobFile {
 }
 
 thread_local! {
-    /// A channel that nobody listens to.
-    static NOBODY: Option<MessageChannel> = MessageChannel::new().inspect(|channel| channel.port2().close()).ok();
+    /// A channel whose other end is closed.
+    static CLOSED: Option<MessageChannel> = MessageChannel::new().inspect(|channel| channel.port2().close()).ok();
 }
 
-/// Frees a buffer at once, by moving it into a message that nobody receives. The browser's garbage collector would let
+/// Frees a buffer at once, by moving it into a message to a closed channel. The browser's garbage collector would let
 /// hundreds of megabytes wait.
 fn give_back(buffer: &JsValue) {
-    NOBODY.with(|channel| {
+    CLOSED.with(|channel| {
         let Some(channel) = channel else { return };
         // If that fails, the garbage collector frees the buffer later.
         let _ = channel.port1().post_message_with_transferable(&JsValue::NULL, &Array::of1(buffer));

@@ -37,7 +37,8 @@ pub async fn choose(name: &str, wanted: bool) -> Result<(), Interruption> {
 
 /// Changes what is known of a model, and tells the page.
 async fn change(name: &str, change: impl FnOnce(ChatFormat) -> ChatFormat) -> Result<(), Interruption> {
-    let folder = StoredFolder::open(name).await?;
+    let mut folder = StoredFolder::open(name).await?;
+    folder.lock().await?;
     let mut note = folder.note().await.ok_or_else(|| format!("{name} is not whole; add it again."))?;
     note.chat = change(note.chat);
     folder.write_note(&note).await?;

@@ -225,11 +225,21 @@ fn zip_problem(error: &ZipError) -> String {
     }
 }
 
-/// The place of a file in a zip, in whatever folder.
+/// The place of a file in a zip: beside the config of the fewest folders, since a run's folder may have checkpoints in folders of its own.
 fn place_in(archive: &ZipArchive<BlobFile>, name: &str) -> Option<usize> {
-    let is_it = |path: &str| path.rsplit('/').next() == Some(name);
-    (0..archive.len())
-        .find(|&place| archive.name_for_index(place).and_then(Result::ok).is_some_and(|path| is_it(&path)))
+    let path = |place: usize| Some(archive.name_for_index(place)?.ok()?.into_owned());
+    let called = |wanted: &str| {
+        let found = (0..archive.len()).filter_map(|place| Some((place, path(place)?)));
+        let found = found.filter(|(_, path)| path.rsplit('/').next() == Some(wanted)).collect::<Vec<_>>();
+        found.into_iter().min_by_key(|(_, path)| path.matches('/').count())
+    };
+    let folder = called(CONFIG_FILE).map(|(_, path)| path[..path.len() - CONFIG_FILE.len()].to_owned());
+    match folder {
+        Some(folder) => {
+            (0..archive.len()).find(|&place| path(place).is_some_and(|path| path == format!("{folder}{name}")))
+        }
+        None => called(name).map(|(place, _)| place),
+    }
 }
 
 fn missing(name: &str) -> Interruption {

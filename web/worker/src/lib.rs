@@ -81,15 +81,16 @@ pub fn serve() {
     reply(&Reply::Awake);
 }
 
-/// Ends the waiting runs when another request arrives. They end at once; only the run that is being carried out needs
-/// time to stop.
+/// Ends the waiting runs when another request arrives, but for those that change what is kept. They end at once; only the run that is being
+/// carried out needs time to stop.
 fn confirm_superseded(waiting: &mut VecDeque<(Request, Vec<File>)>) {
+    let changes_the_store = |request: &Request| matches!(request, Request::Remove { .. } | Request::Chat { .. });
     waiting.retain(|(request, _)| match request.run() {
-        Some(run) => {
+        Some(run) if !changes_the_store(request) => {
             reply(&Reply::Finished { run });
             false
         }
-        None => true,
+        _ => true,
     });
 }
 

@@ -157,11 +157,15 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
         reply(&Reply::Updated { run: run.number, step, loss, seconds: (now() - start) / 1000.0 });
         let is_last = !state.is_unfinished();
         let is_stopped = run.yield_to_messages().await == drope_core::generate::Flow::Stop;
-        if !is_stopped && (is_last || step.is_multiple_of(SCORE_EVERY)) {
-            checkpoint.state.scores.extend(scores(&job, trainer.model(), step, run).await?);
-        }
-        if is_stopped || is_last || step.is_multiple_of(SAVE_EVERY) {
+        let is_asked = !is_stopped && (is_last || step.is_multiple_of(SCORE_EVERY));
+        if is_stopped || is_asked || step.is_multiple_of(SAVE_EVERY) {
             checkpoint.save(&job, &trainer).await?;
+            store::tell().await;
+        }
+        // What was trained is kept by now, since the reader may stop the questions.
+        if is_asked {
+            checkpoint.state.scores.extend(scores(&job, trainer.model(), step, run).await?);
+            checkpoint.write_note(&job).await?;
             store::tell().await;
         }
         run.check()?;
@@ -206,7 +210,9 @@ struct Checkpoint {
     folder: StoredFolder,
     name: String,
     state: RecalibrationState,
+    /// Which of the two names the last weights have, and their size in bytes.
     turn: usize,
+    bytes: usize,
 }
 
 const WEIGHTS: [&str; 2] = ["model-0.safetensors", "model-1.safetensors"];
@@ -229,7 +235,7 @@ impl Checkpoint {
             folder.write(CONFIG_FILE, job.config.to_json().as_bytes()).await?;
             folder.write(TOKENIZER_FILE, &job.base.tokenizer).await?;
             let state = RecalibrationState { settings: settings.clone(), step: 0, losses: vec![], scores: vec![] };
-            let checkpoint = Self { folder, name: name.clone(), state, turn: 0 };
+            let checkpoint = Self { folder, name: name.clone(), state, turn: 0, bytes: 0 };
             return Ok((checkpoint, job.trainer(job.dropped()?)?));
         };
         folder.lock().await?;
@@ -237,28 +243,34 @@ impl Checkpoint {
         let (model, _) = Model::load(&job.config, &SafetensorsFiles::from_bytes(&bytes)?, &device())?;
         let optimizer = folder.read(OPTIMIZERS[turn]).await?;
         let trainer = job.trainer(model)?.resumed(state.step, optimizer, GuardState::default())?;
-        Ok((Self { folder, name: name.clone(), state, turn }, trainer))
+        Ok((Self { folder, name: name.clone(), state, turn, bytes: bytes.len() }, trainer))
     }
 
     async fn save(&mut self, job: &Job, trainer: &Trainer) -> Result<(), Interruption> {
-        let next = 1 - self.turn;
+        let last = self.turn;
+        self.turn = 1 - last;
         let weights = trainer.model().to_safetensors().await?;
-        self.folder.write(WEIGHTS[next], &weights).await?;
-        self.folder.write(OPTIMIZERS[next], &trainer.optimizer().to_bytes()?).await?;
+        self.folder.write(WEIGHTS[self.turn], &weights).await?;
+        self.folder.write(OPTIMIZERS[self.turn], &trainer.optimizer().to_bytes()?).await?;
+        self.bytes = weights.len();
+        self.write_note(job).await?;
+        self.folder.delete(WEIGHTS[last]).await;
+        self.folder.delete(OPTIMIZERS[last]).await;
+        Ok(())
+    }
+
+    /// Writes what is known of the run beside the weights that were written last.
+    async fn write_note(&self, job: &Job) -> Result<(), Interruption> {
         let note = StoredModel {
             name: self.name.clone(),
-            weights: vec![WEIGHTS[next].to_owned()],
-            bytes: weights.len() as f64,
+            weights: vec![WEIGHTS[self.turn].to_owned()],
+            bytes: self.bytes as f64,
             context: job.config.max_position_embeddings,
             parameters: job.config.num_parameters() as f64,
             method: Method::of(&job.config),
             chat: ChatFormat::None,
             recalibration: Some(self.state.clone()),
         };
-        self.folder.write_note(&note).await?;
-        self.folder.delete(WEIGHTS[self.turn]).await;
-        self.folder.delete(OPTIMIZERS[self.turn]).await;
-        self.turn = next;
-        Ok(())
+        self.folder.write_note(&note).await
     }
 }

@@ -5,6 +5,7 @@ use drope_core::config::Config;
 use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE};
 use drope_protocol::{Reply, StoredModel};
 use js_sys::{Array, AsyncIterator, Promise, Reflect};
+use serde::{Deserialize, Serialize};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 use web_sys::{
@@ -23,8 +24,18 @@ use super::{reply, scope};
 const ROOT: &str = "models";
 /// The name of a GGUF in its folder.
 pub const GGUF_FILE: &str = "model.gguf";
-/// What is known of a model; written last.
-const NOTE: &str = "model.json";
+/// What is known of a model; written last. There are two, which are written in turns, so that one of them is always whole.
+const NOTES: [&str; 2] = ["model.json", "model-1.json"];
+
+/// A note as it lies in the store.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    #[serde(flatten)]
+    model: StoredModel,
+    /// The one with the larger number counts.
+    #[serde(default)]
+    number: u64,
+}
 
 /// A model's folder.
 pub struct StoredFolder {
@@ -72,7 +83,8 @@ async fn list() -> Result<Vec<StoredModel>, JsValue> {
     let mut models: Vec<StoredModel> = Vec::new();
     // The newest first.
     for folder in folders(&root).await?.into_iter().rev() {
-        let opened = StoredFolder::in_root(&root, &folder).await?;
+        // Somebody else may have removed it meanwhile.
+        let Ok(opened) = StoredFolder::in_root(&root, &folder).await else { continue };
         match opened.note().await {
             Some(model) if models.iter().all(|known| known.name != model.name) => models.push(model),
             _ => remove_unlocked(&root, &folder).await?,
@@ -196,7 +208,6 @@ impl StoredFolder {
     ///
     /// # Errors
     /// If somebody else is writing it.
-    #[cfg(feature = "train")]
     pub async fn lock(&mut self) -> Result<(), Interruption> {
         self._lock = self.folder.try_lock().await.map_err(|error| not_written(&self.name, &error))?;
         if self._lock.is_some() { Ok(()) } else { Err(in_use(&self.name)) }
@@ -217,13 +228,33 @@ impl StoredFolder {
 
     /// What is known of the model; none where it is not whole.
     pub async fn note(&self) -> Option<StoredModel> {
-        serde_json::from_slice(&self.read(NOTE).await.ok()?).ok()
+        Some(self.newest_note().await?.1.model)
+    }
+
+    /// The note that counts, and its place in [`NOTES`].
+    async fn newest_note(&self) -> Option<(usize, Note)> {
+        let mut newest: Option<(usize, Note)> = None;
+        for (place, name) in NOTES.into_iter().enumerate() {
+            let bytes = self.read(name).await.ok();
+            let note: Option<Note> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            if let Some(note) = note
+                && newest.as_ref().is_none_or(|(_, known)| known.number < note.number)
+            {
+                newest = Some((place, note));
+            }
+        }
+        newest
     }
 
     /// Writes the model's note, with which it counts as whole and replaces older ones of its name.
     pub async fn write_note(&self, model: &StoredModel) -> Result<(), Interruption> {
-        let text = serde_json::to_vec(model).map_err(|error| Interruption::Failed(format!("{error}.")))?;
-        self.write(NOTE, &text).await?;
+        let (next, number) = match self.newest_note().await {
+            Some((place, note)) => (1 - place, note.number + 1),
+            None => (0, 0),
+        };
+        let note = Note { model: model.clone(), number };
+        let text = serde_json::to_vec(&note).map_err(|error| Interruption::Failed(format!("{error}.")))?;
+        self.write(NOTES[next], &text).await?;
         let replaced = async {
             let root = root().await?;
             for older in folders_of(&root, &self.name).await?.iter().filter(|other| *other < &self.folder) {

@@ -61,6 +61,7 @@ impl State {
             run: RwSignal::new(0),
             running: RwSignal::new(None),
             asked: RwSignal::new(None),
+            asks_own: RwSignal::new(false),
             counted: RwSignal::default(),
             is_replaced: RwSignal::new(false),
             threads: read(get("threads")),

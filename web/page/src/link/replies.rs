@@ -20,7 +20,7 @@ pub fn take(state: State, reply: Reply) {
         }
         Reply::Asked { run, haystack, question, references, ordered, ends, context } if is_current(run) => {
             state.loading.set(None);
-            let is_own = state.is_own.get_untracked();
+            let is_own = state.asks_own.get_untracked();
             set_question(state, Asked { haystack, question, references, ordered, is_own, ends, context });
         }
         Reply::Read { run, column, tokens } if is_current(run) => {

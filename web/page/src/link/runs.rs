@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use drope_protocol::{Comparison, Length, Origin, Question, Request};
+use drope_protocol::{Comparison, Length, Origin, Prompt, Question, Request};
 use leptos::prelude::*;
 
 use crate::link::worker::{send, send_with_files, stop as stop_worker};
@@ -49,7 +49,9 @@ pub fn tell_story(state: State) {
 pub fn ask_dial(state: State) {
     let run = begin_alone(state, Running::Dial);
     state.dial.columns().iter().for_each(|column| column.clear());
-    send(state, Request::Answer(of_dial(state, run)));
+    let comparison = of_dial(state, run);
+    state.dial.comparison.set_value(Some(comparison.clone()));
+    send(state, Request::Answer(comparison));
 }
 
 /// Looks at the heads of the models beside the dial, as soon as all of these have answered.
@@ -67,8 +69,9 @@ pub fn probe_answered_dial(state: State) {
 
 /// Measures what attention does in the heads of the models beside the dial.
 fn probe_dial(state: State) {
+    let Some(answered) = state.dial.comparison.get_value() else { return };
     let run = begin_alone(state, Running::DialProbe);
-    send(state, Request::Probe(of_dial(state, run)));
+    send(state, Request::Probe(Comparison { run, ..answered }));
 }
 
 /// The question of the first screen.
@@ -123,9 +126,11 @@ pub fn choose_chat(state: State, name: String, is_used: bool) {
 }
 
 fn comparison(state: State, run: u32) -> Comparison {
+    let prompt = untrack(|| state.prompt());
+    state.asks_own.set(matches!(prompt, Prompt::Own(_)));
     Comparison {
         run,
-        prompt: untrack(|| state.prompt()),
+        prompt,
         depth: f64::from(state.depth.get_untracked()) / 100.0,
         readings: untrack(|| state.readings()),
     }
@@ -202,6 +207,7 @@ fn begin_alone(state: State, what: Running) -> u32 {
 }
 
 fn begin(state: State, what: Running) -> u32 {
+    state.asks_own.set(false);
     state.run.update(|run| *run += 1);
     state.running.set(Some(what));
     state.loading.set(None);

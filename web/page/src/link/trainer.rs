@@ -81,7 +81,12 @@ fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl F
         reply => hear(reply, blob),
     };
     let fail = move |reason: &str| state.model_error.set(Some(format!("{failed} ({reason}).")));
-    match start_worker(Program::Trains, on_reply, move |message| fail(&message)) {
+    let broken = worker.clone();
+    let on_error = move |message: String| {
+        broken.take().iter().for_each(end);
+        fail(&message);
+    };
+    match start_worker(Program::Trains, on_reply, on_error) {
         Ok(started) => {
             post(&started, &start_request(false, 1, Vec::new()));
             post(&started, request);

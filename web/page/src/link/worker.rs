@@ -108,10 +108,14 @@ fn carry_out(state: State, effect: Effect, files: &Array) {
 
 /// The models of the first screen, where it is shown and the reader does not want to save data.
 fn first_models(state: State) -> Vec<String> {
-    let saves = js_sys::Reflect::get(&window().navigator(), &"connection".into())
+    if state.is_embedded || saves_data() { Vec::new() } else { untrack(|| state.story.models()) }
+}
+
+/// Whether the reader wants to load no more than is asked for.
+pub fn saves_data() -> bool {
+    js_sys::Reflect::get(&window().navigator(), &"connection".into())
         .and_then(|connection| js_sys::Reflect::get(&connection, &"saveData".into()))
-        .is_ok_and(|saves| saves.is_truthy());
-    if state.is_embedded || saves { Vec::new() } else { untrack(|| state.story.models()) }
+        .is_ok_and(|saves| saves.is_truthy())
 }
 
 fn spawn(state: State, backend: Backend, is_shared: bool) -> Result<Worker, JsValue> {

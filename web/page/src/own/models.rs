@@ -36,6 +36,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
         let input: Option<HtmlInputElement> = event.target().and_then(|target| target.dyn_into().ok());
         let files: Vec<File> =
             input.iter().filter_map(HtmlInputElement::files).flat_map(|list| files_of(&list)).collect();
+        let files = of_one_folder(files);
         if let Some(file) = files.first() {
             take(state, &name_of(file), &files);
         }
@@ -98,9 +99,25 @@ fn take(state: State, name: &str, files: &[File]) {
 
 /// The folder that a file was chosen with, or its own name.
 fn name_of(file: &File) -> String {
-    let path = Reflect::get(file, &"webkitRelativePath".into()).ok().and_then(|path| path.as_string());
-    let folder = path.as_deref().and_then(|path| path.split_once('/')).map(|(folder, _)| folder.to_owned());
+    let folder = path_of(file).split_once('/').map(|(folder, _)| folder.to_owned());
     folder.unwrap_or_else(|| file.name())
+}
+
+/// With its folders where a folder was chosen; else empty.
+fn path_of(file: &File) -> String {
+    Reflect::get(file, &"webkitRelativePath".into()).ok().and_then(|path| path.as_string()).unwrap_or_default()
+}
+
+/// Of the files of a folder and of folders in it, those beside the config of the fewest folders: a run's folder may have checkpoints in
+/// folders of its own.
+fn of_one_folder(files: Vec<File>) -> Vec<File> {
+    let paths: Vec<String> = files.iter().map(path_of).collect();
+    let parent = |path: &str| path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+    let configs = paths.iter().filter(|path| path.rsplit('/').next() == Some("config.json"));
+    let Some(folder) = configs.min_by_key(|path| path.matches('/').count()).map(|path| parent(path)) else {
+        return files;
+    };
+    files.into_iter().zip(&paths).filter(|(_, path)| parent(path) == folder).map(|(file, _)| file).collect()
 }
 
 fn files_of(list: &web_sys::FileList) -> Vec<File> {

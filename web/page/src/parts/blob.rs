@@ -1,6 +1,8 @@
 //! Text and files that the browser can load from an address of their own, and saving them.
 
-use leptos::prelude::document;
+use std::time::Duration;
+
+use leptos::prelude::{document, set_timeout};
 use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{Blob, BlobPropertyBag, HtmlAnchorElement, Url};
 
@@ -24,5 +26,8 @@ pub fn save(name: &str, address: &str) -> Result<(), JsValue> {
 /// Saves a file.
 pub fn save_blob(name: &str, blob: &Blob) {
     // A browser that refuses saves nothing.
-    let _ = Url::create_object_url_with_blob(blob).and_then(|address| save(name, &address));
+    let Ok(address) = Url::create_object_url_with_blob(blob) else { return };
+    let _ = save(name, &address);
+    // The browser has begun to save it by then; the address would keep the file in memory.
+    set_timeout(move || drop(Url::revoke_object_url(&address)), Duration::from_secs(60));
 }

@@ -31,7 +31,7 @@ pub fn Curves(progress: RecalibrationState, cost: Option<DropCost>, seconds: f64
     let ends = ["update 0".to_owned(), settings.steps.to_string()];
     let top = losses.iter().copied().chain(cost.map(|cost| cost.after)).fold(1.0f32, f32::max);
     view! {
-        <p id="recalibration" role="status">{said}</p>
+        <p id="recalibration">{said}</p>
         <progress max=settings.steps value=step aria-label="Updates"></progress>
         <div class="answers">
             <figure>

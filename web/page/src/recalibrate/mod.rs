@@ -58,6 +58,11 @@ pub fn Recalibrate(state: State) -> impl IntoView {
         move |_| if training.phase.get_untracked() == Phase::Running { pause(state) } else { recalibrate(state) };
     let cost =
         move || training.cost.get().map(|cost| said(cost, training.seconds.get(), training.settings.get().steps));
+    // For readers who do not see the bar, as often as they want to hear it.
+    let tenths = Memo::new(move |_| {
+        let tenths = |progress: &RecalibrationState| 10 * progress.step / progress.settings.steps.max(1);
+        training.progress.with(|progress| progress.as_ref().map(tenths)).filter(|&tenths| tenths > 0)
+    });
     view! {
         <section class="recalibrate" aria-label="Recalibrate here">
             <h2>"Drop the positions yourself"</h2>
@@ -91,6 +96,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             <p class="hint" hidden=move || !lost()>
                 "A run is kept every few updates, and when it is paused. Updates that came after that, before the page was closed, are computed again."
             </p>
+            <p class="visually-hidden" role="status">{move || tenths.get().map(|tenths| format!("{tenths}0 % of the updates are done."))}</p>
             <p class="failure" role="alert" hidden=move || training.error.get().is_none()>{move || training.error.get()}</p>
             {move || training.progress.get().or_else(|| kept()?.recalibration).map(|progress| {
                 view! { <Curves progress cost=training.cost.get() seconds=training.seconds.get() /> }
@@ -132,14 +138,17 @@ fn Settings(state: State) -> impl IntoView {
         DroppedPositions::Low(Some(cut)) => cut.to_string(),
         _ => String::new(),
     };
+    let is_cut_wrong = RwSignal::new(false);
     let number =
         move |label, id, value: fn(&RecalibrationSettings) -> String, set: fn(&mut RecalibrationSettings, f64)| {
             let value = Signal::derive(move || settings.with(value));
+            let is_wrong = RwSignal::new(false);
             let choose = move |event: leptos::ev::Event| {
-                let amount: Option<f64> = event_target_value(&event).trim().parse().ok();
+                let amount = finite(&event_target_value(&event));
+                is_wrong.set(amount.is_none());
                 amount.iter().for_each(|&amount| change(&|settings| set(settings, amount)));
             };
-            number_field(label, id, is_busy, value, choose)
+            number_field(label, id, is_busy, is_wrong, value, choose)
         };
     view! {
         <div class="controls">
@@ -152,11 +161,16 @@ fn Settings(state: State) -> impl IntoView {
             </label>
             <label class="field" hidden=is_all>
                 <span>"Cut, in radians a token"</span>
-                <input id="cut" type="text" inputmode="decimal" size="8" disabled=is_busy prop:value=cut
+                <input id="drop-cut" type="text" inputmode="decimal" size="8" disabled=is_busy prop:value=cut
+                    aria-invalid=move || is_cut_wrong.get().to_string()
                     placeholder=format!("{:.4}", partial_drop_cutoff(CONTEXT))
                     on:change=move |event| {
-                        let cut = event_target_value(&event).trim().parse().ok();
-                        change(&|settings| settings.dropped = DroppedPositions::Low(cut));
+                        let text = event_target_value(&event);
+                        let cut = finite(&text);
+                        is_cut_wrong.set(cut.is_none() && !text.trim().is_empty());
+                        if !is_cut_wrong.get_untracked() {
+                            change(&|settings| settings.dropped = DroppedPositions::Low(cut));
+                        }
                     } />
             </label>
             <label class="field" hidden=move || !is_all()>
@@ -177,17 +191,24 @@ fn Settings(state: State) -> impl IntoView {
     }
 }
 
+/// A number that a request can hold.
+fn finite(text: &str) -> Option<f64> {
+    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+}
+
 fn number_field(
     label: &'static str,
     id: &'static str,
     is_busy: impl Fn() -> bool + Send + 'static,
+    is_wrong: RwSignal<bool>,
     value: Signal<String>,
     choose: impl Fn(leptos::ev::Event) + 'static,
 ) -> impl IntoView {
     view! {
         <label class="field">
             <span>{label}</span>
-            <input id=id type="text" inputmode="decimal" size="6" disabled=is_busy prop:value=value on:change=choose />
+            <input id=id type="text" inputmode="decimal" size="6" disabled=is_busy
+                aria-invalid=move || is_wrong.get().to_string() prop:value=value on:change=choose />
         </label>
     }
 }

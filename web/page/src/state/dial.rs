@@ -1,7 +1,7 @@
 //! Where the frequencies are cut, and who is asked about it.
 
 use drope_core::positions::{Amount, Method, Parameter, Parameters, cope_frequencies};
-use drope_protocol::{Reading, StudyModel};
+use drope_protocol::{Comparison, Reading, StudyModel};
 use leptos::prelude::*;
 
 use super::asked::Asked;
@@ -23,6 +23,8 @@ pub struct Dial {
     pub is_soft: RwSignal<bool>,
     /// The question that was asked last.
     pub asked: RwSignal<Option<Asked>>,
+    /// What was sent to ask it.
+    pub comparison: StoredValue<Option<Comparison>>,
     columns: StoredValue<[Column; 2]>,
 }
 
@@ -35,7 +37,8 @@ impl Dial {
             Column::new(column, Reading { model, method: Method::PDrope, parameters: Parameters::default() })
         });
         let (dropped, is_soft) = (RwSignal::new(own), RwSignal::new(false));
-        let dial = Self { dropped, is_soft, asked: RwSignal::new(None), columns: StoredValue::new(columns) };
+        let (asked, comparison) = (RwSignal::new(None), StoredValue::new(None));
+        let dial = Self { dropped, is_soft, asked, comparison, columns: StoredValue::new(columns) };
         dial.turn(own, false);
         dial
     }

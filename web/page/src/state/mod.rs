@@ -87,6 +87,8 @@ pub struct State {
     pub running: RwSignal<Option<Running>>,
     /// The question that was asked last.
     pub asked: RwSignal<Option<Asked>>,
+    /// Whether the run that was begun last is about a text of the reader's.
+    pub asks_own: RwSignal<bool>,
     /// Cells of the tables that were run here.
     pub counted: RwSignal<Vec<(CellKey, Counted)>>,
     /// Step of the tour, from 1; 0: there is none.

@@ -43,7 +43,7 @@ pub struct Story {
     pub seed: RwSignal<u64>,
     /// Whether the row of RoPE with the same training is there.
     pub has_fourth: RwSignal<bool>,
-    /// The question that the rows' answers are of; none while the next one is on its way.
+    /// The question that the rows' answers are of; none while the next one is on its way, and where it is still to be asked for.
     pub asked: RwSignal<Option<Asked>>,
     rows: StoredValue<[Column; 4]>,
 }
@@ -113,8 +113,9 @@ impl Story {
         chosen == (first.extension, first.depth, first.seed)
     }
 
-    /// Deletes answers to a question that is no longer chosen.
+    /// Deletes a question that is no longer chosen, and the answers to it.
     pub fn forget(self) {
+        self.asked.set(None);
         self.all_rows().iter().for_each(|row| row.clear());
     }
 

@@ -8,7 +8,7 @@ mod words;
 use leptos::prelude::*;
 
 use crate::columns::haystack::HaystackText;
-use crate::link::runs::tell_story;
+use crate::link::runs::{stop, tell_story};
 use crate::parts::estimate::{duration, seconds_of_all};
 use crate::state::State;
 use crate::state::running::Running;
@@ -38,6 +38,10 @@ pub fn StoryScreen(state: State) -> impl IntoView {
         if untrack(is_live) {
             tell_story(state);
         } else {
+            // Answers on their way would be of the text before.
+            if state.running.get_untracked() == Some(Running::Story) {
+                stop(state);
+            }
             story.forget();
         }
     };
@@ -63,11 +67,11 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                         format!("Ask them at {}× (about {time})", story.extension.get())
                     }}
                 </button>
-                <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| crate::link::runs::stop(state)>"Stop"</button>
+                <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| stop(state)>"Stop"</button>
                 <button id="fourth" type="button" aria-pressed=move || story.has_fourth.get().to_string()
                     on:click=move |_| {
                         story.has_fourth.update(|has| *has = !*has);
-                        if story.has_fourth.get_untracked() { ask_if_quick(); }
+                        if story.has_fourth.get_untracked() && untrack(is_live) { tell_story(state); }
                     }>
                     {move || if story.has_fourth.get() { "Hide the fourth" } else { "RoPE with the same training" }}
                 </button>

@@ -6,7 +6,7 @@ use super::{seeds, whole};
 use crate::columns::answers::explained;
 use crate::parts::row::{AnswerRow, Share};
 use crate::state::column::Column;
-use crate::state::story::Story;
+use crate::state::story::{LIVE, Story};
 
 /// What was done to the model of each row.
 const NOTES: [&str; 4] = [
@@ -25,7 +25,7 @@ pub fn Rows(story: Story) -> impl IntoView {
                 <Row story row />
             </For>
         </ol>
-        <p class="hint said" aria-live="polite">{move || said(story)}</p>
+        <p class="hint said" aria-live="polite">{move || said(story)}<span class="visually-hidden">{move || outcomes(story)}</span></p>
     }
 }
 
@@ -47,11 +47,22 @@ fn Row(story: Story, row: Column) -> impl IntoView {
 /// What is asked, and where the answers are from.
 fn said(story: Story) -> String {
     story.asked.with(|asked| match asked {
+        None if story.extension.get() > LIVE => "Not asked at this length yet.".to_owned(),
         None => "Drawing another text…".to_owned(),
         Some(asked) => {
             format!("Asked for the number {}; the text says {}.", key_of(&asked.question), asked.references.join(", "))
         }
     })
+}
+
+/// ` RoPE is wrong, YaRN is right.`, once all rows have answered: for readers who do not see the rows.
+fn outcomes(story: Story) -> String {
+    let outcome = |row: Column| {
+        let is_right = row.answer.with(|answer| answer.finished?.is_right)?;
+        Some(format!("{} is {}", Story::lines()[row.key].name, if is_right { "right" } else { "wrong" }))
+    };
+    let outcomes: Option<Vec<String>> = story.rows().into_iter().map(outcome).collect();
+    outcomes.map_or_else(String::new, |outcomes| format!(" {}.", outcomes.join(", ")))
 }
 
 /// `of amber-acorn`, from the question.

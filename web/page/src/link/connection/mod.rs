@@ -203,8 +203,13 @@ impl Connection {
     /// Sends what is being waited for to a worker that was started anew.
     fn ask_again(&mut self, page: Page, effects: &mut Vec<Effect>) {
         let waited_for = self.last.take_if(|request| page.run.is_some() && request.run() == page.run);
-        if let Some(request) = waited_for {
-            self.ask(request, page, effects);
+        match waited_for {
+            Some(request) => self.ask(request, page, effects),
+            None if page.run.is_some() => {
+                let sentence = "The worker was started anew, and has not got the files; choose them again.";
+                effects.push(Effect::Fail(sentence.to_owned()));
+            }
+            None => {}
         }
     }
 

@@ -162,6 +162,10 @@ fn files_are_sent_once_and_a_browser_without_workers_is_named() {
     assert_eq!(effects.last(), Some(&Effect::PostFiles(Backend::Webgpu, remove(7))));
     let effects = connection.on(heard(Backend::Webgpu, Reply::Unfit { note: "none".into() }), page);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Post(..) | Effect::PostFiles(..))), "{effects:?}");
+    assert!(
+        matches!(effects.last(), Some(Effect::Fail(sentence)) if sentence.contains("choose them again")),
+        "{effects:?}"
+    );
     let effects = connection.on(Event::NotStarted(Backend::Cpu), page);
     assert_eq!(effects[0], Effect::Show(Engine::Stopped));
     assert!(matches!(&effects[1], Effect::Fail(sentence) if sentence.contains("starts no web workers")));
