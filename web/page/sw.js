@@ -4,12 +4,17 @@
 // The worker keeps models under names that begin with drope-, and deletes those of other builds.
 const NAME = "playground";
 const NAMED = /[-.][0-9a-f]{8,}[-_.]|[?]v=/;
+const BUILD = new URL(self.location).searchParams.get("v");
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
-// The page says what it consists of, and its program. Whatever else is kept is of an older one.
-self.addEventListener("message", (event) => event.waitUntil(keep(...event.data)));
+// The page says what it consists of, and its program. One list is kept after the other.
+let last = Promise.resolve();
+self.addEventListener("message", (event) => {
+  last = last.then(() => keep(...event.data)).catch(() => {});
+  event.waitUntil(last);
+});
 
 async function keep(addresses, program) {
   const cache = await caches.open(NAME);
@@ -22,8 +27,9 @@ async function keep(addresses, program) {
   }
   // Last, so that a page that is kept has all its files.
   await cache.put(self.registration.scope, page);
-  for (const request of await cache.keys()) {
-    if (!addresses.includes(request.url)) await cache.delete(request);
+  // Programs of this build stay, though this visit used other ones.
+  for (const { url } of await cache.keys()) {
+    if (!addresses.includes(url) && !url.endsWith(`?v=${BUILD}`)) await cache.delete(url);
   }
 }
 

@@ -128,7 +128,7 @@ async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is
     let longer = "document.getElementById('another').click(); const slider = document.getElementById('length'); slider.value = 5;
         for (const name of ['input', 'change']) slider.dispatchEvent(new Event(name, { bubbles: true }));";
     browser.client.execute(longer, vec![]).await?;
-    browser.wait(".said", 5, |text| text.contains("Not asked at this length yet")).await?;
+    browser.wait(".said", 5, |text| text.contains("Not asked yet")).await?;
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(browser.client.execute(outcomes, vec![]).await?, json!(["", "", "", ""]));
     assert_eq!(browser.complaints().await?, Vec::<String>::new());

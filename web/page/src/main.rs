@@ -120,7 +120,11 @@ fn add_sections(state: State, sections: RwSignal<u32>) {
         } else {
             link::worker::connect_once(state);
             // An address names a question that the page has no answers to.
-            if !state.story.is_first() && state.story.extension.get_untracked() <= LIVE && !link::worker::saves_data() {
+            if state.room.get_untracked() == Play
+                && !state.story.is_first()
+                && state.story.extension.get_untracked() <= LIVE
+                && !link::worker::saves_data()
+            {
                 link::runs::tell_story(state);
             }
         }

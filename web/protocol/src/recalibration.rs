@@ -51,8 +51,13 @@ pub struct RecalibrationState {
 }
 
 impl RecalibrationState {
-    /// Whether updates are missing.
+    /// Whether updates are missing, or the questions behind the last one.
     pub fn is_unfinished(&self) -> bool {
+        self.has_updates_left() || self.scores.iter().all(|score| score.step != self.step)
+    }
+
+    /// Whether updates are missing.
+    pub fn has_updates_left(&self) -> bool {
         self.step < self.settings.steps
     }
 }

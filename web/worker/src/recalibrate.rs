@@ -143,8 +143,10 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
     let documents = job.documents();
     if checkpoint.state.step == 0 {
         checkpoint.state.scores = scores(&job, trainer.model(), 0, run).await?;
+    } else if is_to_be_asked(&checkpoint.state) {
+        checkpoint.ask(&job, trainer.model(), run).await?;
     }
-    while checkpoint.state.is_unfinished() {
+    while checkpoint.state.has_updates_left() {
         let start = now();
         let batch = documents.batch(job.recipe.seed, checkpoint.state.step)?;
         let report;
@@ -155,22 +157,25 @@ pub async fn recalibrate(request: &Recalibration, run: &Run) -> Result<(), Inter
         state.losses.push(loss);
         let step = state.step;
         reply(&Reply::Updated { run: run.number, step, loss, seconds: (now() - start) / 1000.0 });
-        let is_last = !state.is_unfinished();
         let is_stopped = run.yield_to_messages().await == drope_core::generate::Flow::Stop;
-        let is_asked = !is_stopped && (is_last || step.is_multiple_of(SCORE_EVERY));
+        let is_asked = is_to_be_asked(&checkpoint.state);
         if is_stopped || is_asked || step.is_multiple_of(SAVE_EVERY) {
             checkpoint.save(&job, &trainer).await?;
             store::tell().await;
         }
-        // What was trained is kept by now, since the reader may stop the questions.
-        if is_asked {
-            checkpoint.state.scores.extend(scores(&job, trainer.model(), step, run).await?);
-            checkpoint.write_note(&job).await?;
-            store::tell().await;
-        }
         run.check()?;
+        // What was trained is kept by now, since the reader may stop the questions; they are asked when the run goes on.
+        if is_asked {
+            checkpoint.ask(&job, trainer.model(), run).await?;
+        }
     }
     Ok(())
+}
+
+/// Whether the questions behind the last update are still to be asked.
+fn is_to_be_asked(state: &RecalibrationState) -> bool {
+    let is_due = !state.has_updates_left() || state.step.is_multiple_of(SCORE_EVERY);
+    is_due && state.scores.iter().all(|score| score.step != state.step)
 }
 
 /// Asks the model in its present state the questions of all lengths.
@@ -256,6 +261,14 @@ impl Checkpoint {
         self.write_note(job).await?;
         self.folder.delete(WEIGHTS[last]).await;
         self.folder.delete(OPTIMIZERS[last]).await;
+        Ok(())
+    }
+
+    /// Asks the questions that are due, and keeps what is answered.
+    async fn ask(&mut self, job: &Job, model: &Model, run: &Run) -> Result<(), Interruption> {
+        self.state.scores.extend(scores(job, model, self.state.step, run).await?);
+        self.write_note(job).await?;
+        store::tell().await;
         Ok(())
     }
 

@@ -89,7 +89,9 @@ pub fn is_unfinished(model: &StoredModel, settings: &RecalibrationSettings) -> b
 #[cfg(test)]
 mod tests {
     use drope_core::positions::Method;
-    use drope_protocol::{ChatFormat, DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
+    use drope_protocol::{
+        ChatFormat, DroppedPositions, RecalibrationScore, RecalibrationSettings, RecalibrationState, StoredModel,
+    };
 
     use super::name_of;
 
@@ -103,7 +105,9 @@ mod tests {
             query_norm: false,
         };
         let stored = |name: &str, step| {
-            let state = RecalibrationState { settings: settings.clone(), step, losses: vec![], scores: vec![] };
+            let score = RecalibrationScore { step, extension: 1, depth: None, correct: 1, trials: 4 };
+            let scores = if name.ends_with("unasked") { vec![] } else { vec![score] };
+            let state = RecalibrationState { settings: settings.clone(), step, losses: vec![], scores };
             StoredModel {
                 name: name.into(),
                 weights: vec![],
@@ -117,6 +121,7 @@ mod tests {
         };
         assert_eq!(name_of(&settings, &[]), "my-drope");
         assert_eq!(name_of(&settings, &[stored("my-drope", 10)]), "my-drope-2");
+        assert_eq!(name_of(&settings, &[stored("unasked", 10)]), "unasked", "the questions are still to be asked");
         assert_eq!(name_of(&settings, &[stored("my-drope", 10), stored("my-drope-2", 5)]), "my-drope-2");
         let other = RecalibrationSettings { peak: 2e-3, ..settings.clone() };
         assert_eq!(name_of(&other, &[stored("my-drope", 5)]), "my-drope-2");

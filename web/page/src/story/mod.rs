@@ -56,11 +56,12 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                     {LENGTHS.iter().enumerate().map(|(place, length)| view! { <option value=place label=format!("{length}×")></option> }).collect_view()}
                 </datalist>
             </label>
-            <rows::Rows story />
+            <rows::Rows state />
             <p class="buttons">
                 <button id="another" type="button" class="primary" hidden=move || !is_live()
                     on:click=move |_| { story.seed.update(|seed| *seed = seed.wrapping_add(1)); tell_story(state); }>"Another question"</button>
-                <button id="ask-far" type="button" class="primary" hidden=move || is_live() || is_asking() on:click=move |_| tell_story(state)>
+                <button id="ask-far" type="button" class="primary"
+                    hidden=move || is_asking() || is_live() && story.asked.with(Option::is_some) on:click=move |_| tell_story(state)>
                     {move || {
                         let tokens = story.extension.get() * story.context();
                         let time = duration(seconds_of_all(state, story.rows(), tokens));

@@ -5,8 +5,10 @@ use leptos::prelude::*;
 use super::{seeds, whole};
 use crate::columns::answers::explained;
 use crate::parts::row::{AnswerRow, Share};
+use crate::state::State;
 use crate::state::column::Column;
-use crate::state::story::{LIVE, Story};
+use crate::state::running::Running;
+use crate::state::story::Story;
 
 /// What was done to the model of each row.
 const NOTES: [&str; 4] = [
@@ -18,14 +20,16 @@ const NOTES: [&str; 4] = [
 
 /// The rows, under one another.
 #[component]
-pub fn Rows(story: Story) -> impl IntoView {
+pub fn Rows(state: State) -> impl IntoView {
+    let story = state.story;
+    let is_asking = move || state.running.get() == Some(Running::Story);
     view! {
         <ol class="rows">
             <For each=move || story.rows() key=|row| row.key let:row>
                 <Row story row />
             </For>
         </ol>
-        <p class="hint said" aria-live="polite">{move || said(story)}<span class="visually-hidden">{move || outcomes(story)}</span></p>
+        <p class="hint said" aria-live="polite">{move || said(story, is_asking())}<span class="visually-hidden">{move || outcomes(story)}</span></p>
     }
 }
 
@@ -45,10 +49,10 @@ fn Row(story: Story, row: Column) -> impl IntoView {
 }
 
 /// What is asked, and where the answers are from.
-fn said(story: Story) -> String {
+fn said(story: Story, is_asking: bool) -> String {
     story.asked.with(|asked| match asked {
-        None if story.extension.get() > LIVE => "Not asked at this length yet.".to_owned(),
-        None => "Drawing another text…".to_owned(),
+        None if is_asking => "Drawing another text…".to_owned(),
+        None => "Not asked yet.".to_owned(),
         Some(asked) => {
             format!("Asked for the number {}; the text says {}.", key_of(&asked.question), asked.references.join(", "))
         }
