@@ -28,8 +28,8 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// From here on Ctrl-C, SIGTERM or SIGHUP ends the process without leaving temporary files. Must be called before other threads
-/// begin.
+/// From here on Ctrl-C, SIGTERM or SIGHUP ends the process without leaving files that were being written. Must be called before other
+/// threads begin.
 pub fn listen() -> Result<()> {
     on_signal(|| {
         if !WATCHED.load(Ordering::Relaxed) || STOP.swap(true, Ordering::Relaxed) {
@@ -49,10 +49,9 @@ pub fn watch() {
 #[cfg(unix)]
 fn on_signal(act: fn()) -> Result<()> {
     use nix::sys::signal::{SigSet, Signal};
-    let mut signals: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().collect();
-    if machine::hangs_up() {
-        signals.add(Signal::SIGHUP);
-    }
+    // What the process was started to ignore stays ignored: SIGHUP under nohup, SIGINT behind a script's `&`.
+    let all = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+    let signals: SigSet = all.into_iter().filter(|&signal| !machine::ignores(signal)).collect();
     signals.thread_block()?;
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         while signals.wait().is_ok() {

@@ -41,15 +41,14 @@ pub fn forget_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Whether the end of the terminal is to end the process: not under nohup, which has SIGHUP ignored. Where the system does not say, the
-/// system decides.
+/// Whether the process was started with a signal ignored, as far as the system says so.
 #[cfg(unix)]
-pub fn hangs_up() -> bool {
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables, reason = "only Linux has /proc"))]
+pub fn ignores(signal: nix::sys::signal::Signal) -> bool {
     #[cfg(target_os = "linux")]
     {
-        const SIGHUP: u64 = 1;
-        let ignored = status("SigIgn:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
-        ignored.is_some_and(|mask| mask & SIGHUP == 0)
+        let mask = status("SigIgn:").and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+        mask.is_some_and(|mask| mask >> (signal as i32 - 1) & 1 == 1)
     }
     #[cfg(not(target_os = "linux"))]
     false

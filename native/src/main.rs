@@ -28,6 +28,7 @@ fn main() {
         let message = info.payload_as_str().unwrap_or_default();
         // The program that reads our output has closed the pipe, as `| head` does: the end that other programs have there.
         if message.contains("failed printing to stdout") {
+            files::remove_temporaries();
             std::process::exit(OUTPUT_CLOSED);
         }
         eprintln!("error: {info}");

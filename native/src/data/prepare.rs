@@ -60,7 +60,7 @@ struct Position {
     skipped_bytes: u64,
     /// What was written so far.
     manifest: DataManifest,
-    /// Of the files' names and sizes: a file is known by its number.
+    /// Of the files' names and sizes, since a file is known by its number; empty in positions of earlier versions.
     #[serde(default)]
     files_hash: String,
 }
@@ -146,12 +146,11 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         }
     }
     progress.finish_and_clear();
-    if reader.join().is_err() {
-        run.save()?;
-        bail!(
-            "reading broke off in the file after the last one that is done; remove that file, or mend it, and begin again"
-        );
-    }
+    ensure!(
+        reader.join().is_ok(),
+        "reading broke off after {} files; mend the next one or leave it out, and prepare into another --out",
+        run.position.manifest.files
+    );
     run.finish()
 }
 
@@ -195,7 +194,8 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Res
         ..manifest.clone()
     };
     ensure!(
-        settings(&position.manifest) == settings(&manifest) && position.files_hash == files_hash,
+        settings(&position.manifest) == settings(&manifest)
+            && (position.files_hash.is_empty() || position.files_hash == files_hash),
         "{} holds a run with other files (names or sizes), columns or another tokenizer; choose another --out",
         out.display()
     );
