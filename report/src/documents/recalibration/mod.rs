@@ -96,18 +96,20 @@ fn recovery_table(arms: &[Arm]) -> String {
 
 fn recovered(arms: &[Arm]) -> String {
     let windows = arms.first().map_or(0, |arm| arm.at_the_end().len());
-    let full = FULL.iter().filter_map(|folder| Arm::of(arms, folder));
-    let longest = full.max_by_key(|arm| arm.lines.last().map_or(0, |line| line.tokens));
-    let tokens = longest.and_then(|arm| {
+    let mut full: Vec<&Arm> = FULL.iter().filter_map(|folder| Arm::of(arms, folder)).collect();
+    full.sort_by_key(|arm| std::cmp::Reverse(arm.lines.last().map_or(0, |line| line.tokens)));
+    let tokens = full.into_iter().enumerate().filter_map(|(place, arm)| {
         let limit = arm.control(arms)?.at_the_end();
-        Some(recovery::sentence(arm.run.title, &arm.lines, &limit, RECOVERED))
+        let sentence = if place == 0 { recovery::sentence } else { recovery::of_shorter_run };
+        Some(sentence(arm.run.title, &arm.lines, &limit, RECOVERED))
     });
+    let tokens: String = tokens.collect();
     format!(
         "Loss in nats on {windows} held-out windows of 1,024 tokens, and how far it lies above the control's at the end, window by window \
          (95 % interval by Student's t). Recovered is what lies at most {RECOVERED} above.\n\n{}\n{}\n{}",
         recovery_table(arms),
         picture("recalibration.svg", "Held-out loss during recalibration; the axis of losses is logarithmic."),
-        tokens.unwrap_or_default()
+        tokens
     )
 }
 

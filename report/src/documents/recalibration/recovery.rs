@@ -21,15 +21,7 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
             millions(tokens)
         );
     }
-    let Some(law) = PowerLaw::fit(&points) else { return String::new() };
-    let tokens = |windows: &[usize]| match excesses(lines, limit, windows) {
-        Some(points) => reached(&points, target)
-            // A resample without a law that falls does not reach the target.
-            .unwrap_or_else(|| PowerLaw::fit(&points).map_or(f64::INFINITY, |law| law.tokens_to(target))),
-        None => f64::NAN,
-    };
-    let Some(interval) = bootstrap_of_trials(limit.len(), tokens, RESAMPLES, SEED) else { return String::new() };
-    let estimate = law.tokens_to(target);
+    let Some((law, estimate, interval)) = fitted(lines, limit, target) else { return String::new() };
     let extrapolated = if estimate > EXTRAPOLATED * measured {
         format!(" This is an **extrapolation** to {:.0} times the tokens that were measured.", estimate / measured)
     } else {
@@ -37,8 +29,8 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
     };
     format!(
         "**Tokens to recovery.** The losses of {title} above the control's at its end fall as {:.2}·(1 + t/{})^−{:.2}; they lie {target} \
-         above it after {} [{}, {}] tokens (95 % interval of a bootstrap over the windows, which knows nothing of other forms, texts or \
-         learning rates).{extrapolated} The paper recalibrates SmolLM-360M on 30 billion tokens.\n",
+         above it after {} [{}, {}] tokens (95 % interval of a bootstrap over the windows, which does not cover the choice of form, text and \
+         learning rate).{extrapolated} The paper recalibrates SmolLM-360M on 30 billion tokens.\n",
         law.a,
         millions(law.t0),
         law.b,
@@ -46,6 +38,32 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
         millions(interval[0]),
         millions(interval[1]),
     )
+}
+
+/// What the same form, fitted to a shorter run, says. Empty where nothing is fitted.
+pub fn of_shorter_run(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) -> String {
+    let Some((_, estimate, interval)) = fitted(lines, limit, target) else { return String::new() };
+    format!(
+        "The same form, fitted to {title} after {}, says {} [{}, {}]; how far the two lie apart is what the intervals do not cover.\n",
+        millions(lines.last().map_or(0.0, |line| line.tokens as f64)),
+        millions(estimate),
+        millions(interval[0]),
+        millions(interval[1])
+    )
+}
+
+/// The power law of all windows, the tokens at which it reaches the target, and their interval over the windows.
+fn fitted(lines: &[HeldOutLine], limit: &[f64], target: f64) -> Option<(PowerLaw, f64, [f64; 2])> {
+    let all: Vec<usize> = (0..limit.len()).collect();
+    let law = PowerLaw::fit(&excesses(lines, limit, &all)?)?;
+    let tokens = |windows: &[usize]| match excesses(lines, limit, windows) {
+        Some(points) => reached(&points, target)
+            // A resample without a law that falls does not reach the target.
+            .unwrap_or_else(|| PowerLaw::fit(&points).map_or(f64::INFINITY, |law| law.tokens_to(target))),
+        None => f64::NAN,
+    };
+    let interval = bootstrap_of_trials(limit.len(), tokens, RESAMPLES, SEED)?;
+    Some((law, law.tokens_to(target), interval))
 }
 
 /// Tokens, and how far the mean loss of some windows lies above that of the control's.
@@ -74,7 +92,7 @@ fn millions(tokens: f64) -> String {
 mod tests {
     use drope_core::results::HeldOutLine;
 
-    use super::sentence;
+    use super::{of_shorter_run, sentence};
 
     /// Windows whose losses above the limit follow 3·(1 + t/10⁵)^−½, each with its own share of it.
     fn lines(last: u64) -> Vec<HeldOutLine> {
@@ -100,6 +118,8 @@ mod tests {
             interval.split(", ").map(|end| end.trim_end_matches(" million").parse().unwrap()).collect();
         assert!((76.0..85.0).contains(&ends[0]) && (95.0..104.0).contains(&ends[1]), "{text}");
         assert!(text.contains("an **extrapolation** to 90 times the tokens"), "{text}");
+        let shorter = of_shorter_run("DroPE", &lines(500_000), &[2.0; 4], 0.1);
+        assert!(shorter.contains("fitted to DroPE after 0.50 million, says 89.90 million ["), "{shorter}");
         let text = sentence("DroPE", &lines(50_000_000), &[2.0; 4], 0.1);
         assert!(text.contains("they lie 0.1 above") && !text.contains("extrapolation"), "{text}");
         let text = sentence("DroPE", &lines(1_000_000_000), &[2.0; 4], 0.1);
@@ -110,5 +130,6 @@ mod tests {
     fn nothing_is_said_of_few_measures() {
         assert_eq!(sentence("DroPE", &lines(1_000_000)[..3], &[2.0; 4], 0.1), "");
         assert_eq!(sentence("DroPE", &[], &[2.0; 4], 0.1), "");
+        assert_eq!(of_shorter_run("DroPE", &[], &[2.0; 4], 0.1), "");
     }
 }

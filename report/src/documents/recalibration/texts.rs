@@ -35,22 +35,29 @@ fn beyond(cell: &PerplexityCell, rival: &PerplexityCell) -> ((f64, f64), &'stati
     ((mean, half), verdict)
 }
 
-/// Models without positions that read less far than a scaling which needs no training; empty where there is none.
-pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Option<String> {
-    let rival = best_scaling(cells, RUNS[0].control)?;
-    let is_worse = |cell: &&PerplexityCell| rival_of(cell, cells).is_some_and(|rival| beyond(cell, rival).1 == "worse");
-    let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
-    if worse.is_empty() {
-        return None;
-    }
-    let untrained = cells.iter().find(|cell| cell.model == UNTRAINED && cell.method == rival.method);
-    let untrained = untrained.map_or(String::new(), |cell| format!("; untrained {:.3}", mean(&far(cell)).0));
-    Some(format!(
-        "On tokens 8,193 to 16,384 the loss of {} lies above that of RoPE read with a scaling ({}: {:.3}{untrained}).",
-        list(&worse),
-        reading(rival),
-        mean(&far(rival)).0,
-    ))
+/// Models without positions that read less far than a scaling which needs no training, a sentence for each control; none where there is none.
+pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
+    let mut controls: Vec<&str> = RUNS.iter().map(|run| run.control).collect();
+    controls.dedup();
+    let of_control = |control: &str| {
+        let rival = best_scaling(cells, control)?;
+        let is_of = |cell: &&PerplexityCell| Run::of(&cell.model).is_some_and(|run| run.control == control);
+        let is_worse =
+            |cell: &&PerplexityCell| rival_of(cell, cells).is_some_and(|rival| beyond(cell, rival).1 == "worse");
+        let worse: Vec<String> = cells.iter().filter(is_of).filter(is_worse).map(reading).collect();
+        if worse.is_empty() {
+            return None;
+        }
+        let untrained = cells.iter().find(|cell| cell.model == UNTRAINED && cell.method == rival.method);
+        let untrained = untrained.map_or(String::new(), |cell| format!("; untrained {:.3}", mean(&far(cell)).0));
+        Some(format!(
+            "On tokens 8,193 to 16,384 the loss of {} lies above that of RoPE read with a scaling ({}: {:.3}{untrained}).",
+            list(&worse),
+            reading(rival),
+            mean(&far(rival)).0,
+        ))
+    };
+    controls.into_iter().filter_map(of_control).collect()
 }
 
 /// The section; empty where nothing is measured.
