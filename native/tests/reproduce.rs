@@ -32,7 +32,12 @@ command = "gradients --model {model} --layers 2 --models 1 --json {{out}}/result
     let report = || std::fs::read_to_string(out.join("README.md")).unwrap();
     let first = report();
     assert!(first.contains("Models have 0.85 M parameters and a training context C of 256 tokens"), "{first}");
-    assert!(first.contains("at random weights of 2 layers") && first.contains("| RoPE (layer 2, head"), "{first}");
+    let section = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    assert!(
+        section("gradients.md").contains("at random weights of 2 layers") && first.contains("](gradients.md): RoPE's"),
+        "{first}"
+    );
+    assert!(section("mass.md").contains("| RoPE (layer 2, head") && first.contains("](mass.md): "), "{first}");
     assert!(first.contains("Not measured so far: retrieval, tasks,"), "{first}");
     // What is done is not measured again, and --render measures nothing.
     let results = std::fs::read(out.join("results/probe.json")).unwrap();

@@ -6,7 +6,7 @@ use drope_core::results::rounded;
 
 use super::Section;
 use super::systems::{DROPE, NOPE, PARTIAL_DROPE, PI, ROPE, YARN};
-use crate::markdown::{by_length, joined, line, percent, picture, table};
+use crate::markdown::{by_length, joined, line, or_dash, percent, picture, table};
 use crate::plot::{self, Curve};
 use crate::results::{EXTENSIONS, Results, System};
 use crate::verdict::Verdict;
@@ -54,7 +54,7 @@ pub fn follow_attention(results: &Results) -> Result<Option<Section>> {
         verdict: format!(
             "At {LONGEST}x the head still gives the needle this share of what it gave at 1x: {}. That YaRN takes attention from \
              the needle {} (a tenth or more would count; one model, one head, of a token of the question and not the last one).",
-            joined(shares, ", "),
+            or_dash((!kept.is_empty()).then(|| joined(shares, ", "))),
             yarn_takes_attention(&kept).words()
         ),
         charts: vec![("entropy.svg".into(), entropy_chart(&rows))],
