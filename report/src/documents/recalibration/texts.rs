@@ -16,6 +16,13 @@ fn best_scaling<'a>(cells: &'a [PerplexityCell], control: &str) -> Option<&'a Pe
     scalings.min_by(|a, b| mean(&far(a)).0.total_cmp(&mean(&far(b)).0))
 }
 
+/// The controls, each once.
+fn controls() -> Vec<&'static str> {
+    let mut controls: Vec<&str> = RUNS.iter().map(|run| run.control).collect();
+    controls.dedup();
+    controls
+}
+
 /// What a model that lost positions is compared with.
 fn rival_of<'a>(cell: &PerplexityCell, cells: &'a [PerplexityCell]) -> Option<&'a PerplexityCell> {
     let run = Run::of(&cell.model).filter(|run| run.dropped != Dropped::None)?;
@@ -37,14 +44,13 @@ fn beyond(cell: &PerplexityCell, rival: &PerplexityCell) -> ((f64, f64), &'stati
 
 /// Models without positions that read less far than a scaling which needs no training, a sentence for each control; none where there is none.
 pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
-    let mut controls: Vec<&str> = RUNS.iter().map(|run| run.control).collect();
-    controls.dedup();
     let of_control = |control: &str| {
         let rival = best_scaling(cells, control)?;
-        let is_of = |cell: &&PerplexityCell| Run::of(&cell.model).is_some_and(|run| run.control == control);
-        let is_worse =
-            |cell: &&PerplexityCell| rival_of(cell, cells).is_some_and(|rival| beyond(cell, rival).1 == "worse");
-        let worse: Vec<String> = cells.iter().filter(is_of).filter(is_worse).map(reading).collect();
+        let is_worse = |cell: &&PerplexityCell| {
+            let run = Run::of(&cell.model).filter(|run| run.control == control && run.dropped != Dropped::None);
+            run.is_some() && beyond(cell, rival).1 == "worse"
+        };
+        let worse: Vec<String> = cells.iter().filter(is_worse).map(reading).collect();
         if worse.is_empty() {
             return None;
         }
@@ -57,7 +63,7 @@ pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
             mean(&far(rival)).0,
         ))
     };
-    controls.into_iter().filter_map(of_control).collect()
+    controls().into_iter().filter_map(of_control).collect()
 }
 
 /// The section; empty where nothing is measured.
@@ -82,10 +88,8 @@ pub fn along_the_text(cells: &[PerplexityCell]) -> String {
     let header = line("reading", RANGES.iter().map(|(_, title)| (*title).to_owned()));
     let header = header.into_iter().chain(["last range, against the best scaling".to_owned()]);
     let texts = cells.iter().map(|cell| cell.texts.len()).max().unwrap_or(0);
-    let mut controls: Vec<&str> = RUNS.iter().map(|run| run.control).collect();
-    controls.dedup();
     let rivals: Vec<String> =
-        controls.into_iter().filter_map(|control| best_scaling(cells, control)).map(reading).collect();
+        controls().into_iter().filter_map(|control| best_scaling(cells, control)).map(reading).collect();
     let rivals = if rivals.is_empty() { DASH.to_owned() } else { list(&rivals) };
     section(
         "Loss along texts of 16,384 tokens",
