@@ -11,11 +11,11 @@ PLACE = ("processor", "threads")
 
 def beside_pytorch(result):
     text = ["Written by `python bench/compare.py`; do not edit.", "",
-            f"{result['processor']}: `core` beside PyTorch {result['torch']} without torch.compile ([training beside the compiled",
-            "form](real-models.md#speed-of-training)), one thread each, in turn; nano-rope, f32. Tokens per second, medians of",
-            f"{result['rounds']} rounds; the ratio is taken round by round: median and range.", "",
-            "| | core | PyTorch | core / PyTorch |", "|---|---|---|---|"]
-    row = "| {what} | {core:,} | {pytorch:,} | {ratio} [{0}, {1}] |"
+            f"{result['processor']}: `core` beside PyTorch {result['torch']} as it is and with torch.compile, one thread each, in turn;",
+            f"nano-rope, f32. Tokens per second, medians of {result['rounds']} rounds; the ratio is that to the faster form of PyTorch,",
+            "round by round: median and range.", "",
+            "| | core | PyTorch | PyTorch, compiled | core / the faster |", "|---|---|---|---|---|"]
+    row = "| {what} | {core:,} | {pytorch:,} | {compiled:,} | {ratio} [{0}, {1}] |"
     return text + [row.format(*r["range"], **r) for r in result["rows"]]
 
 

@@ -17,7 +17,7 @@ import pathlib
 import subprocess
 import sys
 
-from results import RESULTS, add_rows, processor, write_rows
+from results import RESULTS, add_rows, processor
 
 STEP = pathlib.Path(__file__).resolve().parent / "training_step.py"
 
@@ -72,7 +72,7 @@ def main():
             }
             rows = [row(name) for name in programs]
             add_rows(RESULTS / "training.json", rows, "model", "processor", "batch", "threads")
-    write_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile))
+    add_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile), "processor", "batch")
 
 
 if __name__ == "__main__":
