@@ -143,9 +143,9 @@ impl Browser {
         Ok(self.client.find(Locator::Id(id)).await?.click().await?)
     }
 
-    /// Goes to a room of the page.
-    pub async fn enter(&self, room: &str) -> Result<()> {
-        self.click(&format!("room-{room}")).await
+    /// Goes to a screen of the page.
+    pub async fn enter(&self, screen: &str) -> Result<()> {
+        self.click(&format!("screen-{screen}")).await
     }
 
     /// Waits until the text of an element satisfies `is_done`.

@@ -121,9 +121,9 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
             std::fs::read(&path).with_context(|| format!("{}: run `cargo xtask fetch smollm2`", path.display()))?;
         let file = Gguf::open(&bytes[..])?;
         let template = file.chat_template()?.context("its chat template")?;
-        let around = template.around(None)?;
-        let answer = |around| greedy(file.config()?, file.tokenizer()?, &file, &own, around);
-        (answer(None)?, answer(Some(around.each_ref().map(String::as_str)))?)
+        let chat_affixes = template.affixes(None)?;
+        let answer = |chat_affixes| greedy(file.config()?, file.tokenizer()?, &file, &own, chat_affixes);
+        (answer(None)?, answer(Some(chat_affixes.each_ref().map(String::as_str)))?)
     };
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;

@@ -20,7 +20,7 @@ mod own_text;
 mod processes;
 mod recalibrate;
 mod refused;
-mod rooms;
+mod screens;
 mod server;
 mod stop;
 mod store;

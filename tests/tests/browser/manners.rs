@@ -138,10 +138,10 @@ async fn the_page_passes_wcag_aa_in_the_light_in_the_dark_and_on_a_phone() -> Re
               rules: { 'label-content-name-mismatch': on, 'landmark-unique': on, 'aria-allowed-role': on, 'skip-link': on },
             }).then((found) =>
               done(found.violations.flatMap((rule) => rule.nodes.map((node) => rule.id + ': ' + node.html.slice(0, 200)))));";
-        for room in ["why", "play", "results", "text", "model", "recalibrate"] {
-            browser.enter(room).await?;
+        for screen in ["why", "play", "results", "text", "model", "recalibrate"] {
+            browser.enter(screen).await?;
             let violations = browser.client.execute_async(script, vec![]).await?;
-            assert_eq!(violations, json!([]), "{room}, {width} wide, dark: {dark}");
+            assert_eq!(violations, json!([]), "{screen}, {width} wide, dark: {dark}");
         }
     }
     Ok(())

@@ -18,7 +18,7 @@ pub(super) fn greedy(
     tokenizer: Tokenizer,
     weights: &impl WeightSource,
     own: &OwnText,
-    around: Option<[&str; 2]>,
+    chat_affixes: Option<[&str; 2]>,
 ) -> Result<String> {
     // The page keeps the weights of large models in 8 bits or as a GGUF has them, and their cache in 16.
     let is_large = config.num_parameters() > 64_000_000;
@@ -29,7 +29,7 @@ pub(super) fn greedy(
     let types = if is_large { large } else { NumberTypes::default() };
     let LoadedModel { config, tokenizer, model, .. } =
         LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;
-    let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), around)?;
+    let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), chat_affixes)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
     let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };
     let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };

@@ -130,7 +130,7 @@ async fn a_zip_and_an_address_are_read_and_what_is_no_model_is_refused() -> Resu
 async fn a_model_for_which_the_browser_has_no_room_is_refused_and_leaves_nothing() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=model&backend=cpu", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=model&backend=cpu", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let folder = root().join("models/nano-rope");
     browser.limit_storage(&server.address, 1_000_000).await?;

@@ -66,7 +66,7 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     browser.before_each_page(SAVES).await?;
     browser
         .client
-        .goto(&format!("{}?room=recalibrate&backend=cpu&columns=rope~yarn&extension=2", server.address))
+        .goto(&format!("{}?screen=recalibrate&backend=cpu&columns=rope~yarn&extension=2", server.address))
         .await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.client.find(Locator::Id("dropped")).await?.select_by_value("all").await?;
@@ -145,7 +145,7 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
 async fn a_paused_run_goes_on_after_a_reload_while_the_page_answers() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    let page = format!("{}?room=recalibrate&backend=cpu&columns=drope~rope&extension=1", server.address);
+    let page = format!("{}?screen=recalibrate&backend=cpu&columns=drope~rope&extension=1", server.address);
     browser.client.goto(&page).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.click("recalibrate").await?;

@@ -32,7 +32,7 @@ async fn a_zip_bomb_and_what_is_no_zip_are_refused_before_they_are_unpacked() ->
     let folder = tempfile::tempdir()?;
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=model&backend=cpu", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=model&backend=cpu", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     // Larger than any model of that config, and one that could be as large but has no head.
     let large = write_bomb(folder.path().join("large.zip"), 600 << 20)?;

@@ -1,4 +1,4 @@
-//! What the rooms say before they compute, and what they lead to.
+//! What the screens say before they compute, and what they lead to.
 
 use anyhow::Result;
 use drope_tests::smollm2;
@@ -12,7 +12,10 @@ use super::server::Server;
 async fn the_columns_say_how_long_they_take_and_what_they_were_not_taught() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=results&backend=cpu&columns=drope~rope@study-rope", server.address)).await?;
+    browser
+        .client
+        .goto(&format!("{}?screen=results&backend=cpu&columns=drope~rope@study-rope", server.address))
+        .await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.wait("#fill-time", 10, |text| text.starts_with("All 50 cells may take about")).await?;
     browser.enter("play").await?;
@@ -34,7 +37,7 @@ async fn the_columns_say_how_long_they_take_and_what_they_were_not_taught() -> R
 async fn a_long_model_is_asked_about_a_short_text_first_and_is_in_the_address() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=model&backend=cpu&columns=rope~drope", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=model&backend=cpu&columns=rope~drope", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.choose("model-zip", &[&smollm2()]).await?;
     let name = "SmolLM2-135M-Instruct.Q4_1";
@@ -73,7 +76,7 @@ async fn a_long_model_is_asked_about_a_short_text_first_and_is_in_the_address() 
 async fn the_token_that_looks_is_named_and_charts_have_numbers() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=why&backend=cpu&extension=2&columns=rope~yarn", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=why&backend=cpu&extension=2&columns=rope~yarn", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.click("probe").await?;
     let first = ".inside .answers > div:nth-child(1) p";

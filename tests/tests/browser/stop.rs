@@ -20,7 +20,7 @@ async fn answers(browser: &Browser) -> Result<()> {
 async fn a_stopped_cell_stays_silent_and_the_next_question_is_answered() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=results&backend=cpu&extension=8&seed=8", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=results&backend=cpu&extension=8&seed=8", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.client.find(Locator::XPath("//td/button[starts-with(., 'YaRN at 8')]")).await?.click().await?;
     browser.wait("td button.running .live", 60, |text| text.contains('/')).await?;

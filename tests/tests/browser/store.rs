@@ -23,7 +23,7 @@ async fn a_model_stays_while_another_is_written_and_what_somebody_writes_is_not_
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     let folder = tempfile::tempdir()?;
-    browser.client.goto(&format!("{}?room=model&backend=cpu", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=model&backend=cpu", server.address)).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     let good = write_zip(folder.path().join("mine.zip"), "", 0)?;
     browser.choose("model-zip", &[&good]).await?;

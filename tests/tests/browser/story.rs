@@ -50,13 +50,16 @@ async fn the_story_is_told_on_one_screen_before_any_model_is_loaded() -> Result<
         assert!(bottom <= f64::from(height), "{picture}: the rows end at {bottom}, below {height}");
         let overflow = "return document.documentElement.scrollWidth - document.documentElement.clientWidth";
         let squeezed = "return [...document.querySelectorAll('.rows .who')].filter((who) => who.scrollWidth > who.clientWidth + 1).length";
-        for room in ["play", "why", "results", "text", "model", "recalibrate"] {
-            browser.enter(room).await?;
+        for screen in ["play", "why", "results", "text", "model", "recalibrate"] {
+            browser.enter(screen).await?;
             assert!(
                 number(&browser, squeezed).await? <= 0.0,
-                "{picture}: names of rows in {room} have too little room"
+                "{picture}: names of rows in {screen} have too little room"
             );
-            assert!(number(&browser, overflow).await? <= 0.0, "{picture}: the room {room} is wider than the window");
+            assert!(
+                number(&browser, overflow).await? <= 0.0,
+                "{picture}: the screen {screen} is wider than the window"
+            );
         }
         keep(&format!("{picture}.json"), &json!({ "told_after_ms": told }))?;
     }
@@ -136,19 +139,19 @@ async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rooms_have_addresses_and_the_way_back() -> Result<()> {
+async fn screens_have_addresses_and_the_way_back() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?backend=cpu&room=results", server.address)).await?;
+    browser.client.goto(&format!("{}?backend=cpu&screen=results", server.address)).await?;
     browser.wait(".headline", 30, |text| text.contains("RoPE")).await?;
     assert_eq!(
         browser.client.find(Locator::Css(".story .rows")).await?.text().await?,
         "",
-        "the first screen is another room"
+        "another screen is shown than the first"
     );
     browser.enter("why").await?;
     browser.wait(".frequencies h2", 10, |text| text.contains("angles")).await?;
-    assert!(browser.client.current_url().await?.as_str().contains("room=why"));
+    assert!(browser.client.current_url().await?.as_str().contains("screen=why"));
     browser.client.back().await?;
     browser.wait(".headline", 10, |text| text.contains("RoPE")).await?;
     browser.enter("text").await?;

@@ -94,7 +94,7 @@ async fn webgpu_is_checked_against_the_cpu_before_it_is_used() -> Result<()> {
 async fn the_cpu_answers_while_webgpu_is_tried_beside_it() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=results", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=results", server.address)).await?;
     // The figure and the button are there before any weights.
     browser.wait(".headline", 60, |text| text.contains("with equal training")).await?;
     browser.wait("#backend", 60, |text| text.starts_with("Computing on CPU: WebGPU is being tried")).await?;
@@ -153,10 +153,10 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
     assert!(overflow.as_i64().unwrap_or(99) <= 0, "the page is {overflow} pixels wider than the phone");
     browser.enter("results").await?;
     browser.screenshot("phone-grid.png", ".grid").await?;
-    for room in ["results", "why", "text", "model", "recalibrate"] {
-        browser.enter(room).await?;
+    for screen in ["results", "why", "text", "model", "recalibrate"] {
+        browser.enter(screen).await?;
         let overflow = browser.client.execute(script, vec![]).await?;
-        assert!(overflow.as_i64().unwrap_or(99) <= 0, "the room {room} is {overflow} pixels wider than the phone");
+        assert!(overflow.as_i64().unwrap_or(99) <= 0, "the screen {screen} is {overflow} pixels wider than the phone");
     }
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
@@ -166,7 +166,7 @@ async fn a_phone_in_the_dark_sees_everything() -> Result<()> {
 async fn the_heatmap_fills_cell_by_cell_until_it_is_stopped() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
-    browser.client.goto(&format!("{}?room=results&backend=cpu&columns=drope~rope", server.address)).await?;
+    browser.client.goto(&format!("{}?screen=results&backend=cpu&columns=drope~rope", server.address)).await?;
     // The committed results are there before any weights.
     browser.wait(".depths tbody", 60, |text| text.contains("100")).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;

@@ -9,7 +9,7 @@ mod own;
 mod parts;
 mod recalibrate;
 mod results;
-mod rooms;
+mod screens;
 mod state;
 mod story;
 mod tour;
@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use leptos::prelude::*;
 
-use self::rooms::Part;
+use self::screens::Part;
 use self::state::State;
-use self::state::room::Room::{Model, Play, Recalibrate, Results, Text, Why};
+use self::state::screen::Screen::{Model, Play, Recalibrate, Results, Text, Why};
 use self::state::story::LIVE;
 
 fn main() {
@@ -56,27 +56,27 @@ fn App() -> impl IntoView {
             <button type="button" on:click=|_| drop(window().location().reload())>"Load it"</button>
         </p>
         <main id="main" tabindex="-1">
-            <rooms::Rooms state />
-            <Part state rooms=&[Play]><story::StoryScreen state /></Part>
+            <screens::Screens state />
+            <Part state screens=&[Play]><story::StoryScreen state /></Part>
             <Show when=has(1)>
-                <Part state rooms=&[Play, Text]><columns::controls::Controls state /></Part>
+                <Part state screens=&[Play, Text]><columns::controls::Controls state /></Part>
                 <parts::status::Status state />
-                <Part state rooms=&[Play, Text]><columns::answers::Answers state /></Part>
+                <Part state screens=&[Play, Text]><columns::answers::Answers state /></Part>
             </Show>
-            <Show when=has(2)><Part state rooms=&[Play, Text]><columns::haystack::Haystack state /></Part></Show>
-            <Show when=has(3)><Part state rooms=&[Results]><results::overview::Overview state /></Part></Show>
-            <Show when=has(4)><Part state rooms=&[Results]><results::heatmap::Heatmap state /></Part></Show>
+            <Show when=has(2)><Part state screens=&[Play, Text]><columns::haystack::Haystack state /></Part></Show>
+            <Show when=has(3)><Part state screens=&[Results]><results::overview::Overview state /></Part></Show>
+            <Show when=has(4)><Part state screens=&[Results]><results::heatmap::Heatmap state /></Part></Show>
             <Show when=has(5)>
-                <Part state rooms=&[Why]>
+                <Part state screens=&[Why]>
                     <why::dial::FrequencyDial state />
                     <why::frequencies::Frequencies state />
                 </Part>
             </Show>
-            <Show when=has(6)><Part state rooms=&[Why]><why::inside::Inside state /></Part></Show>
-            <Show when=has(7)><Part state rooms=&[Text]><own::predicted::PredictedText state /></Part></Show>
-            <Show when=has(8)><Part state rooms=&[Results]><results::grid::Grid state /></Part></Show>
-            <Show when=has(9)><Part state rooms=&[Recalibrate]><recalibrate::Recalibrate state /></Part></Show>
-            <Show when=has(SECTIONS)><Part state rooms=&[Model]><own::models::OwnModels state /></Part></Show>
+            <Show when=has(6)><Part state screens=&[Why]><why::inside::Inside state /></Part></Show>
+            <Show when=has(7)><Part state screens=&[Text]><own::predicted::PredictedText state /></Part></Show>
+            <Show when=has(8)><Part state screens=&[Results]><results::grid::Grid state /></Part></Show>
+            <Show when=has(9)><Part state screens=&[Recalibrate]><recalibrate::Recalibrate state /></Part></Show>
+            <Show when=has(SECTIONS)><Part state screens=&[Model]><own::models::OwnModels state /></Part></Show>
         </main>
         <footer>
             <p class="buttons"><button id="tour" type="button" class="quiet" on:click=move |_| state.tour.set(1)>"Take the tour"</button></p>
@@ -120,7 +120,7 @@ fn add_sections(state: State, sections: RwSignal<u32>) {
         } else {
             link::worker::connect_once(state);
             // An address names a question that the page has no answers to.
-            if state.room.get_untracked() == Play
+            if state.screen.get_untracked() == Play
                 && !state.story.is_first()
                 && state.story.extension.get_untracked() <= LIVE
                 && !link::worker::saves_data()

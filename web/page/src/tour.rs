@@ -4,13 +4,13 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use crate::link::runs::ask;
-use crate::rooms::enter;
+use crate::screens::enter;
 use crate::state::State;
-use crate::state::room::Room;
+use crate::state::screen::Screen;
 
 /// A part of the page, as a CSS selector, and what is to be seen there.
 struct TourStep {
-    room: Room,
+    screen: Screen,
     part: &'static str,
     text: &'static str,
     /// Begins what is to be seen there, unless something is seen already.
@@ -19,35 +19,35 @@ struct TourStep {
 
 const STEPS: [TourStep; 5] = [
     TourStep {
-        room: Room::Play,
+        screen: Screen::Play,
         part: ".story",
         text: "A language model is trained on texts up to some length, here 256 tokens. Make the text longer: the rows show how often \
                each model still finds the number. Plain rotary positions (RoPE) fail at once.",
         begin: nothing,
     },
     TourStep {
-        room: Room::Play,
+        screen: Screen::Play,
         part: ".controls",
         text: "A question hides a number under a key somewhere in a text, among other keys, and asks for it at the end. You choose \
                the kind of question, how long the text is, and how deep the number is hidden. Press Run.",
         begin: nothing,
     },
     TourStep {
-        room: Room::Play,
+        screen: Screen::Play,
         part: ".columns",
         text: "Each column is a method; all read the same text and answer token by token, now. Choose others, add up to four, and \
                change their settings. Green is right, red is wrong.",
         begin: answer,
     },
     TourStep {
-        room: Room::Why,
+        screen: Screen::Why,
         part: ".frequencies",
         text: "Why RoPE fails: it tells positions by angles, and a longer text brings angles that training never showed (red). \
                Scalings such as YaRN slow the rotation down; DroPE removes it. Drag the length and see.",
         begin: nothing,
     },
     TourStep {
-        room: Room::Results,
+        screen: Screen::Results,
         part: ".heatmap",
         text: "All of it at once: where the number is hidden against how long the text is. Some cells were measured beforehand; \
                fill all of them here, and the address of this page keeps what you chose, so that you can share it.",
@@ -78,10 +78,10 @@ pub fn Tour(state: State) -> impl IntoView {
         let number = state.tour.get();
         let step = STEPS.get(number.wrapping_sub(1));
         if let Some(step) = step {
-            enter(state, step.room);
+            enter(state, step.screen);
             (step.begin)(state);
         }
-        // The room is shown by then.
+        // The screen is shown by then.
         request_animation_frame(move || show(step.map(|step| step.part)));
         match (before.unwrap_or_default(), number) {
             (0, 0) => {}

@@ -53,7 +53,7 @@ impl ChatFormat {
     }
 
     /// What stands around prompts, if anything does.
-    pub fn around(&self) -> Option<[&str; 2]> {
+    pub fn affixes(&self) -> Option<[&str; 2]> {
         match self {
             Self::Around { before, behind, is_used: true } => Some([before, behind]),
             _ => None,

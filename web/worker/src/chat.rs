@@ -14,8 +14,8 @@ pub async fn render(name: &str) -> Result<(), Interruption> {
     let folder = StoredFolder::open(name).await?;
     let text = folder.read(TOKENIZER_CONFIG_FILE).await?;
     let template = ChatTemplate::from_files(Some(&String::from_utf8_lossy(&text)), None);
-    let around = template.and_then(|template| template.map(|template| template.around(None)).transpose());
-    let (format, failed) = match around {
+    let chat_affixes = template.and_then(|template| template.map(|template| template.affixes(None)).transpose());
+    let (format, failed) = match chat_affixes {
         Ok(None) => (ChatFormat::None, None),
         Ok(Some([before, behind])) => (ChatFormat::Around { before, behind, is_used: false }, None),
         Err(error) => (ChatFormat::None, Some(format!("{name} is read without its {error}."))),

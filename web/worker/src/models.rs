@@ -67,7 +67,7 @@ impl ModelCache {
             return Ok(model.clone());
         }
         let files = ModelFiles::load(name, progress).await?;
-        let model = Rc::new(files.on(&self.device)?);
+        let model = Rc::new(files.instantiate(&self.device)?);
         self.own.insert(name, model.clone());
         Ok(model)
     }
@@ -108,8 +108,8 @@ impl ModelCache {
     }
 
     /// What stands around the prompts of a reading, as its model's note says.
-    pub fn around(&self, reading: &Reading) -> Option<[&str; 2]> {
-        self.kept.get(reading.model.as_ref()?)?.0.chat.around()
+    pub fn chat_affixes(&self, reading: &Reading) -> Option<[&str; 2]> {
+        self.kept.get(reading.model.as_ref()?)?.0.chat.affixes()
     }
 
     /// Makes room: of the reader's models only those stay that are wanted now.
@@ -143,7 +143,7 @@ impl ModelFiles {
     }
 
     /// The model on a device.
-    pub fn on(&self, device: &Device) -> Result<LoadedModel, String> {
+    pub fn instantiate(&self, device: &Device) -> Result<LoadedModel, String> {
         let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(|error| unusable(&error))?;
         let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(|error| unusable(&error))?;
         LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), NumberTypes::default(), device)

@@ -88,7 +88,7 @@ pub async fn probe(models: &mut ModelCache, comparison: Comparison, run: &Run) -
     for (column, reading) in readings.iter().enumerate() {
         let read = Read::new(models, reading, &prompt, depth, run).await?;
         let Read { model, positions, sample, options, extension, .. } = &read;
-        let tokenized = TokenizedSample::new(sample, &model.tokenizer, models.around(reading))?;
+        let tokenized = TokenizedSample::new(sample, &model.tokenizer, models.chat_affixes(reading))?;
         if column == 0 {
             reply(&asked(run, model, sample)?);
         }
@@ -153,7 +153,7 @@ pub async fn measure(
     let mut correct = 0;
     for trial in 0..trials {
         let question = Question { seed: question.seed + trial as u64, ..question };
-        if is_exact(&model, reading, models.around(reading), question, depth, run).await? {
+        if is_exact(&model, reading, models.chat_affixes(reading), question, depth, run).await? {
             correct += 1;
         }
         reply(&Reply::Trial { run: run.number, correct, done: trial + 1 });
@@ -161,19 +161,19 @@ pub async fn measure(
     Ok(())
 }
 
-/// Whether a model answers a question exactly; `around` is what its chat template writes around prompts.
+/// Whether a model answers a question exactly; `chat_affixes` is what its chat template writes around prompts.
 pub async fn is_exact(
     model: &LoadedModel,
     reading: &Reading,
-    around: Option<[&str; 2]>,
+    chat_affixes: Option<[&str; 2]>,
     question: Question,
     depth: Option<f64>,
     run: &Run,
 ) -> Result<bool, Interruption> {
     let extension = question.length.extension(model.config.max_position_embeddings);
     let positions = reading.method.positions_with(&model.config, extension, &reading.parameters)?;
-    let (sample, options) = drawn(model, reading, &question, depth, around)?;
-    let prompt = model.tokenizer.message(&sample.prompt(), around)?;
+    let (sample, options) = drawn(model, reading, &question, depth, chat_affixes)?;
+    let prompt = model.tokenizer.message(&sample.prompt(), chat_affixes)?;
     let observe = async |_| run.yield_to_messages().await;
     let answer = generate(&model.model, &model.config, &positions, &prompt, &options, observe).await?;
     run.check()?;
@@ -201,10 +201,10 @@ impl Read {
         let model = models.model(reading, run).await?;
         let context = model.config.max_position_embeddings;
         let (sample, mut options) = match prompt {
-            Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth), models.around(reading))?,
+            Prompt::Drawn(question) => drawn(&model, reading, question, Some(depth), models.chat_affixes(reading))?,
             Prompt::Own(own) => (own.sample(depth)?, own_options(&model, reading)),
         };
-        let ids = model.tokenizer.message(&sample.prompt(), models.around(reading))?;
+        let ids = model.tokenizer.message(&sample.prompt(), models.chat_affixes(reading))?;
         let extension = match prompt {
             Prompt::Drawn(question) => question.length.extension(context),
             Prompt::Own(_) => {
@@ -218,15 +218,15 @@ impl Read {
     }
 }
 
-/// A question for a model, and how it is to be answered; `around` is what its chat template writes around prompts.
+/// A question for a model, and how it is to be answered; `chat_affixes` is what its chat template writes around prompts.
 fn drawn(
     model: &LoadedModel,
     reading: &Reading,
     question: &Question,
     depth: Option<f64>,
-    around: Option<[&str; 2]>,
+    chat_affixes: Option<[&str; 2]>,
 ) -> Result<(Sample, Options), Interruption> {
-    let spec = Spec { around, ..question.spec(model.config.max_position_embeddings, depth) };
+    let spec = Spec { chat_affixes, ..question.spec(model.config.max_position_embeddings, depth) };
     spec.check()?;
     let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {

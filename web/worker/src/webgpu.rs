@@ -67,7 +67,7 @@ pub async fn capacity() -> Capacity {
 
 /// Logits of a short prompt and one more token, and the milliseconds of the faster of two readings; one before them compiles kernels.
 async fn read_prompt(files: &ModelFiles, device: &Device) -> Result<(Vec<f32>, f64), String> {
-    let model = files.on(device)?;
+    let model = files.instantiate(device)?;
     let ids = prompt(&model).map_err(|error| error.to_string())?;
     let mut found = logits(&model, &ids, device).await?;
     let mut time = f64::INFINITY;

@@ -15,7 +15,7 @@ use self::parse::{numbers, read};
 use self::readings::{readings, written};
 use crate::state::dial::Dial;
 use crate::state::engine::{BackendChoice, Engine};
-use crate::state::room::Room;
+use crate::state::screen::Screen;
 use crate::state::story::{Story, example_text};
 use crate::state::training::Training;
 use crate::state::{EXTENSIONS, State, TOKENS};
@@ -32,13 +32,13 @@ impl State {
             Some("webgpu") => BackendChoice::Webgpu,
             _ => BackendChoice::Auto,
         };
-        let room = room_in(&query);
+        let screen = screen_in(&query);
         let story = Story::new();
         if let Some([extension, depth, seed]) = get("story").and_then(|text| numbers(&text)) {
             story.choose(extension as usize, depth.min(100) as u32, seed);
         }
         let state = Self {
-            room: RwSignal::new(room),
+            screen: RwSignal::new(screen),
             story,
             dial: Dial::new(),
             task: RwSignal::new(read(get("task")).unwrap_or(Task::MultiKey)),
@@ -47,7 +47,7 @@ impl State {
             difficulty: RwSignal::new(difficulty::from_address(get)),
             extension: RwSignal::new(extension.unwrap_or(4)),
             tokens: RwSignal::new(read(get("tokens")).filter(|tokens| TOKENS.contains(tokens))),
-            is_own: RwSignal::new(room == Room::Text),
+            is_own: RwSignal::new(screen == Screen::Text),
             own_text: RwSignal::new(example_text()),
             depth: RwSignal::new(read(get("depth")).unwrap_or(30).min(100)),
             seed: RwSignal::new(read(get("seed")).unwrap_or(1)),
@@ -86,7 +86,7 @@ impl State {
     pub fn keep_address(self) {
         Effect::new(move |_| {
             let embed = if self.is_embedded { "&embed=1" } else { "" };
-            let address = self.address_of(self.room.get()) + embed;
+            let address = self.address_of(self.screen.get()) + embed;
             if let Ok(history) = window().history() {
                 // Refused only on pages without an origin; the page works without.
                 let _ = history.replace_state_with_url(&JsValue::NULL, "", Some(&address));
@@ -94,10 +94,10 @@ impl State {
         });
     }
 
-    /// The address of a room, with every choice.
-    pub fn address_of(self, room: Room) -> String {
-        let room = if room == Room::default() { String::new() } else { format!("&room={}", room.name()) };
-        self.choices() + &room
+    /// The address of a screen, with every choice.
+    pub fn address_of(self, screen: Screen) -> String {
+        let screen = if screen == Screen::default() { String::new() } else { format!("&screen={}", screen.name()) };
+        self.choices() + &screen
     }
 
     /// Every choice as the query of an address.
@@ -131,10 +131,10 @@ impl State {
     }
 }
 
-/// The room that a query names.
-pub fn room_in(query: &str) -> Room {
+/// The screen that a query names.
+pub fn screen_in(query: &str) -> Screen {
     let parameters = UrlSearchParams::new_with_str(query).ok();
-    read(parameters.and_then(|parameters| parameters.get("room"))).unwrap_or_default()
+    read(parameters.and_then(|parameters| parameters.get("screen"))).unwrap_or_default()
 }
 
 /// Tokens that every question fits into.

@@ -13,9 +13,9 @@ use crate::own::text::OwnTextFields;
 use crate::parts::choice::Choice;
 use crate::parts::estimate::{duration, seconds};
 use crate::parts::share::CopyLink;
-use crate::rooms::enter;
+use crate::screens::enter;
 use crate::state::column::Column;
-use crate::state::room::Room;
+use crate::state::screen::Screen;
 use crate::state::{EXTENSIONS, State, TOKENS};
 
 /// The choice of a text of the reader's, among the tasks.
@@ -75,7 +75,7 @@ pub fn Controls(state: State) -> impl IntoView {
         <form class="controls" on:submit=submit aria-label="Question">
             <Choice id="task".to_owned() label="Task" value=Signal::derive(move || if state.is_own.get() { OWN } else { state.task.get().name() }) options=tasks
                 on_choose=move |name: String| {
-                    enter(state, if name == OWN { Room::Text } else { Room::Play });
+                    enter(state, if name == OWN { Screen::Text } else { Screen::Play });
                     if let Ok(task) = name.parse() {
                         state.task.set(task);
                     }
@@ -127,7 +127,7 @@ pub fn Controls(state: State) -> impl IntoView {
             "For example: "
             {EXAMPLES.map(|(name, task, extension, methods)| view! {
                 <button type="button" on:click=move |_| {
-                    enter(state, Room::Play);
+                    enter(state, Screen::Play);
                     state.ask_about(QuestionKind::standard(task, Values::Numbers));
                     state.tokens.set(None);
                     state.extension.set(extension);

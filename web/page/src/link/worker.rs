@@ -68,7 +68,7 @@ fn tell_with_files(state: State, event: Event, files: &Array) {
         threads: allowed(state.threads),
         run: state.running.with_untracked(Option::is_some).then(|| state.run.get_untracked()),
     };
-    let effects = LINK.with_borrow_mut(|link| link.connection.on(event, page));
+    let effects = LINK.with_borrow_mut(|link| link.connection.handle(event, page));
     for effect in effects {
         carry_out(state, effect, files);
     }

@@ -5,10 +5,10 @@ use leptos::prelude::*;
 
 use crate::link::runs::{choose_chat, remove_model, stop_answers};
 use crate::link::trainer::export_model;
-use crate::rooms::enter;
+use crate::screens::enter;
 use crate::state::State;
 use crate::state::column::{COLUMNS, Column};
-use crate::state::room::Room;
+use crate::state::screen::Screen;
 
 /// The models that the browser keeps.
 #[component]
@@ -73,7 +73,7 @@ pub fn put_into_column(state: State, model: StoredModel) {
             columns.extend(new);
         });
     }
-    enter(state, Room::Play);
+    enter(state, Screen::Play);
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::link::runs::{predict, stop};
 use crate::parts::axes::{self, Axes, view_box};
-use crate::results::heatmap_text::title;
+use crate::parts::reading_title::reading_title;
 use crate::state::State;
 use crate::state::column::Predicted;
 use crate::state::running::Running;
@@ -78,7 +78,7 @@ fn sentence(reading: &Reading, losses: &[f32], cropped: &[f32]) -> String {
     let ([start, end], [_, crop]) = (ends(losses), ends(cropped));
     format!(
         "{}: perplexity {start:.1} at the start, {end:.1} at the end of the text; cropped {crop:.1} there.",
-        title(reading)
+        reading_title(reading)
     )
 }
 

@@ -3,7 +3,7 @@
 use drope_core::results::{MethodLine, StudyFigure};
 use leptos::prelude::*;
 
-use crate::results::committed::percent;
+use crate::parts::percent::percent;
 
 /// Size of the plot and its margins, in units of the drawing.
 const PLOT: [f64; 2] = [620.0, 200.0];

@@ -3,6 +3,7 @@
 use drope_core::results::{ResultCell, RetrievalCell, current};
 use drope_protocol::QuestionKind;
 
+use crate::parts::percent::percent;
 use crate::state::EXTENSIONS;
 use crate::state::running::CellKey;
 
@@ -17,7 +18,7 @@ const DEPTHS: &str = include_str!("../../../../docs/results/depths.json");
 const ABLATION: &str = include_str!("../../../../docs/results/ablation.json");
 
 /// Where the comparison is uneven; a test compares the numbers with the models' `loss.jsonl`.
-pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike those of the figure above, of which four can be chosen under Model: DroPE's model was trained on 31.3 million tokens \
+pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike those of the figure above, of which five can be chosen under Model: DroPE's model was trained on 31.3 million tokens \
      and RoPE's, which the scalings read, on 16.1 million; only DroPE's models have copies and SSMax (logits that grow with the \
      length); and there is one training seed of each.";
 
@@ -58,23 +59,6 @@ pub fn find<'a>(results: &'a [RetrievalCell], key: &CellKey) -> Option<&'a Retri
 
 fn kind_of(&RetrievalCell { task, values, filler, difficulty, .. }: &RetrievalCell) -> QuestionKind {
     QuestionKind { task, values, filler, difficulty }
-}
-
-/// A share in percent, with one decimal from 95 % on, where whole percents would show 99.65 as 100.
-pub fn percent(share: f64) -> String {
-    format!("{:.*} %", decimals(share), 100.0 * share)
-}
-
-/// The interval of a share, with as many decimals.
-pub fn interval(share: f64, [low, high]: [f64; 2]) -> String {
-    // An end that is not 100 must not be shown as 100.
-    let is_rounded_up = [low, high].iter().any(|end| (0.995..1.0).contains(end));
-    let decimals = decimals(share).max(usize::from(is_rounded_up));
-    format!("{:.decimals$}–{:.decimals$}", 100.0 * low, 100.0 * high)
-}
-
-fn decimals(share: f64) -> usize {
-    usize::from((0.95..1.0).contains(&share))
 }
 
 /// A sentence with DroPE's scores without our additions, because the table has those with them.
@@ -118,18 +102,7 @@ mod tests {
 
     use drope_core::results::{CellHeader, ResultCell, RetrievalCell};
 
-    use super::{FILES, UNEVEN, cells, interval, percent, shown};
-
-    #[test]
-    fn near_the_ceiling_percents_have_one_decimal() {
-        assert_eq!((percent(0.9965), interval(0.9965, [0.9952, 0.9974])), ("99.7 %".into(), "99.5–99.7".into()));
-        assert_eq!((percent(0.996), interval(0.996, [0.9856, 0.9989])), ("99.6 %".into(), "98.6–99.9".into()));
-        assert_eq!(interval(0.94, [0.895, 0.9965]), "89.5–99.7");
-        // Whole percents would say 98, 98–98.
-        assert_eq!((percent(0.981), interval(0.981, [0.976, 0.985])), ("98.1 %".into(), "97.6–98.5".into()));
-        assert_eq!((percent(0.742), interval(0.742, [0.702, 0.778])), ("74 %".into(), "70–78".into()));
-        assert_eq!((percent(1.0), interval(1.0, [0.963, 1.0])), ("100 %".into(), "96–100".into()));
-    }
+    use super::{FILES, UNEVEN, cells, shown};
 
     #[test]
     fn special_cells_are_not_shown_and_more_questions_count_before_fewer() {

@@ -6,7 +6,8 @@ use drope_core::stats::wilson;
 use leptos::prelude::*;
 
 use crate::link::runs::{TRIALS, measure_all, stop};
-use crate::results::committed::{UNEVEN, committed, find, interval, leaders, papers_drope, percent};
+use crate::parts::percent::{interval, percent};
+use crate::results::committed::{UNEVEN, committed, find, leaders, papers_drope};
 use crate::state::column::plain;
 use crate::state::running::{CellKey, Counted, Running};
 use crate::state::{EXTENSIONS, State};

@@ -9,9 +9,11 @@ use leptos::prelude::*;
 
 use crate::link::runs::{TRIALS_AT_DEPTH, measure_all, stop};
 use crate::parts::estimate::{duration, seconds};
-use crate::results::committed::{committed_at_depths, find, interval, percent};
+use crate::parts::percent::{interval, percent};
+use crate::parts::reading_title::reading_title;
+use crate::results::committed::{committed_at_depths, find};
 use crate::results::export;
-use crate::results::heatmap_text::{DepthCounts, HeatmapCell, title};
+use crate::results::heatmap_text::{DepthCounts, HeatmapCell};
 use crate::state::column::Column;
 use crate::state::running::{CellKey, Running};
 use crate::state::{EXTENSIONS, State};
@@ -116,7 +118,7 @@ fn all_cells(state: State, results: StoredValue<Vec<RetrievalCell>>) -> Vec<Heat
 fn ColumnHeatmap(state: State, column: Column, results: StoredValue<Vec<RetrievalCell>>) -> impl IntoView {
     view! {
         <table class="depths">
-            <caption>{move || title(&column.reading())}</caption>
+            <caption>{move || reading_title(&column.reading())}</caption>
             <thead>
                 <tr>
                     <th scope="col">"Depth"</th>
@@ -161,7 +163,7 @@ fn DepthCell(
         <td style=move || format!("--share:{:.2}", counts.get().map_or(0.0, DepthCounts::share))>
             <button type="button" class:running=is_running class:here=move || counts.get().is_some_and(|counts| counts.is_here)
                 title=said on:click=press>
-                <span class="visually-hidden">{move || format!("{}, {extension} times, depth {depth} %: ", title(&column.reading()))}</span>
+                <span class="visually-hidden">{move || format!("{}, {extension} times, depth {depth} %: ", reading_title(&column.reading()))}</span>
                 {move || counts.get().map_or_else(|| "–".to_owned(), |counts| format!("{:.0}", 100.0 * counts.share()))}
                 <span class="visually-hidden">
                     {move || if counts.get().is_none() { ", not measured" } else { "" }}

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use drope_core::stats::wilson;
-use drope_protocol::{Reading, StudyModel};
+use drope_protocol::Reading;
 
 use crate::address::difficulty;
+use crate::parts::reading_title::reading_title;
 use crate::state::running::CellKey;
 
 /// Side of a cell in the drawing, and its margins.
@@ -42,14 +43,6 @@ pub struct HeatmapCell {
     pub key: CellKey,
     /// What is known of it.
     pub counts: DepthCounts,
-}
-
-/// `YaRN`, `YaRN, beta_fast=16`
-pub fn title(Reading { model, method, parameters }: &Reading) -> String {
-    let called = |name: &String| StudyModel::named(name).map_or(name.clone(), |model| model.title.to_owned());
-    let model = model.as_ref().map(|model| format!("{}: ", called(model))).unwrap_or_default();
-    let parameters = if parameters.is_empty() { String::new() } else { format!(", {parameters}") };
-    format!("{model}{}{parameters}", method.title())
 }
 
 /// The cells as CSV, with one line for each.
@@ -94,7 +87,7 @@ pub fn svg_text(cells: &[HeatmapCell]) -> (usize, usize, String) {
         body.push_str(&format!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{text}</text>"));
     };
     for (number, reading) in readings.iter().enumerate() {
-        write(panel * number + LEFT, 18, "start", &title(reading));
+        write(panel * number + LEFT, 18, "start", &reading_title(reading));
         for (column, extension) in extensions.iter().enumerate() {
             write(panel * number + LEFT + column * CELL + CELL / 2, 40, "middle", &format!("{extension}×"));
         }

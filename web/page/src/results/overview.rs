@@ -10,9 +10,9 @@ use leptos::prelude::*;
 
 use crate::link::runs::ask;
 use crate::results::chart::Chart;
-use crate::rooms::enter;
+use crate::screens::enter;
 use crate::state::State;
-use crate::state::room::Room;
+use crate::state::screen::Screen;
 use crate::state::story::study;
 
 /// Extension factor at which DroPE as in the paper fails at nearly every question, and both models that trained with
@@ -30,7 +30,7 @@ const SHOWN: [StudyModel; 3] = [StudyModel::DROPE_COPIES, StudyModel::ROPE_COPIE
 #[component]
 pub fn Overview(state: State) -> impl IntoView {
     let show = move |_| {
-        enter(state, Room::Play);
+        enter(state, Screen::Play);
         // The study's primary task.
         let difficulty =
             Difficulty { digits: Values::LONG_DIGITS, distractors: Distractors::Sharing, ..Difficulty::default() };

@@ -5,8 +5,8 @@ pub mod column;
 pub mod dial;
 pub mod engine;
 pub mod model_name;
-pub mod room;
 pub mod running;
+pub mod screen;
 pub mod spectrum;
 pub mod story;
 pub mod training;
@@ -24,8 +24,8 @@ use self::asked::Asked;
 use self::column::{Column, plain};
 use self::dial::Dial;
 use self::engine::{BackendChoice, Engine};
-use self::room::Room;
 use self::running::{CellKey, Counted, Download, Running};
+use self::screen::Screen;
 use self::story::Story;
 use self::training::Training;
 
@@ -42,7 +42,7 @@ const FIRST_TOKENS: usize = 2048;
 #[derive(Clone, Copy)]
 pub struct State {
     /// What is shown of the page.
-    pub room: RwSignal<Room>,
+    pub screen: RwSignal<Screen>,
     /// The first screen.
     pub story: Story,
     /// Where the frequencies are cut.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 /// A part of the page that is shown alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Room {
+pub enum Screen {
     /// The first screen, and any methods side by side.
     #[default]
     Play,
@@ -20,7 +20,7 @@ pub enum Room {
     Recalibrate,
 }
 
-impl Room {
+impl Screen {
     /// In the order of the links.
     pub const ALL: [Self; 6] = [Self::Play, Self::Why, Self::Results, Self::Text, Self::Model, Self::Recalibrate];
 
@@ -49,23 +49,23 @@ impl Room {
     }
 }
 
-impl FromStr for Room {
+impl FromStr for Screen {
     type Err = ();
 
     fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|room| room.name() == name).ok_or(())
+        Self::ALL.into_iter().find(|screen| screen.name() == name).ok_or(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Room;
+    use super::Screen;
 
     #[test]
-    fn rooms_have_names_of_their_own() {
-        for room in Room::ALL {
-            assert_eq!(room.name().parse(), Ok(room));
+    fn screens_have_names_of_their_own() {
+        for screen in Screen::ALL {
+            assert_eq!(screen.name().parse(), Ok(screen));
         }
-        assert_eq!("cellar".parse::<Room>(), Err(()));
+        assert_eq!("unknown".parse::<Screen>(), Err(()));
     }
 }

@@ -3,8 +3,8 @@
 use leptos::prelude::*;
 
 use super::whole;
+use crate::parts::picture::save_picture;
 use crate::parts::share::copy_text;
-use crate::results::export::save_picture;
 use crate::state::column::Finished;
 use crate::state::story::Story;
 

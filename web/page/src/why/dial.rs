@@ -94,7 +94,7 @@ fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
     };
     let share = Signal::derive(move || Share {
         of_one: most(),
-        text: most().map_or_else(|| "–".to_owned(), crate::results::committed::percent),
+        text: most().map_or_else(|| "–".to_owned(), crate::parts::percent::percent),
         below: "of a head's attention on the needle".to_owned(),
     });
     view! {

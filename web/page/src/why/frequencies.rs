@@ -6,7 +6,7 @@ use drope_protocol::Reading;
 use leptos::prelude::*;
 
 use crate::parts::axes::{Axes, view_box};
-use crate::results::heatmap_text::title;
+use crate::parts::reading_title::reading_title;
 use crate::state::column::Column;
 use crate::state::spectrum;
 use crate::state::{EXTENSIONS, State};
@@ -98,7 +98,7 @@ fn ColumnFrequencies(column: Column, factor: RwSignal<f64>) -> impl IntoView {
         let reading = column.reading();
         let factor = factor.get();
         let pairs = pairs(&reading, factor);
-        let name = title(&reading);
+        let name = reading_title(&reading);
         match pairs {
             Err(error) => view! { <p class="hint">{format!("{name}: {error}.")}</p> }.into_any(),
             Ok(pairs) if pairs.is_empty() => {

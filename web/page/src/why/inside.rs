@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 
 use crate::link::runs::{probe, stop};
-use crate::results::heatmap_text::title;
+use crate::parts::reading_title::reading_title;
 use crate::state::State;
 use crate::state::column::ProbedHeads;
 use crate::state::running::Running;
@@ -104,7 +104,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let caption = format!(
         "{} at {}×: layer {}, head {} gives the needle most, {} of its attention{from}; at the end of the question its entropy is \
          {:.1} of at most {:.1} nats.",
-        title(&probed.reading),
+        reading_title(&probed.reading),
         probed.extension,
         best.layer,
         best.head,
@@ -128,7 +128,7 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let all = StoredValue::new(probed.heads.clone());
     let looks_at = move || {
         let probe = all.with_value(|heads| heads.iter().find(|probe| [probe.layer, probe.head] == shown()).cloned());
-        probe.map(|probe| view! { <Attention state reading=title(&probed.reading) probe query /> })
+        probe.map(|probe| view! { <Attention state reading=reading_title(&probed.reading) probe query /> })
     };
     view! {
         <p>{caption}</p>

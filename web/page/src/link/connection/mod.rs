@@ -55,13 +55,13 @@ pub struct Connection {
 
 impl Connection {
     /// Takes in an event.
-    pub fn on(&mut self, event: Event, page: Page) -> Vec<Effect> {
+    pub fn handle(&mut self, event: Event, page: Page) -> Vec<Effect> {
         let mut effects = Vec::new();
-        self.handle(event, page, &mut effects);
+        self.decide(event, page, &mut effects);
         effects
     }
 
-    fn handle(&mut self, event: Event, page: Page, effects: &mut Vec<Effect>) {
+    fn decide(&mut self, event: Event, page: Page, effects: &mut Vec<Effect>) {
         match event {
             Event::Wanted => self.connect(page, effects),
             Event::Adapter(false) => self.note_on_cpu("WebGPU has no adapter in this browser", effects),

@@ -26,7 +26,7 @@ fn open(backend: Backend, threads: usize, note: &str) -> Effect {
 /// The workers after these events, and what the last one made to be done.
 fn after(page: Page, events: impl IntoIterator<Item = Event>) -> (Connection, Vec<Effect>) {
     let mut connection = Connection::default();
-    let effects = events.into_iter().map(|event| connection.on(event, page)).last().unwrap_or_default();
+    let effects = events.into_iter().map(|event| connection.handle(event, page)).last().unwrap_or_default();
     (connection, effects)
 }
 
@@ -44,11 +44,15 @@ fn the_cpu_begins_and_is_started_once() {
     let (mut connection, effects) = after(PAGE, [Event::Wanted]);
     let expected = [Effect::Show(Engine::Loading), start(Backend::Cpu, false, false, 1), Effect::FindAdapter];
     assert_eq!(effects, expected);
-    assert_eq!(connection.on(Event::Wanted, PAGE), []);
-    assert_eq!(connection.on(heard(Backend::Cpu, Reply::Awake), PAGE), [], "what the CPU's worker opens takes no time");
-    let effects = connection.on(heard(Backend::Cpu, ready("", 1)), PAGE);
+    assert_eq!(connection.handle(Event::Wanted, PAGE), []);
+    assert_eq!(
+        connection.handle(heard(Backend::Cpu, Reply::Awake), PAGE),
+        [],
+        "what the CPU's worker opens takes no time"
+    );
+    let effects = connection.handle(heard(Backend::Cpu, ready("", 1)), PAGE);
     assert_eq!(effects, [open(Backend::Cpu, 1, "WebGPU is being tried beside it")]);
-    let effects = connection.on(Event::Adapter(false), PAGE);
+    let effects = connection.handle(Event::Adapter(false), PAGE);
     assert_eq!(effects, [open(Backend::Cpu, 1, "WebGPU has no adapter in this browser")]);
 }
 
@@ -59,11 +63,11 @@ fn webgpu_that_is_fit_takes_over_with_the_next_run() {
     let fit = heard(Backend::Webgpu, ready("it is faster", 1));
     let takes_over = [Effect::End(Backend::Cpu), open(Backend::Webgpu, 1, "it is faster")];
     // At once where nothing runs.
-    assert_eq!(connection.clone().on(fit.clone(), PAGE), takes_over);
+    assert_eq!(connection.clone().handle(fit.clone(), PAGE), takes_over);
     // With the next run where something does.
     let mut connection = connection;
-    assert_eq!(connection.on(fit, RUNNING), []);
-    let effects = connection.on(Event::Asked(remove(8)), PAGE);
+    assert_eq!(connection.handle(fit, RUNNING), []);
+    let effects = connection.handle(Event::Asked(remove(8)), PAGE);
     assert_eq!(effects, [&takes_over[..], &[Effect::Post(Backend::Webgpu, remove(8))]].concat());
 }
 
@@ -82,7 +86,7 @@ fn webgpu_that_is_not_fit_leaves_the_cpu_as_it_is() {
     // The browser may refuse the worker.
     let (mut connection, effects) = after(PAGE, trial().into_iter().chain([Event::NotStarted(Backend::Webgpu)]));
     assert_eq!(effects, []);
-    assert_eq!(connection.on(Event::Asked(remove(7)), PAGE), [Effect::Post(Backend::Cpu, remove(7))]);
+    assert_eq!(connection.handle(Event::Asked(remove(7)), PAGE), [Effect::Post(Backend::Cpu, remove(7))]);
 }
 
 #[test]
@@ -91,12 +95,12 @@ fn webgpu_that_was_asked_for_and_is_unfit_gives_way_and_the_run_is_asked_again()
     let (mut connection, effects) = after(page, [Event::Asked(remove(7))]);
     let first = Effect::Post(Backend::Webgpu, remove(7));
     assert_eq!(effects, [Effect::Show(Engine::Loading), start(Backend::Webgpu, false, false, 1), first]);
-    assert_eq!(connection.on(heard(Backend::Webgpu, Reply::Awake), page), [Effect::Show(Engine::Opening)]);
-    let effects = connection.on(heard(Backend::Webgpu, Reply::Unfit { note: "no adapter".into() }), page);
+    assert_eq!(connection.handle(heard(Backend::Webgpu, Reply::Awake), page), [Effect::Show(Engine::Opening)]);
+    let effects = connection.handle(heard(Backend::Webgpu, Reply::Unfit { note: "no adapter".into() }), page);
     let begun = [Effect::Show(Engine::Loading), start(Backend::Cpu, false, false, 1)];
     let expected = [&[Effect::End(Backend::Webgpu), Effect::ClearLoading], &begun[..]].concat();
     assert_eq!(effects, [&expected[..], &[Effect::Post(Backend::Cpu, remove(7))]].concat());
-    assert_eq!(connection.on(heard(Backend::Cpu, ready("", 1)), page), [open(Backend::Cpu, 1, "no adapter")]);
+    assert_eq!(connection.handle(heard(Backend::Cpu, ready("", 1)), page), [open(Backend::Cpu, 1, "no adapter")]);
 }
 
 #[test]
@@ -106,12 +110,12 @@ fn a_worker_that_does_not_stop_is_replaced_and_one_that_does_is_not() {
     assert_eq!(effects, [Effect::Post(Backend::Cpu, Request::Stop), Effect::AwaitEnd(6)]);
     let mut in_time = connection.clone();
     let finished = Reply::Finished { run: 6 };
-    assert_eq!(in_time.on(heard(Backend::Cpu, finished.clone()), PAGE), [Effect::Take(finished)]);
-    assert_eq!(in_time.on(Event::GraceOver(6), PAGE), []);
+    assert_eq!(in_time.handle(heard(Backend::Cpu, finished.clone()), PAGE), [Effect::Take(finished)]);
+    assert_eq!(in_time.handle(Event::GraceOver(6), PAGE), []);
     // What was asked since then is asked again.
     let mut late = connection;
-    late.on(Event::Asked(remove(7)), RUNNING);
-    let effects = late.on(Event::GraceOver(6), RUNNING);
+    late.handle(Event::Asked(remove(7)), RUNNING);
+    let effects = late.handle(Event::GraceOver(6), RUNNING);
     assert_eq!(effects[..2], [Effect::End(Backend::Cpu), Effect::ClearLoading]);
     assert!(matches!(&effects[2], Effect::Say(sentence) if sentence.contains("2 seconds and was started anew.")));
     assert_eq!(effects.last(), Some(&Effect::Post(Backend::Cpu, remove(7))));
@@ -128,13 +132,13 @@ fn webgpu_that_hangs_or_stops_is_not_used_again() {
     let (connection, effects) = after(page, opened);
     assert_eq!(effects, [Effect::ClearLoading, open(Backend::Webgpu, 1, "as you asked")]);
     let mut hangs = connection.clone();
-    hangs.on(Event::Stopped(6), page);
-    let effects = hangs.on(Event::GraceOver(6), page);
+    hangs.handle(Event::Stopped(6), page);
+    let effects = hangs.handle(Event::GraceOver(6), page);
     assert_eq!(effects[..2], [Effect::End(Backend::Webgpu), Effect::ChooseCpu]);
     assert!(matches!(&effects[3], Effect::Say(sentence) if sentence.ends_with("anew, on the CPU.")), "{effects:?}");
     assert_eq!(effects.last(), Some(&start(Backend::Cpu, false, false, 1)));
     let mut stops = connection;
-    let effects = stops.on(Event::Broke(Backend::Webgpu, "out of memory".into()), page);
+    let effects = stops.handle(Event::Broke(Backend::Webgpu, "out of memory".into()), page);
     assert_eq!(effects[..3], [Effect::End(Backend::Webgpu), Effect::Show(Engine::Stopped), Effect::ChooseCpu]);
     assert!(matches!(&effects[3], Effect::Fail(sentence) if sentence.contains("(out of memory). Press Run")));
 }
@@ -144,14 +148,14 @@ fn a_program_of_several_threads_that_does_not_start_is_replaced_by_one_of_one() 
     let page = Page { threads: 2, choice: BackendChoice::Cpu, ..RUNNING };
     let (mut connection, effects) = after(page, [Event::Asked(remove(7))]);
     assert_eq!(effects[1], start(Backend::Cpu, true, false, 2));
-    let effects = connection.on(Event::Broke(Backend::Cpu, "no shared memory".into()), page);
+    let effects = connection.handle(Event::Broke(Backend::Cpu, "no shared memory".into()), page);
     assert_eq!(effects[0], Effect::End(Backend::Cpu));
     assert_eq!(effects[2..], [start(Backend::Cpu, false, false, 1), Effect::Post(Backend::Cpu, remove(7))]);
     // A program that ran and failed is not started anew by itself.
-    connection.on(heard(Backend::Cpu, Reply::Awake), page);
-    let effects = connection.on(Event::Broke(Backend::Cpu, "unreachable".into()), page);
+    connection.handle(heard(Backend::Cpu, Reply::Awake), page);
+    let effects = connection.handle(Event::Broke(Backend::Cpu, "unreachable".into()), page);
     assert!(matches!(effects.last(), Some(Effect::Fail(_))), "{effects:?}");
-    let effects = connection.on(Event::Asked(remove(8)), page);
+    let effects = connection.handle(Event::Asked(remove(8)), page);
     assert_eq!(effects[1], start(Backend::Cpu, false, false, 1), "the next run starts another worker");
 }
 
@@ -160,13 +164,13 @@ fn files_are_sent_once_and_a_browser_without_workers_is_named() {
     let page = Page { choice: BackendChoice::Webgpu, ..RUNNING };
     let (mut connection, effects) = after(page, [Event::AskedWithFiles(remove(7))]);
     assert_eq!(effects.last(), Some(&Effect::PostFiles(Backend::Webgpu, remove(7))));
-    let effects = connection.on(heard(Backend::Webgpu, Reply::Unfit { note: "none".into() }), page);
+    let effects = connection.handle(heard(Backend::Webgpu, Reply::Unfit { note: "none".into() }), page);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Post(..) | Effect::PostFiles(..))), "{effects:?}");
     assert!(
         matches!(effects.last(), Some(Effect::Fail(sentence)) if sentence.contains("choose them again")),
         "{effects:?}"
     );
-    let effects = connection.on(Event::NotStarted(Backend::Cpu), page);
+    let effects = connection.handle(Event::NotStarted(Backend::Cpu), page);
     assert_eq!(effects[0], Effect::Show(Engine::Stopped));
     assert!(matches!(&effects[1], Effect::Fail(sentence) if sentence.contains("starts no web workers")));
 }
