@@ -5,13 +5,14 @@ use crate::config::{Config, PositionScheme, RopeScaling};
 use crate::error::{Error, Result};
 use crate::positions::Method;
 
-/// The config for texts of `extension` times the context, and the factor by which the weights of the queries have to be multiplied
-/// (`model::ScaledQueries`): it takes the place of the temperature at that length, and of `softmax_scale`.
-/// Whoever reads it finds that many times the context; the context of training stays in a field of ours.
+/// A config whose `max_position_embeddings` is `extension` times the training context, which `training_context` keeps, and the factor
+/// by which the weights of the queries have to be multiplied (`model::ScaledQueries`) so that logits are as with the temperature of that
+/// length and with `softmax_scale`, which the config does not have.
 ///
 /// # Errors
-/// If what the model does depends on the length in a way that a factor of the weights does not say.
-pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
+/// If one constant factor cannot express what the model does: SSMax, a temperature for each head, ALiBi, RNoPE-SWA, dynamic NTK, CoPE, and
+/// norms of queries or keys that its family does not have.
+pub fn config_for_length(config: &Config, extension: usize) -> Result<(Config, f64)> {
     let reasons = [
         (config.scalable_softmax, "a softmax that scales with the length (SSMax)"),
         (config.head_scales.is_some(), "a temperature for each head"),
@@ -52,7 +53,7 @@ pub fn exported(config: &Config, extension: usize) -> Result<(Config, f64)> {
 mod tests {
     use serde_json::Value;
 
-    use super::exported;
+    use super::config_for_length;
     use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
     use crate::positions::Method;
 
@@ -74,7 +75,7 @@ mod tests {
         let mut tempered = dropped();
         tempered.temperature_coefficient = 0.5;
         tempered.softmax_scale = Some(0.5);
-        let (config, factor) = exported(&tempered, 4).unwrap();
+        let (config, factor) = config_for_length(&tempered, 4).unwrap();
         // (1 + 0.5·ln 4) · 0.5 · √16
         assert!((factor - (1.0 + 0.5 * 4f64.ln()) * 2.0).abs() < 1e-12);
         assert_eq!(written(&config)["max_position_embeddings"], 64);
@@ -84,7 +85,7 @@ mod tests {
         // What another scaling counts from does not grow.
         let mut yarn = rope();
         yarn.rope.scaling = RopeScaling::Yarn(YarnParameters::new(4.0));
-        let (config, factor) = exported(&yarn, 4).unwrap();
+        let (config, factor) = config_for_length(&yarn, 4).unwrap();
         assert_eq!(
             (written(&config)["rope_scaling"]["original_max_position_embeddings"].as_u64(), factor),
             (Some(16), 1.0)
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn a_temperature_counts_where_the_method_of_the_model_has_one() {
         let tempered = Config { temperature_coefficient: 0.5, ..rope() };
-        assert_eq!(exported(&tempered, 4).unwrap().1, 1.0, "RoPE as trained has none");
+        assert_eq!(config_for_length(&tempered, 4).unwrap().1, 1.0, "RoPE as trained has none");
     }
 
     #[test]
@@ -108,7 +109,7 @@ mod tests {
         let ssmax = Config { scalable_softmax: true, ..dropped() };
         let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
         for (config, words) in [(ssmax, "SSMax"), (dynamic, "dynamic NTK"), (alibi, "ALiBi")] {
-            let refused = exported(&config, 4).unwrap_err().to_string();
+            let refused = config_for_length(&config, 4).unwrap_err().to_string();
             assert!(refused.contains(words) && refused.contains("leave out --extension"), "{refused}");
         }
     }

@@ -64,9 +64,9 @@ pub struct Population {
 
 impl Space {
     /// The space of a model's heads.
-    pub fn new(factor: f64, rope_theta: f64, head_dim: usize, context: usize, bounds: Bounds) -> Self {
+    pub fn new(factor: f64, rope_theta: f64, rotary_dim: usize, context: usize, bounds: Bounds) -> Self {
         let slowest = TAU / context as f64;
-        let frequencies = rope_frequencies(rope_theta, head_dim);
+        let frequencies = rope_frequencies(rope_theta, rotary_dim);
         let critical = frequencies.iter().position(|&omega| omega < slowest).unwrap_or(frequencies.len() - 1);
         Self { factor, pairs: frequencies.len(), critical, bounds }
     }

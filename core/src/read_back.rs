@@ -1,4 +1,4 @@
-//! Numbers of a tensor, read from its device. In a tab nothing may block, so that this waits.
+//! Numbers of a tensor, read from its device. The function is `async` because code in a browser's tab must not block.
 
 use burn::tensor::{Element, Tensor};
 

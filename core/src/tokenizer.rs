@@ -49,13 +49,13 @@ impl Tokenizer {
         Ok(self.ids(text, true)?.get_ids().to_vec())
     }
 
-    /// As [`Tokenizer::prompt`]. With `around`, the text that a chat template writes before and after the message,
+    /// As [`Tokenizer::prompt`]. With `chat_affixes`, the text that a chat template writes before and after the message,
     /// nothing else is added, since it contains the beginning-of-text token.
     ///
     /// # Errors
     /// If the tokenizer's model cannot encode it.
-    pub fn message(&self, text: &str, around: Option<[&str; 2]>) -> Result<Vec<u32>> {
-        match around {
+    pub fn message(&self, text: &str, chat_affixes: Option<[&str; 2]>) -> Result<Vec<u32>> {
+        match chat_affixes {
             None => self.prompt(text),
             Some([before, behind]) => self.encode(&[before, text, behind].concat()),
         }

@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
 use drope_core::generate::{Event, Flow, Options, generate, generate_each};
-use drope_core::model::{Blocks, Model, NumberType, NumberTypes, Packing};
+use drope_core::model::{Blocks, Model, NumberType, NumberTypes, SequenceLayout};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
 use parity::{CASES, case, ids_tensor, largest_difference};
@@ -148,7 +148,7 @@ fn a_token_that_counts_often_weighs_what_its_copies_would() {
                 Blocks::new(
                     &model,
                     [1, ids.len()],
-                    Packing { multiplicity: copies, copies, ..Packing::default() },
+                    SequenceLayout { multiplicity: copies, copies, ..SequenceLayout::default() },
                     &none,
                 )
                 .residual(read(ids)),
@@ -174,7 +174,7 @@ fn multiplicity_adds_its_logarithm_and_skips_positions() {
     let blocks = Blocks::new(
         &model,
         ids.dims(),
-        Packing { multiplicity: &multiplicity, copies: &multiplicity, ..Packing::default() },
+        SequenceLayout { multiplicity: &multiplicity, copies: &multiplicity, ..SequenceLayout::default() },
         &positions,
     );
     let found: Vec<f32> = blocks.logits(blocks.residual(ids)).into_data().iter::<f32>().collect();

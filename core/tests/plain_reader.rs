@@ -139,7 +139,7 @@ proptest! {
             Task::MultiValue => 24.0 / (n * (n - 1.0) * (n - 2.0) * (n - 3.0)),
             _ => 1.0 / n,
         };
-        prop_assert!((spec.guess_floor() - floor).abs() < 1e-12, "{} of {floor}: {prompt}", spec.guess_floor());
+        prop_assert!((spec.chance_level() - floor).abs() < 1e-12, "{} of {floor}: {prompt}", spec.chance_level());
     }
 
     #[test]

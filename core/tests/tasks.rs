@@ -96,21 +96,21 @@ fn sixteen_keys_with_seven_digits_fit_in_the_training_context() {
             Spec { filler: Filler::Needles, difficulty, ..Spec::new(Task::MultiKey, Values::Numbers, context, 1) };
         let sample = sample(&spec, &TOKENIZER).unwrap();
         assert_eq!(sample.haystack.len(), keys);
-        assert!((spec.guess_floor() - 1.0 / keys as f64).abs() < 1e-12);
+        assert!((spec.chance_level() - 1.0 / keys as f64).abs() < 1e-12);
     }
 }
 
 #[test]
 fn a_question_in_a_chat_template_fits_the_context() {
-    let around = [&*"One of the special magic numbers ".repeat(6), " is:"];
+    let chat_affixes = [&*"One of the special magic numbers ".repeat(6), " is:"];
     for filler in [Filler::Prose, Filler::Grass] {
         let spec = Spec { filler, ..Spec::new(Task::Passkey, Values::Numbers, 256, 3) };
         let tokens = |spec: &Spec| {
             let sample = sample(spec, &TOKENIZER).unwrap();
             let answer = TOKENIZER.encode(&format!(" {}", sample.expected())).unwrap().len();
-            TOKENIZER.message(&sample.prompt(), Some(around)).unwrap().len() + answer
+            TOKENIZER.message(&sample.prompt(), Some(chat_affixes)).unwrap().len() + answer
         };
         assert!(tokens(&spec) > 256, "the template is what makes it too long");
-        assert!(tokens(&Spec { around: Some(around), ..spec }) <= 256);
+        assert!(tokens(&Spec { chat_affixes: Some(chat_affixes), ..spec }) <= 256);
     }
 }

@@ -50,7 +50,7 @@ pub fn gguf(bytes: &[u8]) {
         let _ = tokenizer.prompt("The 4 quick brown\nfoxes — naïve");
     }
     if let Ok(Some(template)) = gguf.chat_template() {
-        let _ = template.around(None);
+        let _ = template.affixes(None);
     }
     if let Ok(config) = gguf.config() {
         load(&config, &gguf);

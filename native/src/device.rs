@@ -21,27 +21,27 @@ pub enum DeviceChoice {
     Wgpu,
 }
 
-/// A device, and whether it is the CPU.
-pub struct Chosen {
+/// A device that is open, and what it can do.
+pub struct OpenDevice {
     /// For tensors.
     pub device: Device,
     /// Whether work is shared among threads by the caller.
     pub is_cpu: bool,
     /// Whether weights can be kept in fewer than 32 bits.
-    packs: bool,
+    supports_narrow_weights: bool,
 }
 
-impl Chosen {
+impl OpenDevice {
     /// Returns `types` if the device can keep the numbers of a model in them.
     ///
     /// # Errors
     /// If it cannot.
-    pub fn keeps(&self, types: NumberTypes) -> Result<NumberTypes> {
+    pub fn checked(&self, types: NumberTypes) -> Result<NumberTypes> {
         let NumberTypes { weights, cache, compute } = types;
         if !compute.is_native_to(&self.device) {
             bail!("this device has no instructions for {}; leave out --compute", compute.name());
         }
-        if !self.packs && weights != WeightType::F32 {
+        if !self.supports_narrow_weights && weights != WeightType::F32 {
             bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", weights.name());
         }
         if !self.is_cpu && cache != NumberType::F32 {
@@ -55,10 +55,10 @@ impl Chosen {
 ///
 /// # Errors
 /// If it is not built in, or the machine has none.
-pub fn open(choice: DeviceChoice) -> Result<Chosen> {
-    let cuda = || cuda().map(|device| Chosen { device, is_cpu: false, packs: false });
-    let wgpu = || wgpu().map(|device| Chosen { device, is_cpu: false, packs: true });
-    let cpu = Chosen { device: Device::flex(), is_cpu: true, packs: true };
+pub fn open(choice: DeviceChoice) -> Result<OpenDevice> {
+    let cuda = || cuda().map(|device| OpenDevice { device, is_cpu: false, supports_narrow_weights: false });
+    let wgpu = || wgpu().map(|device| OpenDevice { device, is_cpu: false, supports_narrow_weights: true });
+    let cpu = OpenDevice { device: Device::flex(), is_cpu: true, supports_narrow_weights: true };
     match choice {
         DeviceChoice::Cpu => Ok(cpu),
         DeviceChoice::Cuda => cuda(),

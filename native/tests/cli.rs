@@ -217,6 +217,8 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
         ("drop = { positions = \"low\", cut = 0.01 }", "\"rope_min_frequency\": 0.01,"),
         ("drop = { positions = \"all\", attention_type = \"qk_norm_nope\" }", "\"attention_type\": \"qk_norm_nope\""),
         ("drop = { positions = \"none\" }", "\"architectures\": [\n    \"LlamaForCausalLM\""),
+        // The control of a recipe with a cut.
+        ("drop = { positions = \"none\", cut = 0.01 }", "\"architectures\": [\n    \"LlamaForCausalLM\""),
     ] {
         let recipe = folder.write("drop.toml", short.replace(model_table, drop));
         let out = folder.path("dropped");

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use burn::tensor::Device;
 use common::{Folder, core, refused, text};
-use device::{Chosen, DeviceChoice};
+use device::{DeviceChoice, OpenDevice};
 use drope_core::Error;
 use drope_core::config::Config;
 use drope_core::model::{ComputeType, Model, NumberTypes, WeightType, token_ids};
@@ -32,7 +32,7 @@ const STEPS: usize = 10;
 const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
 
 /// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software always exists.
-fn gpu(what: &str) -> Option<Chosen> {
+fn gpu(what: &str) -> Option<OpenDevice> {
     match device::open(CHOICE) {
         Ok(chosen) => {
             assert!(!chosen.is_cpu);
@@ -48,7 +48,7 @@ fn gpu(what: &str) -> Option<Chosen> {
 
 #[test]
 fn logits_equal_those_of_transformers() {
-    let Some(Chosen { device, .. }) = gpu("logits against transformers") else { return };
+    let Some(OpenDevice { device, .. }) = gpu("logits against transformers") else { return };
     let mut largest = 0f32;
     for case in CASES.iter() {
         let difference = block_on(case.difference(&device));
@@ -61,7 +61,7 @@ fn logits_equal_those_of_transformers() {
 
 #[test]
 fn reading_through_the_cache_changes_nothing() {
-    let Some(Chosen { device, .. }) = gpu("logits through the cache") else { return };
+    let Some(OpenDevice { device, .. }) = gpu("logits through the cache") else { return };
     for name in ["rope", "yarn", "drope", "dynamic-ntk", "rnope-swa", "alibi", "qwen2"] {
         let difference = block_on(case(name).cache_difference(&device, 36));
         println!("{name}: largest difference through the cache {difference:.1e}");
@@ -73,7 +73,7 @@ fn reading_through_the_cache_changes_nothing() {
 /// ALiBi.
 #[test]
 fn long_texts_have_the_logits_of_the_cpu() {
-    let Some(Chosen { device, .. }) = gpu("logits of long texts") else { return };
+    let Some(OpenDevice { device, .. }) = gpu("logits of long texts") else { return };
     let shapes = [
         ("nano-rope", [2, 2, 128]),
         ("nano-rope", [6, 2, 20]),
@@ -124,7 +124,7 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
         for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8, WeightType::Stored] {
             // The CPU multiplies weights of 8 bits with numbers that it rounds to 16.
             let tolerance = if kind == WeightType::Q8 { 5e-3 } else { TOLERANCE };
-            let types = chosen.keeps(NumberTypes { weights: kind, ..NumberTypes::default() }).unwrap();
+            let types = chosen.checked(NumberTypes { weights: kind, ..NumberTypes::default() }).unwrap();
             let difference = block_on(case(name).packed_difference(types, &chosen.device));
             println!("{name} in {}: largest difference of logits {difference:.1e}", kind.name());
             assert!(difference < tolerance, "{name} in {}: {difference}", kind.name());
@@ -140,7 +140,7 @@ fn weights_of_several_types_give_the_logits_of_the_cpu() {
     }
     let Some(chosen) = gpu("weights of several types") else { return };
     let stored = NumberTypes { weights: WeightType::Stored, ..NumberTypes::default() };
-    let types = chosen.keeps(stored).unwrap();
+    let types = chosen.checked(stored).unwrap();
     for narrow in [["v_proj"], ["up_proj"]] {
         let weights = case("rope").mixed_weights(&narrow);
         let difference = block_on(case("rope").packed_difference_of(&weights, types, &chosen.device));
@@ -170,7 +170,7 @@ fn losses(
         guard: None,
     };
     let case = case(name);
-    let mut trainer = Trainer::new(case.model(&devices[0]), case.positions(), hyperparameters).on(devices);
+    let mut trainer = Trainer::new(case.model(&devices[0]), case.positions(), hyperparameters).with_devices(devices);
     let ids: Vec<u32> = (0..64).map(|i| i * i % 48).collect();
     let keys = if multiplicity { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
     let batch = Batch { multiplicity: keys, ..Batch::plain(ids, 16) };
@@ -185,7 +185,7 @@ fn losses(
 
 #[test]
 fn ten_training_steps_have_the_losses_of_the_cpu() {
-    let Some(Chosen { device, .. }) = gpu("ten training steps") else { return };
+    let Some(OpenDevice { device, .. }) = gpu("ten training steps") else { return };
     for (name, optimizer, multiplicity) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)]
     {
         let (expected, _) = losses(name, optimizer, multiplicity, &[Device::flex()], Memory::default());
@@ -209,7 +209,7 @@ fn ten_training_steps_have_the_losses_of_the_cpu() {
 #[test]
 fn greedy_tokens_are_those_of_the_cpu() {
     const TOKENS: usize = 32;
-    let Some(Chosen { device, .. }) = gpu("greedy generation") else { return };
+    let Some(OpenDevice { device, .. }) = gpu("greedy generation") else { return };
     for name in ["rope", "drope"] {
         let start = Instant::now();
         let found = block_on(case(name).greedy(&device, TOKENS));

@@ -73,8 +73,8 @@ fn bits_of_the_file_stay_as_they_are_and_give_the_logits_of_the_widened_weights(
     for (kind, megabytes, bound) in [(WeightType::Stored, 96, 1e-3), (WeightType::Q8, 142, 3e-2)] {
         let model = load(kind);
         let apart = logits(&model).iter().zip(&wide).fold(0.0, |most: f32, (a, b)| most.max((a - b).abs()));
-        println!("{kind}: {} bytes, logits {apart} of {largest} apart", model.bytes_of_token());
-        assert_eq!(model.bytes_of_token() / 1_000_000, megabytes, "{kind}");
+        println!("{kind}: {} bytes, logits {apart} of {largest} apart", model.weight_bytes_per_token());
+        assert_eq!(model.weight_bytes_per_token() / 1_000_000, megabytes, "{kind}");
         assert!(apart < bound * largest, "{kind}: {apart} of {largest}");
     }
 }

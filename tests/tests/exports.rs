@@ -12,7 +12,7 @@ use std::process::Command;
 use common::{assert_same_logits, fixture, without_layer};
 use drope_core::burn::tensor::Device;
 use drope_core::config::{Config, PositionScheme};
-use drope_core::export::exported;
+use drope_core::export::config_for_length;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::model::{Model, SafetensorsFiles, ScaledQueries, StoredType, token_ids, write_safetensors};
 use drope_core::positions::Method;
@@ -81,7 +81,7 @@ fn written(out: &Path) -> Vec<Export> {
         std::fs::create_dir(&folder).unwrap();
         let tokens = EXTENSION * config.max_position_embeddings;
         let ids: Vec<u32> = (0..tokens as u32).map(|i| (i * 29 + 7) % config.vocab_size as u32).collect();
-        let (written, factor) = exported(&config, EXTENSION).unwrap();
+        let (written, factor) = config_for_length(&config, EXTENSION).unwrap();
         let source = SafetensorsFiles::from_bytes(&weights).unwrap();
         let mut bytes = Vec::new();
         let scaled = ScaledQueries::new(&config, &source, factor);

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use drope_core::burn::tensor::{Device, TensorData};
 use drope_core::config::{Config, PositionScheme};
-use drope_core::export::exported;
+use drope_core::export::config_for_length;
 use drope_core::generate::{Flow, Options, generate};
 use drope_core::gguf::{Gguf, write_gguf};
 use drope_core::model::{Model, SafetensorsFiles, ScaledQueries, StoredType, WeightSource, token_ids};
@@ -33,7 +33,7 @@ struct Answer {
 fn written(config: &Config, weights: &impl WeightSource, tokenizer: &Tokenizer, file: &Path) -> (Vec<u32>, Answer) {
     let context = EXTENSION * config.max_position_embeddings;
     let ids: Vec<u32> = (0..context as u32).map(|index| (index * 7919 + 13) % config.vocab_size as u32).collect();
-    let (longer, factor) = exported(config, EXTENSION).unwrap();
+    let (longer, factor) = config_for_length(config, EXTENSION).unwrap();
     let mut bytes = Vec::new();
     let scaled = ScaledQueries::new(config, weights, factor);
     write_gguf(&longer, tokenizer, None, &scaled, StoredType::F32, &mut bytes).unwrap();

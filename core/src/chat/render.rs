@@ -69,7 +69,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// As [`ChatTemplate::render`]; or if the template does not repeat the text.
-    pub fn around(&self, system: Option<&str>) -> Result<[String; 2]> {
+    pub fn affixes(&self, system: Option<&str>) -> Result<[String; 2]> {
         // A word that no template treats specially.
         const TEXT: &str = "xyzzyxyzzy";
         let rendered = self.render(&conversation(system, TEXT), FIXED_DATE)?;

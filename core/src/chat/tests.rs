@@ -45,20 +45,20 @@ fn conversations_are_written_as_transformers_writes_them() {
 fn what_stands_around_a_message_is_found() {
     let template =
         template("{% for message in messages %}<{{ message.role }}>{{ message.content | trim }}{% endfor %}<answer>");
-    assert_eq!(template.around(None).unwrap(), ["<user>", "<answer>"]);
-    assert_eq!(template.around(Some("Be brief.")).unwrap(), ["<system>Be brief.<user>", "<answer>"]);
+    assert_eq!(template.affixes(None).unwrap(), ["<user>", "<answer>"]);
+    assert_eq!(template.affixes(Some("Be brief.")).unwrap(), ["<system>Be brief.<user>", "<answer>"]);
 }
 
 #[test]
 fn messages_that_are_written_once_have_a_date_that_does_not_change() {
     let dated =
         template("{{ strftime_now('%d %b %Y') }} {% for message in messages %}{{ message.content }}{% endfor %}");
-    assert_eq!(dated.around(None).unwrap()[0], "26 Jul 2024 ");
+    assert_eq!(dated.affixes(None).unwrap()[0], "26 Jul 2024 ");
 }
 
 #[test]
 fn a_broken_an_endless_and_a_silent_template_are_refused() {
-    let said = |source: &str| template(source).around(None).unwrap_err().to_string();
+    let said = |source: &str| template(source).affixes(None).unwrap_err().to_string();
     assert!(said("{% for %}").contains("the template fails in line 1"), "{}", said("{% for %}"));
     assert!(said("{{ raise_exception('only tools') }}").contains("only tools"));
     assert!(said("{{ strftime_now('%Q') }}").contains("not a format of dates"));

@@ -19,9 +19,10 @@ pub struct RopeParameters {
     pub rope_scaling_trained: bool,
 }
 
-/// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first, in radians a token.
-pub fn rope_frequencies(rope_theta: f64, head_dim: usize) -> Vec<f64> {
-    (0..head_dim / 2).map(|m| rope_theta.powf(-2.0 * m as f64 / head_dim as f64)).collect()
+/// ω_m = θ^(−2m/d) for m = 0 … d/2 − 1, highest first, in radians a token; d is `rotary_dim`, the number of components of a head that
+/// rotate.
+pub fn rope_frequencies(rope_theta: f64, rotary_dim: usize) -> Vec<f64> {
+    (0..rotary_dim / 2).map(|m| rope_theta.powf(-2.0 * m as f64 / rotary_dim as f64)).collect()
 }
 
 /// A cut that keeps the first `kept` of these frequencies: between the lowest that is kept and the highest that is dropped; 0 where all

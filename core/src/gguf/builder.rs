@@ -53,12 +53,12 @@ impl GgufBuilder {
     }
 
     /// Adds a list of integers of 32 bits.
-    pub(super) fn kinds(self, name: &str, values: &[i32]) -> Self {
+    pub(super) fn i32s(self, name: &str, values: &[i32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.list(name, 5, values.len(), &bytes)
     }
 
-    pub(super) fn scores(self, name: &str, values: &[f32]) -> Self {
+    pub(super) fn f32s(self, name: &str, values: &[f32]) -> Self {
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.list(name, 6, values.len(), &bytes)
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::builder::{GgufBuilder, text};
 use super::{GgmlType, Gguf, sentence_piece, write_gguf};
 use crate::config::{Config, Llama3Parameters, PositionScheme, ProjectionNorm, RopeScaling};
-use crate::export::exported;
+use crate::export::config_for_length;
 use crate::model::{Model, StoredType, WeightSource};
 use crate::positions::Method;
 
@@ -27,7 +27,7 @@ pub(super) fn small() -> GgufBuilder {
         .text("tokenizer.ggml.model", "gpt2")
         .text("tokenizer.ggml.pre", "smollm")
         .texts("tokenizer.ggml.tokens", &["<|start|>", "a", "b", "ab", "Ġ", "1"])
-        .kinds("tokenizer.ggml.token_type", &[3, 1, 1, 1, 1, 1])
+        .i32s("tokenizer.ggml.token_type", &[3, 1, 1, 1, 1, 1])
         .texts("tokenizer.ggml.merges", &["a b"])
         .u32("tokenizer.ggml.bos_token_id", 0);
     for (name, shape) in [
@@ -179,7 +179,7 @@ fn what_would_be_read_wrongly_is_named() {
         ("", head().tensor("rope_freqs.weight", &[2], &[1.0, 8.0]), "rope_freqs.weight"),
         ("tokenizer.ggml.pre", head().text("tokenizer.ggml.pre", "tekken"), "tekken"),
         ("tokenizer.ggml.model", head().text("tokenizer.ggml.model", "rwkv"), "rwkv"),
-        ("tokenizer.ggml.token_type", head().kinds("tokenizer.ggml.token_type", &[1]), "6 tokens but 1 token types"),
+        ("tokenizer.ggml.token_type", head().i32s("tokenizer.ggml.token_type", &[1]), "6 tokens but 1 token types"),
         ("", head().u32("general.alignment", 0), "alignment is 0"),
         ("", head().u32("general.alignment", 24), "alignment is 24"),
         ("", head().u32("llama.block_count", 1), "two values of the name llama.block_count"),
@@ -266,7 +266,7 @@ fn a_longer_context_is_written_and_that_of_training_read_again() {
     let bytes = small().bytes();
     let file = Gguf::open(&bytes[..]).unwrap();
     let dropped = Config { positions: PositionScheme::None, softmax_scale: Some(0.5), ..file.config().unwrap() };
-    let (config, _) = exported(&dropped, 4).unwrap();
+    let (config, _) = config_for_length(&dropped, 4).unwrap();
     let bytes = written(&config, &file, StoredType::F32).unwrap();
     let again = Gguf::open(&bytes[..]).unwrap();
     assert_eq!(again.metadata.optional_u64("llama.context_length").unwrap(), Some(256), "what llama.cpp finds");

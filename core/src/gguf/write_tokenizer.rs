@@ -51,14 +51,14 @@ pub(super) fn write_tokenizer(head: GgufBuilder, config: &Config, tokenizer: &To
     }
     let names: Vec<&str> = tokens.iter().map(String::as_str).collect();
     let mut head = head.texts("tokenizer.ggml.tokens", &names);
-    head = head.kinds("tokenizer.ggml.token_type", &kinds.iter().map(|&kind| kind as i32).collect::<Vec<_>>());
+    head = head.i32s("tokenizer.ggml.token_type", &kinds.iter().map(|&kind| kind as i32).collect::<Vec<_>>());
     head = match scored {
         Some(Scored { scores, prefix }) => {
             let scores: Vec<f32> =
                 names.iter().map(|&token| scores.get(token).copied().unwrap_or(NEVER_MERGED)).collect();
             head.text("tokenizer.ggml.model", "llama")
                 .text("tokenizer.ggml.pre", "default")
-                .scores("tokenizer.ggml.scores", &scores)
+                .f32s("tokenizer.ggml.scores", &scores)
                 .bool("tokenizer.ggml.add_space_prefix", prefix)
         }
         None => byte_level(head, &json)?,

@@ -20,7 +20,7 @@ pub struct AdamWStep {
     /// Decay of the weights, to be multiplied with the learning rate.
     pub weight_decay: f64,
     /// Number of this update, from 1 on.
-    pub time: i32,
+    pub step: i32,
 }
 
 impl AdamWStep {
@@ -29,7 +29,8 @@ impl AdamWStep {
         is_on_cpu(weights) && !weights.device().is_autodiff()
     }
 
-    /// Weights, first and second moment after the update, all of one shape. Memory that nothing else refers to is written in place.
+    /// `tensors` are the weights, the first and the second moment, all shaped as the gradient; returns them after the update, in this
+    /// order. Memory that nothing else refers to is written in place.
     pub fn update<const D: usize>(self, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {
         let gradient = owned(gradient);
         let [mut weights, mut first, mut second] = tensors.map(owned);
@@ -57,8 +58,8 @@ fn update_part<'a, S: Simd>(
 ) {
     let [beta_1, beta_2] = step.betas;
     let kept = (1.0 - step.learning_rate * step.weight_decay) as f32;
-    let rate = (step.learning_rate / f64::from(1.0 - beta_1.powi(step.time))) as f32;
-    let scale = 1.0 / (1.0 - beta_2.powi(step.time));
+    let rate = (step.learning_rate / f64::from(1.0 - beta_1.powi(step.step))) as f32;
+    let scale = 1.0 / (1.0 - beta_2.powi(step.step));
     let moments = first.iter_mut().zip(second);
     for ((weight, (first, second)), &gradient) in weights.iter_mut().zip(moments).zip(gradient) {
         *first = beta_1 * *first + (1.0 - beta_1) * gradient;

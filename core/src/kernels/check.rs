@@ -1,10 +1,10 @@
-//! Comparison of a fused kernel with its plain form, values and gradients.
+//! Comparison of a fused kernel with its reference form, values and gradients.
 
 use burn::tensor::{Device, Tensor, TensorData};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{is_on_cpu, with_plain_forms};
+use super::{is_on_cpu, with_reference_kernels};
 
 /// Numbers from −1 to 1 on the CPU.
 pub(crate) fn random<const D: usize>(shape: [usize; D], seed: u64) -> Tensor<D> {
@@ -20,7 +20,7 @@ pub(crate) fn check<const N: usize, const D: usize, const O: usize>(
     operation: impl Fn([Tensor<D>; N]) -> Tensor<O>,
 ) {
     assert!(inputs.iter().all(is_on_cpu), "the fused form takes the inputs");
-    let plain = |inputs| with_plain_forms(|| operation(inputs));
+    let plain = |inputs| with_reference_kernels(|| operation(inputs));
     let (one, other) = (operation(inputs.clone()), plain(inputs.clone()));
     let weights = random(other.dims(), 99);
     close("output", one, other, 1e-6);

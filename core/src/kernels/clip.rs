@@ -49,7 +49,7 @@ mod tests {
 
     use super::{scaled, square_sum};
     use crate::kernels::check::random;
-    use crate::kernels::with_plain_forms;
+    use crate::kernels::with_reference_kernels;
 
     #[test]
     fn sums_and_products_are_those_of_tensors() {
@@ -58,9 +58,9 @@ mod tests {
             let [one, other] = [one, other].map(|sum| sum.into_scalar::<f32>());
             (one / other - 1.0).abs()
         };
-        assert!(relative(square_sum(&x), with_plain_forms(|| square_sum(&x))) < 1e-5);
+        assert!(relative(square_sum(&x), with_reference_kernels(|| square_sum(&x))) < 1e-5);
         let factor = Tensor::from_floats([0.3], &x.device());
-        let plain = with_plain_forms(|| scaled(x.clone(), &factor));
+        let plain = with_reference_kernels(|| scaled(x.clone(), &factor));
         // The tensor is shared, and stays as it is.
         let before: Tensor<2> = random([301, 333], 1);
         assert!((scaled(x.clone(), &factor) - plain).abs().max().into_scalar::<f32>() == 0.0);

@@ -1,9 +1,9 @@
-//! Fused kernels of the CPU backend: attention, projections in bf16, rotation, RMSNorm, SwiGLU and cross entropy, forward and
-//! backward.
+//! Numerical kernels: attention, projections in bf16, rotation, RMSNorm, SwiGLU and cross entropy, forward and backward.
 //!
-//! Each file holds one operation in two forms: the plain one in Burn's tensor operations, which every device can compute
-//! and which is the reference in tests, and a fused one for [`Flex`], which reads its inputs once and writes its output once. The
-//! public function takes whichever the tensors allow.
+//! A file holds one operation in two forms: the reference form in Burn's tensor operations, which every device can compute and which tests
+//! compare with, and a fused form for the CPU ([`Flex`]), which reads its inputs once and writes its output once. The public function
+//! takes whichever the tensors allow. `packed/` and `quantized/` multiply with weights of fewer bits, for inference alone; `gpu/` has
+//! kernels of inference in CubeCL.
 //!
 //! Loops are compiled for several instruction sets and chosen at run time by `pulp` (AVX2, AVX-512, NEON, wasm's SIMD128).
 
@@ -63,8 +63,8 @@ thread_local! {
     static PLAIN_FORMS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `work`; meanwhile this thread uses only the plain forms, for comparisons.
-pub fn with_plain_forms<R>(work: impl FnOnce() -> R) -> R {
+/// Calls `work`; meanwhile this thread uses only the reference forms, for comparisons.
+pub fn with_reference_kernels<R>(work: impl FnOnce() -> R) -> R {
     let before = PLAIN_FORMS.replace(true);
     let result = work();
     PLAIN_FORMS.set(before);

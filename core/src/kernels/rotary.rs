@@ -13,16 +13,16 @@ use super::{Kernel, apply, constant, is_on_cpu};
 
 /// Angles by which queries or keys are rotated.
 pub struct RotaryTable {
-    /// `[batch or 1, heads or 1, seq, head_dim]` with equal halves, times the attention factor.
+    /// `[batch or 1, heads or 1, seq, width]` with equal halves, times the attention factor.
     cos: Tensor<4>,
     /// As `cos`.
     sin: Tensor<4>,
-    /// What the plain form needs beside them.
+    /// What the reference form needs beside them.
     rotate_half: Option<Tensor<4>>,
 }
 
 impl RotaryTable {
-    /// From cosines and sines, `[batch or 1, heads or 1, seq, head_dim]` with equal halves.
+    /// From cosines and sines, `[batch or 1, heads or 1, seq, width]` with equal halves.
     pub fn new(cos: Tensor<4>, sin: Tensor<4>) -> Self {
         let rotate_half = (!is_on_cpu(&cos)).then(|| rotate_half(cos.dims()[3], &cos.device()));
         Self { cos, sin, rotate_half }

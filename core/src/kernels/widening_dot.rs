@@ -45,6 +45,6 @@ fn add_block<S: Simd>(simd: S, a: &[f32; BLOCK], b: &[f32; BLOCK], sums: &mut [S
 
 /// Widens a bf16 to f32.
 #[inline(always)]
-pub(super) fn brain_widened(bits: u16) -> f32 {
+pub(super) fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }

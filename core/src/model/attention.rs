@@ -37,7 +37,7 @@ pub(super) struct LayerInputs<'a> {
     pub(super) head_scales: Option<&'a Tensor<4>>,
     pub(super) cache: Option<&'a mut LayerCache>,
     pub(super) activations: Option<&'a mut Activations>,
-    /// Heads of this layer that attend as they are told.
+    /// What replaces the attention weights of some heads of this layer.
     pub(super) patches: Vec<&'a AttentionPatch>,
 }
 
@@ -92,29 +92,29 @@ impl Attention {
         let [k, v] = self.shared_or_per_head([k, v], layer.kind);
         let k = rotation.read_keys(k);
         if layer.activations.is_none() && layer.patches.is_empty() {
-            return self.output(attend(q, k, v, bias, None));
+            return self.project_output(attend(q, k, v, bias, None));
         }
-        let mut observe = |weights| {
+        let mut map_weights = |weights| {
             let weights = layer.patches.iter().fold(weights, |weights, patch| patch.apply(weights));
             if let Some(activations) = &mut layer.activations {
                 activations.attention.push(weights.clone());
             }
             weights
         };
-        self.output(attend(q, k, v, bias, Some(&mut observe)))
+        self.project_output(attend(q, k, v, bias, Some(&mut map_weights)))
     }
 
     /// What attention reads of a text without a cache: queries `[batch, heads, seq, head_dim]`, keys and values
     /// `[batch, kv_heads, seq, head_dim]`, all with their positions.
     #[cfg(feature = "train")]
-    pub(super) fn read(&self, x: Tensor<3>, mut layer: LayerInputs) -> [Tensor<4>; 3] {
+    pub(super) fn attention_inputs(&self, x: Tensor<3>, mut layer: LayerInputs) -> [Tensor<4>; 3] {
         let [q, k, v] = self.queries_keys_values(x, &mut layer);
         let [k, v] = self.shared_or_per_head([k, v].map(KeysOrValues::from), layer.kind);
         [q, layer.kind.rotation.read_keys(k).tensor(), v.tensor()]
     }
 
-    /// The way out: `[batch, heads, seq, head_dim]` to `[batch, seq, hidden]`.
-    pub(super) fn output(&self, y: Tensor<4>) -> Tensor<3> {
+    /// The output projection: `[batch, heads, seq, head_dim]` to `[batch, seq, hidden]`.
+    pub(super) fn project_output(&self, y: Tensor<4>) -> Tensor<3> {
         self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
     }
 

@@ -46,13 +46,13 @@ impl Block {
 
     /// `[batch, seq, hidden]` to the same.
     pub(super) fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        let y = self.self_attn.forward(normed(self.before_attention(), x.clone()), inputs);
-        self.feed_forward(self.add(x, self.after_attention(), y))
+        let y = self.self_attn.forward(normed(self.attention_input_norm(), x.clone()), inputs);
+        self.feed_forward(self.add(x, self.attention_output_norm(), y))
     }
 
     /// The second half of the block, behind attention.
     pub(super) fn feed_forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let y = self.mlp.forward(normed(self.before_mlp(), x.clone()));
+        let y = self.mlp.forward(normed(self.mlp_input_norm(), x.clone()));
         self.add(x, self.post_feedforward_layernorm.as_ref(), y)
     }
 
@@ -61,15 +61,15 @@ impl Block {
         x + scaled(normed(norm, y), self.residual_multiplier)
     }
 
-    pub(super) fn before_attention(&self) -> Option<&RmsNorm> {
+    pub(super) fn attention_input_norm(&self) -> Option<&RmsNorm> {
         self.input_layernorm.as_ref()
     }
 
-    pub(super) fn after_attention(&self) -> Option<&RmsNorm> {
+    pub(super) fn attention_output_norm(&self) -> Option<&RmsNorm> {
         (self.norms != BlockNorms::Before).then_some(&self.post_attention_layernorm)
     }
 
-    pub(super) fn before_mlp(&self) -> Option<&RmsNorm> {
+    pub(super) fn mlp_input_norm(&self) -> Option<&RmsNorm> {
         match self.norms {
             BlockNorms::Before => Some(&self.post_attention_layernorm),
             BlockNorms::After => None,

@@ -7,7 +7,7 @@ use super::attention::LayerInputs;
 #[cfg(feature = "train")]
 use super::block::normed;
 use super::layer_kinds::LayerKinds;
-use super::pass::{Packing, Pass};
+use super::pass::{Pass, SequenceLayout};
 use crate::kernels::rms_norm;
 #[cfg(feature = "train")]
 use crate::kernels::{AttentionBias, attend_in_chunks};
@@ -22,9 +22,9 @@ pub struct Blocks<'a> {
 
 impl<'a> Blocks<'a> {
     /// For texts of the shape `[batch, seq]`.
-    pub fn new(model: &'a Model, shape: [usize; 2], packing: Packing, positions: &Positions) -> Self {
+    pub fn new(model: &'a Model, shape: [usize; 2], layout: SequenceLayout, positions: &Positions) -> Self {
         let device = model.device();
-        let pass = Pass::packed(positions, shape, packing, &device);
+        let pass = Pass::of_texts(positions, shape, layout, &device);
         let kinds = LayerKinds::new(positions, &pass, model.ssmax_context, &device);
         Self { model, pass, kinds }
     }
@@ -57,23 +57,23 @@ impl<'a> Blocks<'a> {
     /// The same with the attention of at most `queries` queries at a time.
     #[cfg(feature = "train")]
     pub fn forward_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<3> {
-        let y = attend_in_chunks(self.before_attention(index, x.clone()), self.bias(index), queries);
-        self.after_attention(index, x, y)
+        let y = attend_in_chunks(self.attention_inputs(index, x.clone()), self.bias(index), queries);
+        self.finish_block(index, x, y)
     }
 
     /// What the attention of a block reads: queries `[batch, heads, seq, head_dim]`, keys and values
     /// `[batch, kv_heads, seq, head_dim]`.
     #[cfg(feature = "train")]
-    pub fn before_attention(&self, index: usize, x: Tensor<3>) -> [Tensor<4>; 3] {
+    pub fn attention_inputs(&self, index: usize, x: Tensor<3>) -> [Tensor<4>; 3] {
         let block = &self.model.layers[index];
-        block.self_attn.read(normed(block.before_attention(), x), self.inputs(index))
+        block.self_attn.attention_inputs(normed(block.attention_input_norm(), x), self.inputs(index))
     }
 
     /// A block from the result of its attention on, `[batch, heads, seq, head_dim]`; x is what goes into the block.
     #[cfg(feature = "train")]
-    pub fn after_attention(&self, index: usize, x: Tensor<3>, y: Tensor<4>) -> Tensor<3> {
+    pub fn finish_block(&self, index: usize, x: Tensor<3>, y: Tensor<4>) -> Tensor<3> {
         let block = &self.model.layers[index];
-        block.feed_forward(block.add(x, block.after_attention(), block.self_attn.output(y)))
+        block.feed_forward(block.add(x, block.attention_output_norm(), block.self_attn.project_output(y)))
     }
 
     /// What is added to the logits of a block's attention.

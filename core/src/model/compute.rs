@@ -9,8 +9,8 @@ impl Model {
     /// few tokens are computed in f32.
     #[must_use]
     pub fn compute_in(mut self, compute: ComputeType) -> Self {
-        self.embed_tokens.compute_in(compute);
-        self.projections().for_each(|(_, projection)| projection.compute_in(compute));
+        self.embed_tokens.inference.compute_in(compute);
+        self.projections().for_each(|(_, projection)| projection.inference.compute_in(compute));
         self
     }
 

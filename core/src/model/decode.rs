@@ -1,4 +1,4 @@
-//! A block for few tokens on a GPU, in six launches; the results equal those of the plain form.
+//! A block for few tokens on a GPU, in six launches; the results equal those of the reference form.
 
 use burn::tensor::{Device, Tensor, TensorData};
 
@@ -88,7 +88,7 @@ impl Model {
         }
         let first = self.layers.first()?;
         let (shape, scale) = first.self_attn.without_norms()?;
-        if !first.is_of_llama() || !self.layers.iter().all(Block::has_like_matrices) {
+        if !first.has_llama_block_structure() || !self.layers.iter().all(Block::has_like_matrices) {
             return None;
         }
         let few = |layer: &LayerPositions| {
@@ -109,7 +109,7 @@ impl Model {
 
 impl Block {
     /// Whether the kernels know all of its parts but attention.
-    fn is_of_llama(&self) -> bool {
+    fn has_llama_block_structure(&self) -> bool {
         let is_silu = self.mlp.activation == Activation::Silu;
         self.norms == BlockNorms::Before && is_silu && self.residual_multiplier == 1.0
     }
@@ -125,10 +125,10 @@ impl Block {
     fn decode(&self, x: &Tensor<3>, few: &FewTokens, cache: &mut TensorLayer) -> Tensor<3> {
         let FewTokens { rotations, slopes, past, window } = few;
         let (attention, mlp) = (&self.self_attn, &self.mlp);
-        let [Some(before_attention), Some(before_mlp)] = [self.before_attention(), self.before_mlp()] else {
+        let [Some(attention_norm), Some(mlp_norm)] = [self.attention_input_norm(), self.mlp_input_norm()] else {
             unreachable!("blocks of Llama's kind have both norms");
         };
-        let projections = normed_projections(before_attention, x, &attention.matrices(), attention.biases());
+        let projections = normed_projections(attention_norm, x, &attention.matrices(), attention.biases());
         let at = cache.reserve(x.dims()[1], *past);
         let (keys, values) = cache.whole();
         let queries = rotate_into_cache(projections, rotations, [keys, values], at);
@@ -136,7 +136,7 @@ impl Block {
         let y = attend_to_cache(queries, keys, values, slopes, &seen); // [1, seq, heads · head_dim]
         let x = add_projection(&attention.o_proj.matrix(), y, x);
         let [gate, up, down] = [&mlp.gate_proj, &mlp.up_proj, &mlp.down_proj].map(Projection::matrix);
-        let gated = gated_projections(before_mlp, &x, &gate, &up);
+        let gated = gated_projections(mlp_norm, &x, &gate, &up);
         add_projection(&down, gated, &x)
     }
 }

@@ -57,7 +57,7 @@ impl Model {
         let (mut model, unused) = Self::load_by(config, source, device, |name, shape| {
             let &[rows, columns] = shape else { return finite_f32(name, source.tensor(name, shape)?).map(Some) };
             let weights = Matrix { source, name, rows, columns }.packed(types.weights, is_cpu)?;
-            packed.insert(name.to_owned(), weights.on(device));
+            packed.insert(name.to_owned(), weights.into_device(device));
             Ok(None)
         })?;
         model.take_packed(packed);
@@ -68,11 +68,11 @@ impl Model {
     /// Puts each matrix where its name says.
     fn take_packed(&mut self, mut packed: HashMap<String, PackedWeights>) {
         if let Some(matrix) = packed.remove("model.embed_tokens.weight") {
-            self.embed_tokens.pack(matrix);
+            self.embed_tokens.inference.pack(matrix);
         }
         for (name, projection) in self.projections() {
             if let Some(matrix) = packed.remove(&format!("{name}.weight")) {
-                projection.pack(matrix);
+                projection.inference.pack(matrix);
             }
         }
     }

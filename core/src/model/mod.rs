@@ -10,7 +10,7 @@ mod compute;
 #[cfg(feature = "gpu")]
 mod decode;
 mod layer_kinds;
-mod packing;
+mod load_as;
 mod pass;
 mod patch;
 mod projection;
@@ -32,9 +32,9 @@ use self::attention::LayerInputs;
 use self::block::{Block, scaled};
 pub use self::blocks::Blocks;
 use self::layer_kinds::LayerKinds;
-pub use self::packing::WeightType;
-pub use self::pass::Packing;
+pub use self::load_as::WeightType;
 use self::pass::Pass;
+pub use self::pass::SequenceLayout;
 pub use self::patch::AttentionPatch;
 use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
@@ -141,7 +141,7 @@ impl Model {
         activations
     }
 
-    /// As [`Model::hidden`] of a whole text, `[1, seq]`, in which some heads attend as they are told.
+    /// The final hidden states `[1, seq, hidden]` of a whole text `[1, seq]`, where `patches` replace the attention weights of some heads.
     pub fn hidden_patched(
         &self,
         ids: Tensor<2, Int>,
@@ -152,8 +152,8 @@ impl Model {
         rms_norm(&self.norm, self.residual(ids, positions, &pass, None, None))
     }
 
-    /// As [`Model::hidden`] of a whole text, with a factor of the logits for each head, `[heads]` a layer, that gradients
-    /// flow into.
+    /// The final hidden states of a whole text, `[batch, seq]` to `[batch, seq, hidden]`, with a factor of the logits for each head:
+    /// `scales` has one tensor `[heads]` for each layer, and gradients flow into it.
     #[cfg(feature = "train")]
     pub fn hidden_with_head_scales(
         &self,
@@ -230,8 +230,8 @@ impl Model {
         self.layers.len()
     }
 
-    /// Bytes of the matrices that a generated token is multiplied with.
-    pub fn bytes_of_token(&self) -> usize {
+    /// Bytes of weight matrices that are read to generate one token, without the row of the embedding.
+    pub fn weight_bytes_per_token(&self) -> usize {
         let of_block = |block: &Block| {
             let (attention, mlp) = (&block.self_attn, &block.mlp);
             let attention = [&attention.q_proj, &attention.k_proj, &attention.v_proj, &attention.o_proj];
@@ -253,7 +253,10 @@ impl Model {
     }
 }
 
-/// Ids as a model takes them in.
+/// Ids as an integer tensor of a shape `[batch, seq]`.
+///
+/// # Panics
+/// If the shape does not have as many elements as there are ids.
 pub fn token_ids(ids: &[u32], shape: [usize; 2], device: &Device) -> Tensor<2, Int> {
     let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
     Tensor::from_data(TensorData::new(values, shape), device)

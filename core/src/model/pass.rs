@@ -8,9 +8,9 @@ use burn::tensor::{Device, Tensor, TensorData};
 use super::patch::AttentionPatch;
 use crate::positions::Positions;
 
-/// How texts are packed into rows, as far as attention is concerned.
+/// How the texts of a batch lie in its rows, and how often attention counts their tokens.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Packing<'a> {
+pub struct SequenceLayout<'a> {
     /// How often attention counts each token, `[batch, seq]`, each at least 1; empty where every token counts once.
     ///
     /// ln m is added to the logit of a key that counts m times. This simulates a longer text without a longer sequence. In a first
@@ -65,10 +65,10 @@ impl Pass {
     }
 
     /// Whole texts of the shape `[batch, seq]`.
-    pub(super) fn packed(
+    pub(super) fn of_texts(
         positions: &Positions,
         [batch, seq]: [usize; 2],
-        Packing { multiplicity, copies, document_starts }: Packing,
+        SequenceLayout { multiplicity, copies, document_starts }: SequenceLayout,
         device: &Device,
     ) -> Self {
         let mut pass = Self::new(positions, 0..seq, seq, device);
@@ -127,7 +127,7 @@ fn position_ids_with_gaps(copies: &[f32]) -> Vec<usize> {
 mod tests {
     use burn::tensor::Device;
 
-    use super::{Packing, Pass, position_ids_with_gaps};
+    use super::{Pass, SequenceLayout, position_ids_with_gaps};
     use crate::positions::Positions;
 
     #[test]
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn copies_may_change_how_often_keys_count_or_positions_alone() {
         let numbers = &[1.0, 4.0, 4.0, 1.0][..];
-        let pass = |packing| Pass::packed(&Positions::none(), [1, 4], packing, &Device::flex());
-        let counts = pass(Packing { multiplicity: numbers, ..Packing::default() });
+        let pass = |layout| Pass::of_texts(&Positions::none(), [1, 4], layout, &Device::flex());
+        let counts = pass(SequenceLayout { multiplicity: numbers, ..SequenceLayout::default() });
         assert_eq!(
             (&counts.position_ids[0][..], &counts.keys_seen[..]),
             (&[0, 1, 2, 3][..], &[1.0, 5.0, 9.0, 10.0][..])
         );
         assert_eq!(counts.text_len, 4);
-        let gaps = pass(Packing { copies: numbers, ..Packing::default() });
+        let gaps = pass(SequenceLayout { copies: numbers, ..SequenceLayout::default() });
         assert_eq!((&gaps.position_ids[0][..], &gaps.keys_seen[..]), (&[0, 1, 2, 9][..], &[1.0, 2.0, 3.0, 4.0][..]));
         assert!(gaps.log_multiplicity.is_none() && gaps.text_len == 10);
     }
@@ -157,8 +157,8 @@ mod tests {
     fn queries_count_the_keys_of_their_own_document() {
         let document_starts = &[0, 0, 2, 2, 0, 1, 1, 1];
         let seen = |multiplicity: &[f32]| {
-            let packing = Packing { multiplicity, document_starts, ..Packing::default() };
-            Pass::packed(&Positions::none(), [2, 4], packing, &Device::flex()).keys_seen
+            let layout = SequenceLayout { multiplicity, document_starts, ..SequenceLayout::default() };
+            Pass::of_texts(&Positions::none(), [2, 4], layout, &Device::flex()).keys_seen
         };
         assert_eq!(seen(&[]), [1.0, 2.0, 1.0, 2.0, 1.0, 1.0, 2.0, 3.0]);
         assert_eq!(seen(&[1.0, 2.0, 3.0, 1.0, 1.0, 1.0, 5.0, 1.0]), [1.0, 3.0, 3.0, 4.0, 1.0, 1.0, 6.0, 7.0]);

@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 
-/// The attention of one head on a text, where another decides on it.
+/// Attention weights that replace those of one head.
 #[derive(Clone, Debug)]
 pub struct AttentionPatch {
     pub(super) layer: usize,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burn::module::Module;
+use burn::module::{Module, Param};
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 
@@ -24,7 +24,7 @@ pub(super) enum PackedWeights {
 
 impl PackedWeights {
     /// Moves a matrix to where the model is.
-    pub(super) fn on(self, device: &Device) -> Self {
+    pub(super) fn into_device(self, device: &Device) -> Self {
         #[cfg(feature = "gpu")]
         if let Self::Cpu(matrix) = &self
             && device != &Device::flex()
@@ -66,45 +66,17 @@ impl PackedWeights {
     }
 }
 
-/// A projection. Its weights are Burn's, or packed for inference only.
-#[derive(Module, Debug)]
-pub(super) struct Projection {
-    linear: Linear,
-    #[module(skip)]
+/// How a matrix is multiplied, and what takes the place of Burn's weights for inference.
+#[derive(Clone, Debug, Default)]
+pub(super) struct InferenceWeights {
     packed: Option<Arc<PackedWeights>>,
-    #[module(skip)]
     compute: ComputeType,
 }
 
-impl Projection {
-    /// `bias` as in Qwen 2.
-    pub(super) fn zeros(d_input: usize, d_output: usize, bias: bool, device: &Device) -> Self {
-        let linear = LinearConfig::new(d_input, d_output).with_bias(bias).with_initializer(ZEROS).init(device);
-        Self { linear, packed: None, compute: ComputeType::F32 }
-    }
-
-    /// `[batch, seq, in]` to `[batch, seq, out]`.
-    pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
-        let product = match &self.packed {
-            Some(packed) => packed.product(&x, self.compute),
-            None => linear(x, self.linear.weight.val(), self.compute),
-        };
-        match &self.linear.bias {
-            Some(bias) => product + bias.val().unsqueeze(),
-            None => product,
-        }
-    }
-
+impl InferenceWeights {
     /// Computes products in this type from now on.
     pub(super) fn compute_in(&mut self, compute: ComputeType) {
         self.compute = compute;
-    }
-
-    /// Size of the weights in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.packed
-            .as_ref()
-            .map_or_else(|| 4 * self.linear.weight.val().shape().num_elements(), |packed| packed.bytes())
     }
 
     /// Takes the weights, packed.
@@ -112,18 +84,71 @@ impl Projection {
         self.packed = Some(Arc::new(weights));
     }
 
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// `[batch, seq, in]` to `[batch, seq, out]`; `unpacked` gives Burn's weights `[in, out]`.
+    fn product(&self, x: Tensor<3>, unpacked: impl FnOnce() -> Tensor<2>) -> Tensor<3> {
+        match &self.packed {
+            Some(packed) => packed.product(&x, self.compute),
+            None => linear(x, unpacked(), self.compute),
+        }
+    }
+
+    /// Size in bytes; `unpacked` are Burn's weights.
+    fn bytes(&self, unpacked: &Param<Tensor<2>>) -> usize {
+        self.packed.as_ref().map_or_else(|| 4 * unpacked.val().shape().num_elements(), |packed| packed.bytes())
+    }
+
+    /// As kernels of a GPU read them.
+    #[cfg(feature = "gpu")]
+    fn matrix(&self, unpacked: impl FnOnce() -> GpuMatrix) -> GpuMatrix {
+        match self.packed.as_deref() {
+            Some(PackedWeights::Gpu(matrix)) => GpuMatrix::clone(matrix),
+            _ => unpacked(),
+        }
+    }
+}
+
+/// A projection. Its weights are Burn's, or packed for inference only.
+#[derive(Module, Debug)]
+pub(super) struct Projection {
+    linear: Linear,
+    #[module(skip)]
+    pub(super) inference: InferenceWeights,
+}
+
+impl Projection {
+    /// `bias` as in Qwen 2.
+    pub(super) fn zeros(d_input: usize, d_output: usize, bias: bool, device: &Device) -> Self {
+        let linear = LinearConfig::new(d_input, d_output).with_bias(bias).with_initializer(ZEROS).init(device);
+        Self { linear, inference: InferenceWeights::default() }
+    }
+
+    /// `[batch, seq, in]` to `[batch, seq, out]`.
+    pub(super) fn forward(&self, x: Tensor<3>) -> Tensor<3> {
+        let product = self.inference.product(x, || self.linear.weight.val());
+        match &self.linear.bias {
+            Some(bias) => product + bias.val().unsqueeze(),
+            None => product,
+        }
+    }
+
+    /// Size of the weights in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.inference.bytes(&self.linear.weight)
+    }
+
     /// The weights as kernels read them; the model is on a GPU.
     #[cfg(feature = "gpu")]
     pub(super) fn matrix(&self) -> GpuMatrix {
-        match self.packed.as_deref() {
-            Some(PackedWeights::Gpu(matrix)) => GpuMatrix::clone(matrix),
-            _ => GpuMatrix::of_linear(&self.linear),
-        }
+        self.inference.matrix(|| GpuMatrix::of_linear(&self.linear))
     }
 
     #[cfg(feature = "gpu")]
     pub(super) fn bias(&self) -> Option<Tensor<1>> {
-        self.linear.bias.as_ref().map(burn::module::Param::val)
+        self.linear.bias.as_ref().map(Param::val)
     }
 }
 
@@ -132,21 +157,18 @@ impl Projection {
 pub(super) struct TokenEmbedding {
     embedding: Embedding,
     #[module(skip)]
-    packed: Option<Arc<PackedWeights>>,
-    #[module(skip)]
-    compute: ComputeType,
+    pub(super) inference: InferenceWeights,
 }
 
 impl TokenEmbedding {
     pub(super) fn zeros(vocabulary: usize, hidden: usize, device: &Device) -> Self {
         let embedding = EmbeddingConfig::new(vocabulary, hidden).with_initializer(ZEROS).init(device);
-        Self { embedding, packed: None, compute: ComputeType::F32 }
+        Self { embedding, inference: InferenceWeights::default() }
     }
 
     /// Size of the weights in bytes.
     pub(super) fn bytes(&self) -> usize {
-        let plain = || 4 * self.embedding.weight.val().shape().num_elements();
-        self.packed.as_ref().map_or_else(plain, |packed| packed.bytes())
+        self.inference.bytes(&self.embedding.weight)
     }
 
     /// Of weights that are not packed.
@@ -154,13 +176,9 @@ impl TokenEmbedding {
         self.embedding.weight.val().dims()[0]
     }
 
-    pub(super) fn is_packed(&self) -> bool {
-        self.packed.is_some()
-    }
-
     /// `[batch, seq]` to `[batch, seq, hidden]`.
     pub(super) fn forward(&self, ids: Tensor<2, Int>) -> Tensor<3> {
-        match &self.packed {
+        match &self.inference.packed {
             Some(packed) => packed.rows(&ids),
             None => self.embedding.forward(ids),
         }
@@ -168,28 +186,12 @@ impl TokenEmbedding {
 
     /// `[batch, seq, hidden]` to `[batch, seq, vocab]`.
     pub(super) fn logits(&self, hidden: Tensor<3>) -> Tensor<3> {
-        match &self.packed {
-            Some(packed) => packed.product(&hidden, self.compute),
-            None => linear(hidden, self.embedding.weight.val().transpose(), self.compute),
-        }
-    }
-
-    /// Computes products in this type from now on.
-    pub(super) fn compute_in(&mut self, compute: ComputeType) {
-        self.compute = compute;
-    }
-
-    /// Takes the weights, packed.
-    pub(super) fn pack(&mut self, weights: PackedWeights) {
-        self.packed = Some(Arc::new(weights));
+        self.inference.product(hidden, || self.embedding.weight.val().transpose())
     }
 
     /// The weights as kernels read them, `[vocab, hidden]`; the model is on a GPU.
     #[cfg(feature = "gpu")]
     pub(super) fn matrix(&self) -> GpuMatrix {
-        match self.packed.as_deref() {
-            Some(PackedWeights::Gpu(matrix)) => GpuMatrix::clone(matrix),
-            _ => GpuMatrix::of_numbers(self.embedding.weight.val()),
-        }
+        self.inference.matrix(|| GpuMatrix::of_numbers(self.embedding.weight.val()))
     }
 }

@@ -179,7 +179,7 @@ impl<S: WeightSource> WeightSource for ScaledQueries<'_, S> {
 ///
 /// # Errors
 /// If one of them would change what the model computes: the config does not describe this checkpoint.
-pub(super) fn harmless_surplus(unused: Vec<String>, is_tied: bool) -> Result<Vec<String>> {
+pub(super) fn check_unused(unused: Vec<String>, is_tied: bool) -> Result<Vec<String>> {
     // Old checkpoints hold the frequencies, which follow from the config; a tied model uses its embedding as output
     // projection.
     let is_redundant = |name: &str| name.ends_with("rotary_emb.inv_freq") || (is_tied && name == "lm_head.weight");

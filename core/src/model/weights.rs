@@ -10,7 +10,7 @@ use rand_distr::{Distribution, Normal};
 
 use super::Model;
 use super::safetensors_files::SafetensorsFiles;
-use super::weight_source::{Unfused, WeightSource, WithNewNorms, harmless_surplus};
+use super::weight_source::{Unfused, WeightSource, WithNewNorms, check_unused};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::names::named;
@@ -87,7 +87,7 @@ impl Model {
             }
             Ok(values)
         })?;
-        let unused = harmless_surplus(unused.into_iter().collect(), config.tie_word_embeddings)?;
+        let unused = check_unused(unused.into_iter().collect(), config.tie_word_embeddings)?;
         Ok((model, unused))
     }
 

@@ -49,7 +49,7 @@ impl Model {
     /// If the device fails, the weights are packed ([`Model::load_as`]), a weight is NaN or infinite, since a broken model
     /// must not replace a good one, or too large for the type, or `out` cannot be written.
     pub async fn write_safetensors(&self, stored_type: StoredType, out: &mut impl Write) -> Result<()> {
-        if self.embed_tokens.is_packed() {
+        if self.embed_tokens.inference.is_packed() {
             return Err(Error::Packed);
         }
         let mut collected = Collect::default();

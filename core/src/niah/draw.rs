@@ -35,9 +35,9 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
         references: problem.references(spec.task, 0..problem.asked),
         ordered: spec.task != Task::MultiValue,
     };
-    let before = match spec.around {
+    let before = match spec.chat_affixes {
         None => tokenizer.prefix().len(),
-        around => tokenizer.message("", around)?.len(),
+        chat_affixes => tokenizer.message("", chat_affixes)?.len(),
     };
     let fixed: usize = before
         + problem.introduction.map_or(0, count)
@@ -68,7 +68,7 @@ pub fn sample(spec: &Spec, tokenizer: &Tokenizer) -> Result<Sample> {
     sample.haystack = sentences(places, &problem, spec.filler, sinks.as_deref());
     // The first word follows no space, which may cost a byte-level tokenizer a token more than was counted.
     let answer = count(&sample.expected());
-    while tokenizer.message(&sample.prompt(), spec.around)?.len() + answer > spec.context {
+    while tokenizer.message(&sample.prompt(), spec.chat_affixes)?.len() + answer > spec.context {
         let last = sample.haystack.iter().rposition(|sentence| sentence.kind.is_filler());
         let Some(last) = last else { break };
         sample.haystack.remove(last);
@@ -186,12 +186,12 @@ mod tests {
                 };
                 (0..2000).map(of_question).sum::<f64>() / 2000.0
             };
-            let floor = spec.one_word_floor().unwrap();
+            let floor = spec.one_word_chance_level().unwrap();
             for found in [0, 1].map(score) {
                 assert!((found - floor).abs() < 0.01, "{keys} keys: {found} and not {floor}");
             }
         }
         let unrelated = Spec::new(Task::MultiKey, Values::Numbers, 256, 0);
-        assert_eq!(unrelated.one_word_floor(), None);
+        assert_eq!(unrelated.one_word_chance_level(), None);
     }
 }

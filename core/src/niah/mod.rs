@@ -3,12 +3,13 @@
 
 #[cfg(feature = "model")]
 mod ask;
+mod chance;
+mod counts;
 #[cfg(feature = "model")]
 mod draw;
 mod own_text;
 #[cfg(feature = "model")]
 mod problem;
-mod shape;
 mod spec;
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{Filler, PAIRS, Task};
 use crate::error::{Error, Result};
 use crate::language::{Split, Values};
+use crate::left_out::is_default;
 use crate::names::named;
 
 /// What a sample is drawn from.
@@ -17,7 +18,7 @@ pub struct Spec<'a> {
     /// Tokens of beginning-of-text, chat template, haystack, question and answer together.
     pub context: usize,
     /// What the model's chat template writes before and behind a prompt, where prompts are messages.
-    pub around: Option<[&'a str; 2]>,
+    pub chat_affixes: Option<[&'a str; 2]>,
     /// Where the (first) queried needle stands, 0 to 1; random if not given. The others are at random places. Of a chain
     /// one of its needles stands there.
     pub depth: Option<f64>,
@@ -44,7 +45,17 @@ impl Spec<'_> {
     /// A question in its authors' filler, at a random depth, of the standard difficulty.
     pub fn new(task: Task, values: Values, context: usize, seed: u64) -> Self {
         let difficulty = Difficulty::default();
-        Self { task, values, context, around: None, depth: None, filler: task.filler(), sinks: None, difficulty, seed }
+        Self {
+            task,
+            values,
+            context,
+            chat_affixes: None,
+            depth: None,
+            filler: task.filler(),
+            sinks: None,
+            difficulty,
+            seed,
+        }
     }
 
     /// Checks that the settings fit the task.
@@ -99,13 +110,13 @@ pub struct Difficulty {
     #[serde(skip_serializing_if = "is_standard_digits")]
     pub digits: usize,
     /// Keys that are not asked for.
-    #[serde(skip_serializing_if = "is_unrelated")]
+    #[serde(skip_serializing_if = "is_default")]
     pub distractors: Distractors,
     /// Links of a chain, in variable tracking: each key but the first has the one before it as its value.
     #[serde(skip_serializing_if = "is_standard_hops")]
     pub hops: usize,
     /// The split of the keys.
-    #[serde(skip_serializing_if = "is_evaluation")]
+    #[serde(skip_serializing_if = "is_default")]
     pub split: QuestionSplit,
 }
 
@@ -114,9 +125,9 @@ impl Default for Difficulty {
         Self {
             keys: None,
             digits: Values::DIGITS,
-            distractors: Distractors::Unrelated,
+            distractors: Distractors::default(),
             hops: 2,
-            split: QuestionSplit::Evaluation,
+            split: QuestionSplit::default(),
         }
     }
 }
@@ -131,20 +142,12 @@ fn is_standard_hops(hops: &usize) -> bool {
     *hops == Difficulty::default().hops
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_unrelated(distractors: &Distractors) -> bool {
-    *distractors == Distractors::Unrelated
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
-fn is_evaluation(split: &QuestionSplit) -> bool {
-    *split == QuestionSplit::Evaluation
-}
-
 named! {
     /// Kinds of keys that are not asked for.
+    #[derive(Default)]
     Distractors: "distractors" {
         /// Any others of the split.
+        #[default]
         Unrelated = "unrelated",
         /// Half share the adjective with a key that is asked for, half the noun.
         Sharing = "sharing",
@@ -153,8 +156,10 @@ named! {
 
 named! {
     /// Which questions: their keys and their random numbers differ.
+    #[derive(Default)]
     QuestionSplit: "split" {
         /// For published results.
+        #[default]
         Evaluation = "evaluation",
         /// For choosing settings of methods.
         Selection = "selection",

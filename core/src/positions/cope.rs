@@ -22,8 +22,8 @@ pub(super) const COPE: MethodInfo = MethodInfo {
 };
 
 /// As many of the pairs as in the authors' code, which clips 20 of 64.
-pub fn usual_clipped_pairs(head_dim: usize) -> usize {
-    (head_dim as f64 / 2.0 * 20.0 / 64.0).round().max(1.0) as usize
+pub fn usual_clipped_pairs(rotary_dim: usize) -> usize {
+    (rotary_dim as f64 / 2.0 * 20.0 / 64.0).round().max(1.0) as usize
 }
 
 /// The config's number of clipped pairs, or the authors' share of them.
@@ -40,8 +40,8 @@ fn positions(config: &Config, factor: f64) -> Result<Positions> {
 }
 
 /// Radians a token, one a pair, of which so many are clipped.
-pub fn frequencies(rope_theta: f64, head_dim: usize, clipped: usize) -> Vec<f64> {
-    let mut inv_freq = rope::frequencies(rope_theta, head_dim);
+pub fn frequencies(rope_theta: f64, rotary_dim: usize, clipped: usize) -> Vec<f64> {
+    let mut inv_freq = rope::frequencies(rope_theta, rotary_dim);
     let clipped = clipped.min(inv_freq.len());
     let first = inv_freq.len() - clipped;
     for (index, omega) in inv_freq[first..].iter_mut().enumerate() {

@@ -1,7 +1,7 @@
 //! Dynamic NTK (emozilla 2023; transformers' `dynamic`): NTK scaling that begins beyond the training context and grows with
 //! the text. A prompt has the frequencies of its whole length, each generated token those of the length that it ends.
 
-use super::method_info::{MethodInfo, Range, Tunable};
+use super::method_info::{MethodInfo, SearchInterval, Tunable};
 use super::rope::SCALING;
 use super::{Amount, Encoding, LengthDependent, Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling};
@@ -17,7 +17,7 @@ pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
         Tunable {
             parameter: Parameter::Factor,
             grid: &[Amount::Number(1.0), Amount::TimesS(1.0)],
-            range: Some(Range::TimesS(0.5, 16.0)),
+            range: Some(SearchInterval::LogUniformTimesS(0.5, 16.0)),
         },
         Tunable::TEMPERATURE,
     ],
@@ -30,8 +30,8 @@ pub(super) const DYNAMIC_NTK: MethodInfo = MethodInfo {
 pub struct DynamicNtk {
     /// Base of the frequencies within the context.
     pub rope_theta: f64,
-    /// Width of a head.
-    pub head_dim: usize,
+    /// Number of components of a head that rotate (`Config::rotary_dim`).
+    pub rotary_dim: usize,
     /// f: how fast the base grows; transformers' `factor`.
     pub factor: f64,
     /// C: up to here the frequencies are RoPE's.
@@ -43,10 +43,10 @@ impl DynamicNtk {
     pub fn frequencies(&self, length: usize) -> Vec<f64> {
         let stretch = length.max(self.context) as f64 / self.context as f64;
         let growth = self.factor * stretch - (self.factor - 1.0);
-        let d = self.head_dim as f64;
+        let d = self.rotary_dim as f64;
         // With a single pair there is no lower frequency to scale.
         let exponent = if d > 2.0 { d / (d - 2.0) } else { 0.0 };
-        rope::frequencies(self.rope_theta * growth.powf(exponent), self.head_dim)
+        rope::frequencies(self.rope_theta * growth.powf(exponent), self.rotary_dim)
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn factor(config: &Config) -> f64 {
 fn positions(config: &Config) -> Positions {
     Positions::uniform(Encoding::LengthDependent(LengthDependent::DynamicNtk(DynamicNtk {
         rope_theta: config.rope.rope_theta,
-        head_dim: config.rotary_dim(),
+        rotary_dim: config.rotary_dim(),
         factor: factor(config),
         context: config.max_position_embeddings,
     })))

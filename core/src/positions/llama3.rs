@@ -3,7 +3,7 @@
 
 use std::f64::consts::TAU;
 
-use super::method_info::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::method_info::{Frequencies, MethodInfo, SearchInterval, Tunable, numbers};
 use super::rope::SCALING;
 use super::{Parameter, Positions, rope};
 use crate::config::{Config, Llama3Parameters, PositionScheme, RopeScaling};
@@ -17,12 +17,12 @@ pub(super) const LLAMA3: MethodInfo = MethodInfo {
         Tunable {
             parameter: Parameter::LowFreqFactor,
             grid: &numbers([0.25, 0.5, 1.0, 1.5, 2.0]),
-            range: Some(Range::Numbers(0.12, 8.0)),
+            range: Some(SearchInterval::LogUniform(0.12, 8.0)),
         },
         Tunable {
             parameter: Parameter::HighFreqFactor,
             grid: &numbers([3.0, 4.0, 6.0, 8.0, 16.0, 32.0]),
-            range: Some(Range::Numbers(1.0, 64.0)),
+            range: Some(SearchInterval::LogUniform(1.0, 64.0)),
         },
         Tunable::TEMPERATURE,
     ],
@@ -44,10 +44,10 @@ fn positions(config: &Config, factor: f64) -> Positions {
 }
 
 /// Radians a token, one a pair, of a model trained on `context` tokens unless the parameters say otherwise.
-pub fn frequencies(rope_theta: f64, head_dim: usize, parameters: &Llama3Parameters, context: usize) -> Vec<f64> {
+pub fn frequencies(rope_theta: f64, rotary_dim: usize, parameters: &Llama3Parameters, context: usize) -> Vec<f64> {
     let context = parameters.original_max_position_embeddings.unwrap_or(context) as f64;
     let (low, high) = (parameters.low_freq_factor, parameters.high_freq_factor);
-    let scaled = rope::frequencies(rope_theta, head_dim).into_iter().map(|omega| {
+    let scaled = rope::frequencies(rope_theta, rotary_dim).into_iter().map(|omega| {
         let rotates = context * omega / TAU;
         let keep = ((rotates - low) / (high - low)).clamp(0.0, 1.0);
         (1.0 - keep) * omega / parameters.factor + keep * omega

@@ -35,18 +35,18 @@ pub struct Tunable {
     /// Values that `core tune` tries; if empty, it tries only values from the command line.
     pub grid: &'static [Amount],
     /// Where `core tune --candidates` draws values from; `None`: nowhere.
-    pub range: Option<Range>,
+    pub range: Option<SearchInterval>,
 }
 
-/// Values from the first to the second number.
+/// How `core tune --candidates` draws a value, between the first and the second number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Range {
-    /// Above 0, evenly in the logarithm.
-    Numbers(f64, f64),
-    /// Multiples of the extension factor, evenly in the logarithm.
-    TimesS(f64, f64),
-    /// Evenly: for a parameter that may be negative.
-    Evenly(f64, f64),
+pub enum SearchInterval {
+    /// Uniform in the logarithm; both numbers are above 0.
+    LogUniform(f64, f64),
+    /// Multiples of the extension factor, uniform in the logarithm.
+    LogUniformTimesS(f64, f64),
+    /// Uniform, for a parameter that may be negative.
+    Uniform(f64, f64),
 }
 
 impl Tunable {
@@ -55,7 +55,7 @@ impl Tunable {
     pub(super) const TEMPERATURE: Self = Self {
         parameter: Parameter::TemperatureCoefficient,
         grid: &numbers([-0.1, -0.05, 0.0, 0.05, 0.1, 0.2, 0.3, 0.4]),
-        range: Some(Range::Evenly(-0.2, 0.8)),
+        range: Some(SearchInterval::Uniform(-0.2, 0.8)),
     };
 }
 

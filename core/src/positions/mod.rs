@@ -27,7 +27,7 @@ pub use dynamic_ntk::DynamicNtk;
 pub use llama3::frequencies as llama3_frequencies;
 pub use longrope::LongRope;
 pub use method::Method;
-pub use method_info::{Frequencies, MethodInfo, Range, Tunable};
+pub use method_info::{Frequencies, MethodInfo, SearchInterval, Tunable};
 pub use ntk::frequencies as ntk_frequencies;
 pub use p_drope::cutoff as partial_drop_cutoff;
 pub use parameters::{Amount, Parameter, Parameters};
@@ -62,7 +62,8 @@ pub struct LayerPositions {
 pub enum Encoding {
     /// Nothing but the causal mask: cos = 1 and sin = 0.
     None,
-    /// Pairs (m, m + head_dim/2) of q and k are rotated by position · `inv_freq[m]`; Hugging Face's half-split layout.
+    /// Components m and m + n of q and k are rotated by position · `inv_freq[m]`, where n is `inv_freq.len()`; Hugging Face's
+    /// half-split layout. Components from 2n on do not change.
     Rotary {
         /// Radians a token, one a pair; 0 is the identity.
         inv_freq: Vec<f64>,

@@ -1,7 +1,7 @@
 //! Static NTK-aware scaling (bloc97 2023; DroPE, equation 10): the base becomes θ·s^(d/(d−2)),
 //! so the highest frequency stays and the lowest is interpolated by s.
 
-use super::method_info::{MethodInfo, Range, Tunable};
+use super::method_info::{MethodInfo, SearchInterval, Tunable};
 use super::rope::SCALING;
 use super::{Amount, Parameter, Positions, rope};
 use crate::config::Config;
@@ -22,7 +22,7 @@ pub(super) const NTK: MethodInfo = MethodInfo {
                 Amount::TimesS(4.0),
                 Amount::TimesS(6.0),
             ],
-            range: Some(Range::TimesS(0.5, 16.0)),
+            range: Some(SearchInterval::LogUniformTimesS(0.5, 16.0)),
         },
         Tunable::TEMPERATURE,
     ],

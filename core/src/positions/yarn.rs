@@ -5,7 +5,7 @@
 
 use std::f64::consts::PI;
 
-use super::method_info::{Frequencies, MethodInfo, Range, Tunable, numbers};
+use super::method_info::{Frequencies, MethodInfo, SearchInterval, Tunable, numbers};
 use super::rope::SCALING;
 use super::{Encoding, Parameter, Positions, rope};
 use crate::config::{Config, PositionScheme, RopeScaling, YarnParameters};
@@ -19,17 +19,17 @@ pub(super) const YARN: MethodInfo = MethodInfo {
         Tunable {
             parameter: Parameter::BetaFast,
             grid: &numbers([8.0, 16.0, 32.0, 64.0]),
-            range: Some(Range::Numbers(2.0, 256.0)),
+            range: Some(SearchInterval::LogUniform(2.0, 256.0)),
         },
         Tunable {
             parameter: Parameter::BetaSlow,
             grid: &numbers([0.25, 0.5, 1.0, 2.0, 4.0]),
-            range: Some(Range::Numbers(0.06, 16.0)),
+            range: Some(SearchInterval::LogUniform(0.06, 16.0)),
         },
         Tunable {
             parameter: Parameter::Mscale,
             grid: &numbers([0.0, 0.5, 1.0, 1.5, 2.0, 3.0]),
-            range: Some(Range::Numbers(0.1, 10.0)),
+            range: Some(SearchInterval::LogUniform(0.1, 10.0)),
         },
         Tunable { parameter: Parameter::AttentionFactor, grid: &[], range: None },
         Tunable::TEMPERATURE,

@@ -46,7 +46,7 @@ impl ResultCell for HeadCell {
     fn same_question(&self, other: &Self) -> bool {
         let question = |cell: &Self| {
             let Self { tokens, questions, runs, probe: HeadProbe { layer, head, .. }, .. } = *cell;
-            (tokens, questions.of_any_number(), runs, layer, head)
+            (tokens, questions.without_count(), runs, layer, head)
         };
         question(self) == question(other)
     }

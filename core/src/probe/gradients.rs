@@ -1,4 +1,4 @@
-//! The format of what `core probe gradients` writes.
+//! The format of what `core gradients` writes.
 
 use serde::{Deserialize, Serialize};
 

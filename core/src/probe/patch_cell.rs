@@ -41,7 +41,7 @@ impl ResultCell for PatchCell {
     }
 
     fn same_question(&self, other: &Self) -> bool {
-        let question = |cell: &Self| (cell.questions.of_any_number(), cell.patched);
+        let question = |cell: &Self| (cell.questions.without_count(), cell.patched);
         question(self) == question(other)
     }
 

@@ -25,17 +25,17 @@ pub struct TokenizedSample {
 }
 
 impl TokenizedSample {
-    /// Finds the sentences. `around` is what a chat template writes around the prompt.
+    /// Finds the sentences. `chat_affixes` is what a chat template writes around the prompt.
     ///
     /// # Errors
     /// If the tokenizer fails.
-    pub fn new(sample: &Sample, tokenizer: &Tokenizer, around: Option<[&str; 2]>) -> Result<Self> {
+    pub fn new(sample: &Sample, tokenizer: &Tokenizer, chat_affixes: Option<[&str; 2]>) -> Result<Self> {
         let prompt = sample.prompt();
-        let (ids, spans) = match around {
+        let (ids, spans) = match chat_affixes {
             None => tokenizer.prompt_with_spans(&prompt)?,
             Some([before, behind]) => tokenizer.encode_with_spans(&[before, &prompt, behind].concat())?,
         };
-        let before = around.map_or(0, |[before, _]| before.len());
+        let before = chat_affixes.map_or(0, |[before, _]| before.len());
         // Added tokens have empty spans.
         let start = spans.iter().take_while(|span| span.is_empty() || span.end <= before).count();
         let (mut text, mut sentences, mut from) = (String::new(), Vec::new(), start);
@@ -65,7 +65,7 @@ impl TokenizedSample {
     }
 
     /// Share of a query's attention that falls on sentences of a kind.
-    fn on(&self, kind: SentenceKind, weights: &[f32]) -> f64 {
+    fn attention_on(&self, kind: SentenceKind, weights: &[f32]) -> f64 {
         let of_kind = self.sentences.iter().filter(|sentence| sentence.1 == kind);
         of_kind.map(|(at, _)| mass(weights, at, self.ids.len())).sum()
     }
@@ -92,7 +92,7 @@ pub async fn probe_heads(
         let bounds: Vec<f64> = (1..=tokens).map(|keys| (keys.min(window) as f64).ln()).collect();
         for (head, weights) in heads.iter().enumerate() {
             let query = &weights[weights.len() - 1];
-            let on_needle = |query: &Vec<f32>| marked.on(SentenceKind::Needle, query);
+            let on_needle = |query: &Vec<f32>| marked.attention_on(SentenceKind::Needle, query);
             let most = weights.iter().enumerate().max_by(|(_, a), (_, b)| on_needle(a).total_cmp(&on_needle(b)));
             let (place, of_question) = most.unwrap_or((weights.len() - 1, query));
             let of_sentences = |query: &[f32]| marked.sentences.iter().map(|(at, _)| mass(query, at, tokens)).collect();
@@ -100,14 +100,14 @@ pub async fn probe_heads(
             probes.push(HeadProbe {
                 layer,
                 head,
-                needle: marked.on(SentenceKind::Needle, query),
+                needle: marked.attention_on(SentenceKind::Needle, query),
                 needle_of_question: on_needle(of_question),
                 token_from_end: (weights.len() - 1 - place).checked_sub(marked.template),
                 sentences: of_sentences(of_question),
                 sentences_of_last: of_sentences(query),
-                distractors: marked.on(SentenceKind::Distractor, query),
-                distractors_of_question: marked.on(SentenceKind::Distractor, of_question),
-                decoys_of_question: marked.on(SentenceKind::Decoy, of_question),
+                distractors: marked.attention_on(SentenceKind::Distractor, query),
+                distractors_of_question: marked.attention_on(SentenceKind::Distractor, of_question),
+                decoys_of_question: marked.attention_on(SentenceKind::Decoy, of_question),
                 first: mass(query, &(0..1), tokens),
                 entropy: entropy(query),
                 entropy_bound: bounds[tokens - 1],

@@ -29,8 +29,8 @@ impl HeadQuestions {
         (self.seed, self.filler, self.difficulty) == (seed, None, Difficulty::default())
     }
 
-    /// The same, however many they are: more of them are no others.
-    pub fn of_any_number(self) -> Self {
+    /// The same questions with `trials` = 0, so that two measurements are equal that differ in nothing but the number of questions.
+    pub fn without_count(self) -> Self {
         Self { trials: 0, ..self }
     }
 
@@ -39,7 +39,7 @@ impl HeadQuestions {
         self.seed.wrapping_add(trial as u64)
     }
 
-    /// What one of them is drawn by, in a text of so many tokens.
+    /// The spec that one of them is drawn from, counted from 0, in a text of `context` tokens.
     #[cfg(feature = "model")]
     pub fn spec(&self, trial: usize, context: usize) -> crate::niah::Spec<'static> {
         let numbers = crate::language::Values::Numbers;

@@ -93,14 +93,14 @@ impl RetrievalCell {
     /// Share of right answers at the training context below which a task says nothing about a model at longer ones.
     pub const THRESHOLD: f64 = 0.8;
 
-    /// The probability that values of needles drawn at random are the right answer ([`Spec::guess_floor`]).
-    pub fn guess_floor(&self) -> f64 {
-        self.spec().guess_floor()
+    /// The probability that values of needles drawn at random are the right answer ([`Spec::chance_level`]).
+    pub fn chance_level(&self) -> f64 {
+        self.spec().chance_level()
     }
 
-    /// What a reader of one word of the key scores ([`Spec::one_word_floor`]).
-    pub fn one_word_floor(&self) -> Option<f64> {
-        self.spec().one_word_floor()
+    /// The chance level of a reader of one word of the key ([`Spec::one_word_chance_level`]).
+    pub fn one_word_chance_level(&self) -> Option<f64> {
+        self.spec().one_word_chance_level()
     }
 
     fn spec(&self) -> Spec<'static> {

@@ -10,7 +10,7 @@ use crate::positions::{Method, Parameters};
 pub struct StudyFigure {
     /// The primary task.
     pub task: String,
-    /// The random-guess floor, from 0 to 1.
+    /// The chance level, from 0 to 1.
     pub floor: f64,
     /// Multiples of the training context.
     pub lengths: Vec<usize>,

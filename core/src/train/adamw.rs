@@ -44,7 +44,7 @@ impl Optimizer for FusedAdamW {
             epsilon: EPSILON,
             learning_rate,
             weight_decay: self.weight_decay.into(),
-            time: momentum.time as i32,
+            step: momentum.time as i32,
         };
         let [weights, first, second] = step.update([weights, momentum.moment_1, momentum.moment_2], gradient);
         (momentum.moment_1, momentum.moment_2) = (first, second);

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
 use crate::kernels::{self, attend_in_chunks, gradients_in_chunks};
-use crate::model::{Blocks, Model, Packing, token_ids};
+use crate::model::{Blocks, Model, SequenceLayout, token_ids};
 use crate::positions::Positions;
 
 /// Logits that exist at once in all threads, as numbers: 128 MB.
@@ -58,12 +58,12 @@ pub fn batch_gradients(
     };
     let mut total = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
     let total_loss_weight = batch.total_loss_weight();
-    // Each part has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
+    // Each slice has its own leaves: Burn joins graphs that share a leaf, and threads would consume each other's.
     let models: Vec<Model> = devices.iter().map(|&device| model.clone().fork(device)).collect();
     for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
         let rows = micro_batch.split(devices.len());
         let logits_at_once = LOGITS_AT_ONCE / rows.len();
-        let part = |(model, rows)| Part {
+        let slice = |(model, rows)| BatchSlice {
             model,
             rows,
             blocks: blocks(model, rows, positions),
@@ -71,29 +71,29 @@ pub fn batch_gradients(
             logits_at_once,
             attention_queries: memory.attention_queries,
         };
-        let parts: Vec<Part> = models.iter().zip(&rows).map(part).collect();
+        let slices: Vec<BatchSlice> = models.iter().zip(&rows).map(slice).collect();
         if memory.recompute {
-            recomputed(parts, positions, model, &mut total);
+            recomputed(slices, positions, model, &mut total);
         } else {
-            total.add_all(model, kernels::in_threads(parts, Part::whole));
+            total.add_all(model, kernels::in_threads(slices, BatchSlice::whole));
         }
     }
     total
 }
 
-/// Adds the gradients of parts that go through the model side by side, with the graph of one block at a time.
-fn recomputed(parts: Vec<Part>, positions: &Positions, model: &Model, total: &mut BatchGradients) {
-    let (mut states, of_heads): (Vec<State>, Vec<_>) =
-        kernels::in_threads(parts, |part| part.without_graph(positions)).into_iter().unzip();
-    total.add_all(model, of_heads);
+/// Adds the gradients of slices of a batch that go through the model side by side, with the graph of one block at a time.
+fn recomputed(slices: Vec<BatchSlice>, positions: &Positions, model: &Model, total: &mut BatchGradients) {
+    let (mut slices, head_gradients): (Vec<RecomputedSlice>, Vec<_>) =
+        kernels::in_threads(slices, |slice| slice.without_graph(positions)).into_iter().unzip();
+    total.add_all(model, head_gradients);
     for index in (0..model.blocks()).rev() {
-        total.add_all(model, kernels::in_threads(&mut states, |state| state.block(index)));
+        total.add_all(model, kernels::in_threads(&mut slices, |slice| slice.block(index)));
     }
-    total.add_all(model, kernels::in_threads(states, State::embedding));
+    total.add_all(model, kernels::in_threads(slices, RecomputedSlice::embedding));
 }
 
-/// Rows that a thread takes through the model.
-struct Part<'a> {
+/// The rows of a batch that one thread takes through the model.
+struct BatchSlice<'a> {
     /// With leaves of its own, on an autodiff device.
     model: &'a Model,
     rows: &'a Batch,
@@ -104,27 +104,27 @@ struct Part<'a> {
     attention_queries: Option<usize>,
 }
 
-/// A part whose blocks are computed again.
-struct State<'a> {
-    part: Part<'a>,
+/// Rows whose blocks the backward pass computes again.
+struct RecomputedSlice<'a> {
+    slice: BatchSlice<'a>,
     /// What goes into each block that is still to be computed, `[rows, length − 1, hidden]`.
     block_inputs: Vec<Tensor<3>>,
-    /// Gradient of what comes out of the last of them.
-    of_output: Tensor<3>,
+    /// Gradient of the loss by the output of the last block whose backward pass is still to run, `[rows, length − 1, hidden]`.
+    grad_output: Tensor<3>,
 }
 
-impl<'a> Part<'a> {
+impl<'a> BatchSlice<'a> {
     /// All gradients, with the graph of all blocks.
     fn whole(self) -> BatchGradients {
         let x = self.blocks.residual(ids(self.model, self.rows)); // [rows, length − 1, hidden]
-        let (of_x, mut found) = self.head(x.clone().inner());
-        let gradients = (x * Tensor::from_inner(of_x)).sum().backward();
+        let (grad_x, mut found) = self.head(x.clone().inner());
+        let gradients = (x * Tensor::from_inner(grad_x)).sum().backward();
         add(self.model, &mut found.gradients, GradientsParams::from_grads(gradients, self.model));
         found
     }
 
     /// The forward pass without a graph, and the gradients behind the last block.
-    fn without_graph(self, positions: &Positions) -> (State<'a>, BatchGradients) {
+    fn without_graph(self, positions: &Positions) -> (RecomputedSlice<'a>, BatchGradients) {
         let model = self.model.valid();
         let blocks = blocks(&model, self.rows, positions);
         let mut block_inputs = Vec::with_capacity(blocks.count());
@@ -135,8 +135,8 @@ impl<'a> Part<'a> {
                 Some(queries) => blocks.forward_in_chunks(index, x, queries),
             }
         });
-        let (of_output, found) = self.head(x);
-        (State { part: self, block_inputs, of_output }, found)
+        let (grad_output, found) = self.head(x);
+        (RecomputedSlice { slice: self, block_inputs, grad_output }, found)
     }
 
     /// Gradients of the last norm and of the projection onto the vocabulary, for some tokens at a time. Takes the residual
@@ -149,7 +149,7 @@ impl<'a> Part<'a> {
         let x = x.reshape([1, rows * seq, hidden]);
         let chunk = (self.logits_at_once / self.blocks.vocab_size()).max(1);
         let mut found = BatchGradients { gradients: GradientsParams::new(), token_losses: Vec::new() };
-        let mut of_x = Vec::new();
+        let mut grad_x = Vec::new();
         for from in (0..targets.len()).step_by(chunk) {
             let tokens = from..targets.len().min(from + chunk);
             let stream = Tensor::from_inner(x.clone().slice([0..1, tokens.clone()])).require_grad();
@@ -158,58 +158,60 @@ impl<'a> Part<'a> {
             let weights = Tensor::<1>::from_data(TensorData::from(&weights[tokens]), &self.model.device());
             found.token_losses.push(losses.clone().inner());
             let mut gradients = (losses * weights).sum().div_scalar(self.total_loss_weight).backward();
-            of_x.push(of_leaf(&stream, &mut gradients));
+            grad_x.push(leaf_gradient(&stream, &mut gradients));
             add(self.model, &mut found.gradients, GradientsParams::from_grads(gradients, self.model));
         }
-        (Tensor::cat(of_x, 1).reshape(shape), found)
+        (Tensor::cat(grad_x, 1).reshape(shape), found)
     }
 }
 
-impl State<'_> {
+impl RecomputedSlice<'_> {
     /// Gradients of the block that is the last still to be computed.
     fn block(&mut self, index: usize) -> BatchGradients {
         let input = self.block_inputs.pop().expect("there is an input for each block");
-        if let Some(queries) = self.part.attention_queries {
+        if let Some(queries) = self.slice.attention_queries {
             return self.block_in_chunks(index, input, queries);
         }
         let input = Tensor::from_inner(input).require_grad();
-        let output = self.part.blocks.forward(index, input.clone());
-        let mut gradients = (output * Tensor::from_inner(self.of_output.clone())).sum().backward();
-        self.of_output = of_leaf(&input, &mut gradients);
-        BatchGradients::of(gradients, self.part.model)
+        let output = self.slice.blocks.forward(index, input.clone());
+        let mut gradients = (output * Tensor::from_inner(self.grad_output.clone())).sum().backward();
+        self.grad_output = leaf_gradient(&input, &mut gradients);
+        BatchGradients::of(gradients, self.slice.model)
     }
 
     /// The same from three graphs one after the other: behind attention, of a few queries of it at a time, and before it.
     fn block_in_chunks(&mut self, index: usize, input: Tensor<3>, queries: usize) -> BatchGradients {
-        let Part { model, blocks, .. } = &self.part;
+        let BatchSlice { model, blocks, .. } = &self.slice;
         let stream = Tensor::from_inner(input.clone()).require_grad();
-        let read = blocks.before_attention(index, stream.clone());
+        let read = blocks.attention_inputs(index, stream.clone());
         let inputs = read.clone().map(Tensor::inner);
         let y = attend_in_chunks(inputs.clone(), blocks.bias(index), queries); // [batch, heads, seq, head_dim]
 
-        let (y, around) = (Tensor::from_inner(y).require_grad(), Tensor::from_inner(input).require_grad());
-        let output = blocks.after_attention(index, around.clone(), y.clone());
-        let mut gradients = (output * Tensor::from_inner(self.of_output.clone())).sum().backward();
-        let (of_y, of_around) = (of_leaf(&y, &mut gradients), of_leaf(&around, &mut gradients));
+        let (y, block_input) = (Tensor::from_inner(y).require_grad(), Tensor::from_inner(input).require_grad());
+        let output = blocks.finish_block(index, block_input.clone(), y.clone());
+        let mut gradients = (output * Tensor::from_inner(self.grad_output.clone())).sum().backward();
+        let (grad_y, grad_block_input) =
+            (leaf_gradient(&y, &mut gradients), leaf_gradient(&block_input, &mut gradients));
         let mut found = BatchGradients::of(gradients, model);
 
-        let of_read = gradients_in_chunks(inputs, blocks.bias(index), queries, &of_y);
-        let [q, k, v] = std::array::from_fn(|at| (read[at].clone() * Tensor::from_inner(of_read[at].clone())).sum());
+        let grad_inputs = gradients_in_chunks(inputs, blocks.bias(index), queries, &grad_y);
+        let [q, k, v] =
+            std::array::from_fn(|at| (read[at].clone() * Tensor::from_inner(grad_inputs[at].clone())).sum());
         let mut gradients = (q + k + v).backward();
-        self.of_output = of_around + of_leaf(&stream, &mut gradients);
+        self.grad_output = grad_block_input + leaf_gradient(&stream, &mut gradients);
         add(model, &mut found.gradients, GradientsParams::from_grads(gradients, *model));
         found
     }
 
     /// Gradients of the embedding.
     fn embedding(self) -> BatchGradients {
-        let embedded = self.part.blocks.embed(ids(self.part.model, self.part.rows));
-        BatchGradients::of((embedded * Tensor::from_inner(self.of_output)).sum().backward(), self.part.model)
+        let embedded = self.slice.blocks.embed(ids(self.slice.model, self.slice.rows));
+        BatchGradients::of((embedded * Tensor::from_inner(self.grad_output)).sum().backward(), self.slice.model)
     }
 }
 
 /// The gradient of a leaf.
-fn of_leaf<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Tensor<D> {
+fn leaf_gradient<const D: usize>(leaf: &Tensor<D>, gradients: &mut Gradients) -> Tensor<D> {
     leaf.grad_remove(gradients).expect("the output depends on the leaf")
 }
 
@@ -218,12 +220,12 @@ pub(super) fn blocks<'a>(model: &'a Model, batch: &Batch, positions: &Positions)
     let copies: Vec<f32> = inputs(&batch.multiplicity, batch.length).collect();
     let if_used = |is_used| if is_used { &copies[..] } else { &[] };
     let document_starts: Vec<usize> = inputs(&batch.document_starts, batch.length).collect();
-    let packing = Packing {
+    let layout = SequenceLayout {
         multiplicity: if_used(batch.copies_change.counts()),
         copies: if_used(batch.copies_change.positions()),
         document_starts: &document_starts,
     };
-    Blocks::new(model, [batch.rows, batch.length - 1], packing, positions)
+    Blocks::new(model, [batch.rows, batch.length - 1], layout, positions)
 }
 
 /// All tokens of a batch but the last of each row, `[rows, length − 1]`.

@@ -4,26 +4,45 @@
 //! would be. It is the repository's own method; [`crate::language::DocumentMix::max_copies`] is the same for synthetic documents.
 
 use rand::{Rng, RngExt};
-
-use super::recipe::{CopiesSettings, Filler};
+use serde::{Deserialize, Serialize};
 
 /// Lengths of spans, in tokens.
 const SPANS: std::ops::RangeInclusive<usize> = 16..=128;
+
+/// Which tokens of one's own text count several times in attention, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopiesSettings {
+    /// A window's mean multiplicity of filler is drawn from 1 to this, evenly on a log scale.
+    pub max: f64,
+    /// What counts as filler.
+    pub filler: RepeatedText,
+}
+
+/// What counts as filler in a window of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RepeatedText {
+    /// Every document but one, chosen at random.
+    Documents,
+    /// Spans of 16 to 128 tokens, each with probability ½.
+    Spans,
+}
 
 /// Multiplicity of each token of a window, of which so many are of each document.
 pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, documents: &[usize]) -> Vec<f32> {
     let tokens = documents.iter().sum();
     let mean = copies.max.powf(rng.random());
     let pieces: Vec<usize> = match copies.filler {
-        Filler::Documents => documents.to_vec(),
-        Filler::Spans => spans(rng, tokens),
+        RepeatedText::Documents => documents.to_vec(),
+        RepeatedText::Spans => spans(rng, tokens),
     };
     let chosen = rng.random_range(0..pieces.len().max(1));
     let mut multiplicities = Vec::with_capacity(tokens);
     for (piece, &length) in pieces.iter().enumerate() {
         let is_filler = match copies.filler {
-            Filler::Documents => piece != chosen,
-            Filler::Spans => rng.random(),
+            RepeatedText::Documents => piece != chosen,
+            RepeatedText::Spans => rng.random(),
         };
         let often = 1.0 + (mean - 1.0) * rng.random_range(0.0..2.0);
         multiplicities.resize(multiplicities.len() + length, if is_filler { often as f32 } else { 1.0 });
@@ -47,12 +66,11 @@ mod tests {
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
-    use super::super::recipe::{CopiesSettings, Filler};
-    use super::multiplicities;
+    use super::{CopiesSettings, RepeatedText, multiplicities};
 
     #[test]
     fn all_documents_but_one_are_filler() {
-        let copies = CopiesSettings { max: 8.0, filler: Filler::Documents };
+        let copies = CopiesSettings { max: 8.0, filler: RepeatedText::Documents };
         let mut counted_once = [false; 3];
         for seed in 0..50 {
             let found = multiplicities(&mut ChaCha8Rng::seed_from_u64(seed), copies, &[3, 2, 3]);
@@ -69,7 +87,7 @@ mod tests {
 
     #[test]
     fn half_of_the_spans_are_filler_with_the_mean_that_is_asked_for() {
-        let copies = CopiesSettings { max: 8.0, filler: Filler::Spans };
+        let copies = CopiesSettings { max: 8.0, filler: RepeatedText::Spans };
         let mut rng = ChaCha8Rng::seed_from_u64(3);
         let found: Vec<f32> = (0..500).flat_map(|_| multiplicities(&mut rng, copies, &[512])).collect();
         assert_eq!(found.len(), 500 * 512);

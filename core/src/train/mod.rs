@@ -21,6 +21,7 @@ mod trainer;
 
 pub use backward::{Memory, batch_gradients};
 pub use batch::Batch;
+pub use copies::{CopiesSettings, RepeatedText};
 pub use curriculum::{Curriculum, EasyStart};
 pub use evaluate::row_losses;
 pub use gradients::BatchGradients;

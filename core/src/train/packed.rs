@@ -5,8 +5,7 @@ use std::ops::Range;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::copies::multiplicities;
-use super::recipe::CopiesSettings;
+use super::copies::{CopiesSettings, multiplicities};
 use super::{Batch, DocumentSource, Shuffled};
 use crate::error::{Error, Result};
 
@@ -107,7 +106,7 @@ impl<T: TokenText> DocumentSource for PackedText<T> {
 mod tests {
     use std::ops::Range;
 
-    use super::super::recipe::{CopiesSettings, Filler};
+    use super::super::copies::{CopiesSettings, RepeatedText};
     use super::{Batch, DocumentSource, PackedText, TokenText};
 
     /// Tokens that say where they are, in documents of 14.
@@ -147,7 +146,7 @@ mod tests {
         // The next round has another order.
         assert_ne!(source.batch(3, 25).unwrap(), steps[0]);
         // Copies change nothing but how often tokens count.
-        let copies = Some(CopiesSettings { max: 8.0, filler: Filler::Spans });
+        let copies = Some(CopiesSettings { max: 8.0, filler: RepeatedText::Spans });
         let counted = PackedText { copies, ..whole(1003) };
         let (plain, counted) = (source.batch(3, 25).unwrap(), counted.batch(3, 25).unwrap());
         assert_eq!((plain.multiplicity.len(), counted.multiplicity.len()), (0, 40));

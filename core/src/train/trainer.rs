@@ -68,7 +68,7 @@ impl Trainer {
     }
 
     /// The same run, whose batches several autodiff devices share instead of the model's alone.
-    pub fn on(self, devices: Vec<Device>) -> Self {
+    pub fn with_devices(self, devices: Vec<Device>) -> Self {
         Self { devices, ..self }
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::positions::{Amount, Method, Parameter, Parameters, Range};
+use crate::positions::{Amount, Method, Parameter, Parameters, SearchInterval};
 
 /// Combinations in a row that the method cannot read with before the search gives up.
 const MOST_MISSES: usize = 1000;
@@ -87,11 +87,13 @@ impl RandomSearch {
 }
 
 impl SearchRange {
-    fn new(parameter: Parameter, range: Range) -> Self {
+    fn new(parameter: Parameter, range: SearchInterval) -> Self {
         let (lowest, highest, is_logarithmic) = match range {
-            Range::Numbers(lowest, highest) => (Amount::Number(lowest), Amount::Number(highest), true),
-            Range::TimesS(lowest, highest) => (Amount::TimesS(lowest), Amount::TimesS(highest), true),
-            Range::Evenly(lowest, highest) => (Amount::Number(lowest), Amount::Number(highest), false),
+            SearchInterval::LogUniform(lowest, highest) => (Amount::Number(lowest), Amount::Number(highest), true),
+            SearchInterval::LogUniformTimesS(lowest, highest) => {
+                (Amount::TimesS(lowest), Amount::TimesS(highest), true)
+            }
+            SearchInterval::Uniform(lowest, highest) => (Amount::Number(lowest), Amount::Number(highest), false),
         };
         Self { parameter, lowest, highest, is_logarithmic }
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::export::exported;
+use drope_core::export::config_for_length;
 use drope_core::gguf::write_gguf;
 use drope_core::model::{ScaledQueries, StoredType};
 use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
-use crate::files::model_folder::{self, Around};
+use crate::files::model_folder::{self, ModelMetadata};
 use crate::files::{self, weights_files};
 
 /// Arguments of `core convert`.
@@ -42,7 +42,7 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     let tokenizer = model_folder::tokenizer(from, &config)?;
     let (config, factor) = match extension {
         Some(extension) => {
-            exported(&config, *extension).with_context(|| format!("cannot convert {}", from.display()))?
+            config_for_length(&config, *extension).with_context(|| format!("cannot convert {}", from.display()))?
         }
         None => (config, 1.0),
     };
@@ -59,8 +59,8 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
         written.commit()?;
         note_temperature(&config);
     } else {
-        let around = Around { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
-        model_folder::copy(from, &weights, to, around, *dtype)?;
+        let metadata = ModelMetadata { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
+        model_folder::copy(from, &weights, to, metadata, *dtype)?;
         files::write(&to.join("README.md"), card(from, to, &config)?.as_bytes())?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());

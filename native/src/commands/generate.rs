@@ -47,7 +47,7 @@ pub fn print_answer(args: &GenerateArgs) -> Result<()> {
     let context = config.max_position_embeddings as f64 * reading.factor(config);
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let chosen = device::open(reading.device)?;
-    let model = model_folder::model_as(folder, config, chosen.keeps(reading.numbers.types())?, &chosen.device)?;
+    let model = model_folder::model_as(folder, config, chosen.checked(reading.numbers.types())?, &chosen.device)?;
     let prompt = if args.chat {
         let template = model_folder::asked_chat_template(folder)?;
         tokenizer

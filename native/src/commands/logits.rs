@@ -34,7 +34,7 @@ pub fn logits(LogitsArgs { reading, ids, out }: &LogitsArgs) -> Result<()> {
     }
     config.check_ids(ids)?;
     let chosen = device::open(reading.device)?;
-    let (types, device) = (chosen.keeps(reading.numbers.types())?, chosen.device);
+    let (types, device) = (chosen.checked(reading.numbers.types())?, chosen.device);
     let model = model_folder::model_as(&reading.model, config, types, &device)?;
     let mut cache = model.cache(config, positions, ids.len());
     let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, Some(&mut cache)).into_data();

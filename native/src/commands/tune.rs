@@ -57,7 +57,7 @@ pub struct TuneArgs {
     /// Values: numbers, words.
     #[arg(long, default_value = "numbers")]
     values: Values,
-    /// What needles are hidden in: prose, decoys, needles or grass; default: grass for passkey, else prose.
+    /// What needles are hidden in: prose, decoys, repeated-decoys, needles or grass; default: grass for passkey, else prose.
     #[arg(long)]
     filler: Option<Filler>,
     #[command(flatten)]

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::manifest::{DataManifest, MANIFEST_FILE};
 use super::record::TextRecord;
 use super::records;
-use super::writer::{self, ShardPosition, ShardWriter};
+use super::writer::{self, ShardProgress, ShardWriter};
 use crate::progress::Progress;
 use crate::{files, interrupt};
 
@@ -26,12 +26,12 @@ const BATCH_BYTES: usize = 8 << 20;
 const BATCH_RECORDS: usize = 1 << 14;
 /// Batches that are read ahead.
 const AHEAD: usize = 2;
-/// Time between two positions that a stopped run can go on from.
+/// Time between two saves that a stopped run can go on from.
 const SAVE_EVERY: Duration = Duration::from_secs(5);
 /// Reasons that are printed; the others are counted.
 const PRINTED: usize = 20;
-/// Where the run is; removed at its end.
-const POSITION_FILE: &str = "progress.json";
+/// How far the run is; removed at its end.
+const PROGRESS_FILE: &str = "progress.json";
 /// Places of the records that could not be used, and why, a line each.
 const SKIPPED_FILE: &str = "skipped.txt";
 
@@ -48,19 +48,19 @@ pub struct Preparation<'a> {
     pub threads: usize,
 }
 
-/// A place between two records.
+/// How far a run is, between two records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Position {
+struct PrepareProgress {
     /// Number of the file, and of records of it that are done.
     file: usize,
     records: usize,
     /// The shard that is being written.
-    shard: ShardPosition,
+    shard: ShardProgress,
     /// Bytes of the list of what was skipped.
     skipped_bytes: u64,
     /// What was written so far.
     manifest: DataManifest,
-    /// Of the files' names and sizes, since a file is known by its number; empty in positions of earlier versions.
+    /// Of the files' names and sizes, since a file is known by its number; empty in files of earlier versions.
     #[serde(default)]
     files_hash: String,
 }
@@ -117,39 +117,39 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         bail!("{} is being written by another command; wait for its end", out.display())
     };
     ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
-    let mut position = begin_or_go_on(out, manifest, hash_of_names_and_sizes(&paths))?;
+    let mut progress = begin_or_go_on(out, manifest, hash_of_names_and_sizes(&paths))?;
     files::write(&out.join(TOKENIZER_FILE), json.as_bytes())?;
     interrupt::watch();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(preparation.threads).build()?;
-    let mut run = Run::open(preparation, &mut position)?;
-    let progress = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
+    let mut run = ShardOutput::open(preparation, &mut progress)?;
+    let bar = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
     let (send, batches) = mpsc::sync_channel(AHEAD);
-    let begin = (run.position.file, run.position.records);
+    let begin = (run.progress.file, run.progress.records);
     let (column, done) = (column.to_owned(), Arc::new(AtomicU64::new(bytes_before(&paths, begin.0))));
     let done_by_reader = Arc::clone(&done);
-    progress.go_on_from(done.load(Ordering::Relaxed));
+    bar.go_on_from(done.load(Ordering::Relaxed));
     let reader = std::thread::spawn(move || read(paths, begin, &column, &done_by_reader, &send));
-    let (started, before, mut saved) = (Instant::now(), run.position.manifest.bytes, Instant::now());
+    let (started, before, mut saved) = (Instant::now(), run.progress.manifest.bytes, Instant::now());
     for batch in batches {
         let batch: Vec<Item<TextRecord>> = batch;
         let encode = |item: Item<TextRecord>| item.map(|record| Tokens::new(&record, tokenizer));
         let batch: Vec<Item<Tokens>> = pool.install(|| batch.into_par_iter().map(encode).collect());
         batch.into_iter().try_for_each(|item| run.take(item))?;
-        let Position { manifest, .. } = &run.position;
+        let PrepareProgress { manifest, .. } = &run.progress;
         let speed = (manifest.bytes - before) as f64 / 1e6 / started.elapsed().as_secs_f64();
-        progress.set_position(done.load(Ordering::Relaxed));
-        progress.set_message(format!("{} files, {speed:.1} MB/s", manifest.files));
+        bar.set_position(done.load(Ordering::Relaxed));
+        bar.set_message(format!("{} files, {speed:.1} MB/s", manifest.files));
         if interrupt::requested() || saved.elapsed() > SAVE_EVERY {
             run.save()?;
             saved = Instant::now();
             interrupt::check("stopped; the same command goes on")?;
         }
     }
-    progress.finish_and_clear();
+    bar.finish_and_clear();
     ensure!(
         reader.join().is_ok(),
         "reading broke off after {} files; mend the next one or leave it out, and prepare into another --out",
-        run.position.manifest.files
+        run.progress.manifest.files
     );
     run.finish()
 }
@@ -178,13 +178,13 @@ fn hash_of_names_and_sizes(paths: &[PathBuf]) -> String {
     drope_core::hash::short_hash(&[paths.iter().map(text).collect::<String>().as_bytes()])
 }
 
-fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Result<Position> {
-    let path = out.join(POSITION_FILE);
+fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Result<PrepareProgress> {
+    let path = out.join(PROGRESS_FILE);
     if !path.exists() {
-        let shard = ShardPosition::default();
-        return Ok(Position { file: 0, records: 0, shard, skipped_bytes: 0, manifest, files_hash });
+        let shard = ShardProgress::default();
+        return Ok(PrepareProgress { file: 0, records: 0, shard, skipped_bytes: 0, manifest, files_hash });
     }
-    let position: Position = serde_json::from_str(&files::read_text(&path)?)
+    let progress: PrepareProgress = serde_json::from_str(&files::read_text(&path)?)
         .with_context(|| format!("{} is damaged; remove the folder and begin again", path.display()))?;
     let settings = |manifest: &DataManifest| DataManifest {
         files: 0,
@@ -194,12 +194,12 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Res
         ..manifest.clone()
     };
     ensure!(
-        settings(&position.manifest) == settings(&manifest)
-            && (position.files_hash.is_empty() || position.files_hash == files_hash),
+        settings(&progress.manifest) == settings(&manifest)
+            && (progress.files_hash.is_empty() || progress.files_hash == files_hash),
         "{} holds a run with other files (names or sizes), columns or another tokenizer; choose another --out",
         out.display()
     );
-    Ok(position)
+    Ok(progress)
 }
 
 /// Reads the files from a file and a record of it on and sends batches, until nobody takes them. `done` counts bytes of files that were
@@ -248,40 +248,40 @@ fn bytes_before(paths: &[PathBuf], file: usize) -> u64 {
 }
 
 /// What is being written.
-struct Run<'a> {
+struct ShardOutput<'a> {
     preparation: &'a Preparation<'a>,
-    position: &'a mut Position,
+    progress: &'a mut PrepareProgress,
     token_type: TokenType,
     writer: ShardWriter,
 }
 
-impl<'a> Run<'a> {
-    fn open(preparation: &'a Preparation<'a>, position: &'a mut Position) -> Result<Self> {
+impl<'a> ShardOutput<'a> {
+    fn open(preparation: &'a Preparation<'a>, progress: &'a mut PrepareProgress) -> Result<Self> {
         let token_type = TokenType::of_vocabulary(preparation.tokenizer.vocab_size());
-        let number = position.manifest.shards.len();
-        let writer = ShardWriter::open(preparation.out, number, token_type, position.shard)?;
+        let number = progress.manifest.shards.len();
+        let writer = ShardWriter::open(preparation.out, number, token_type, progress.shard)?;
         let skipped = preparation.out.join(SKIPPED_FILE);
         if skipped.exists() {
-            let cut = || std::fs::File::options().write(true).open(&skipped)?.set_len(position.skipped_bytes);
+            let cut = || std::fs::File::options().write(true).open(&skipped)?.set_len(progress.skipped_bytes);
             cut().with_context(|| format!("cannot write {}", skipped.display()))?;
         }
-        Ok(Self { preparation, position, token_type, writer })
+        Ok(Self { preparation, progress, token_type, writer })
     }
 
     fn take(&mut self, Item { file, path, content }: Item<Tokens>) -> Result<()> {
         let Some(content) = content else {
             // A document of a file that broke off ends with it.
             self.end_document()?;
-            (self.position.file, self.position.records) = (file + 1, 0);
-            self.position.manifest.files += 1;
+            (self.progress.file, self.progress.records) = (file + 1, 0);
+            self.progress.manifest.files += 1;
             return Ok(());
         };
-        self.position.file = file;
-        self.position.records += 1;
+        self.progress.file = file;
+        self.progress.records += 1;
         match content {
             Ok(Tokens { ids, bytes, is_end }) => {
-                self.position.manifest.bytes += bytes as u64;
-                if self.writer.position.open == 0 && !ids.is_empty() {
+                self.progress.manifest.bytes += bytes as u64;
+                if self.writer.progress.open == 0 && !ids.is_empty() {
                     self.writer.push(self.preparation.ends[0].as_slice())?;
                 }
                 self.writer.push(&ids)?;
@@ -292,46 +292,46 @@ impl<'a> Run<'a> {
     }
 
     fn end_document(&mut self) -> Result<()> {
-        if self.writer.position.open > 0 {
+        if self.writer.progress.open > 0 {
             self.writer.push(self.preparation.ends[1].as_slice())?;
         }
         self.writer.end_document()?;
-        if self.writer.position.tokens >= self.preparation.shard_tokens { self.next_shard() } else { Ok(()) }
+        if self.writer.progress.tokens >= self.preparation.shard_tokens { self.next_shard() } else { Ok(()) }
     }
 
     fn next_shard(&mut self) -> Result<()> {
-        let number = self.position.manifest.shards.len() + 1;
-        let next = ShardWriter::open(self.preparation.out, number, self.token_type, ShardPosition::default())?;
+        let number = self.progress.manifest.shards.len() + 1;
+        let next = ShardWriter::open(self.preparation.out, number, self.token_type, ShardProgress::default())?;
         let entry = std::mem::replace(&mut self.writer, next).finish()?;
-        self.position.manifest.shards.push(entry.clone());
+        self.progress.manifest.shards.push(entry.clone());
         self.save()?;
         writer::remove_lengths(self.preparation.out, &entry)
     }
 
     fn skip(&mut self, path: &Path, reason: &str) -> Result<()> {
-        self.position.manifest.skipped += 1;
+        self.progress.manifest.skipped += 1;
         let line = format!("{}: {}", path.display(), reason.replace('\n', " "));
-        if self.position.manifest.skipped <= PRINTED {
+        if self.progress.manifest.skipped <= PRINTED {
             eprintln!("skipped {line}");
         }
         let list = self.preparation.out.join(SKIPPED_FILE);
         files::append_line(&list, &list, &line)?;
-        self.position.skipped_bytes += line.len() as u64 + 1;
+        self.progress.skipped_bytes += line.len() as u64 + 1;
         Ok(())
     }
 
     /// Keeps the place, so that a stopped run goes on there.
     fn save(&mut self) -> Result<()> {
         self.writer.sync()?;
-        self.position.shard = self.writer.position;
-        files::write(&self.preparation.out.join(POSITION_FILE), serde_json::to_string(&self.position)?.as_bytes())
+        self.progress.shard = self.writer.progress;
+        files::write(&self.preparation.out.join(PROGRESS_FILE), serde_json::to_string(&self.progress)?.as_bytes())
     }
 
     fn finish(mut self) -> Result<DataManifest> {
         self.save()?;
         let out = self.preparation.out;
-        let mut manifest = self.position.manifest.clone();
-        if self.writer.position.documents > 0 {
+        let mut manifest = self.progress.manifest.clone();
+        if self.writer.progress.documents > 0 {
             manifest.shards.push(self.writer.finish()?);
         } else {
             self.writer.remove()?;
@@ -339,8 +339,8 @@ impl<'a> Run<'a> {
         ensure!(manifest.tokens() > 0, "the files hold no text; see {}", out.join(SKIPPED_FILE).display());
         files::write(&out.join(MANIFEST_FILE), (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
         manifest.shards.iter().try_for_each(|shard| writer::remove_lengths(out, shard))?;
-        let position = out.join(POSITION_FILE);
-        std::fs::remove_file(&position).with_context(|| format!("cannot remove {}", position.display()))?;
+        let progress = out.join(PROGRESS_FILE);
+        std::fs::remove_file(&progress).with_context(|| format!("cannot remove {}", progress.display()))?;
         Ok(manifest)
     }
 }

@@ -20,7 +20,7 @@ const LONGEST_LINE: u64 = 256 << 20;
 pub const KINDS: &str = ".txt, .md, .jsonl, .json, .parquet, and with .gz or .zst behind them all but .parquet";
 
 /// The records of a file, whose kind its name says; `column` is the name of the field of a line or of the column that has the text.
-/// Bytes of the file that were read, packed as they lie there, are added to `done`.
+/// Bytes of the file that were read, compressed as they are on disk, are added to `done`.
 ///
 /// # Errors
 /// If it cannot be opened, or its name is of no known kind.

@@ -13,7 +13,7 @@ use crate::files;
 
 /// How much of the shard that is being written counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardPosition {
+pub struct ShardProgress {
     /// Whole documents.
     pub documents: usize,
     /// Tokens, those of the document that has not ended included.
@@ -31,12 +31,12 @@ pub struct ShardWriter {
     bin: BufWriter<File>,
     /// Lengths of whole documents, of which the index is made at the end.
     lengths: BufWriter<File>,
-    pub position: ShardPosition,
+    pub progress: ShardProgress,
 }
 
 impl ShardWriter {
-    /// Begins a shard, or goes on with one at a position: what was written behind it is cut off.
-    pub fn open(folder: &Path, number: usize, token_type: TokenType, position: ShardPosition) -> Result<Self> {
+    /// Begins a shard, or goes on with one that has `progress`; what was written behind that is cut off.
+    pub fn open(folder: &Path, number: usize, token_type: TokenType, progress: ShardProgress) -> Result<Self> {
         let name = format!("{number:05}");
         let path = |kind: &str| folder.join(format!("{name}.{kind}"));
         // A run that was killed after it had finished the shard and before it said so.
@@ -58,29 +58,29 @@ impl ShardWriter {
             Ok(BufWriter::new(file))
         };
         Ok(Self {
-            bin: open(BIN, position.tokens * token_type.size() as u64)?,
-            lengths: open(LENGTHS, 4 * position.documents as u64)?,
+            bin: open(BIN, progress.tokens * token_type.size() as u64)?,
+            lengths: open(LENGTHS, 4 * progress.documents as u64)?,
             folder: folder.to_owned(),
             name,
             token_type,
-            position,
+            progress,
         })
     }
 
     /// Adds ids to the document that has not ended.
     pub fn push(&mut self, ids: &[u32]) -> Result<()> {
         self.bin.write_all(&self.token_type.to_bytes(ids)).with_context(|| cannot_write(&self.folder))?;
-        self.position.tokens += ids.len() as u64;
-        self.position.open += ids.len() as u32;
+        self.progress.tokens += ids.len() as u64;
+        self.progress.open += ids.len() as u32;
         Ok(())
     }
 
     /// Ends the document; one without a token is none.
     pub fn end_document(&mut self) -> Result<()> {
-        if self.position.open > 0 {
-            self.lengths.write_all(&self.position.open.to_le_bytes()).with_context(|| cannot_write(&self.folder))?;
-            self.position.documents += 1;
-            self.position.open = 0;
+        if self.progress.open > 0 {
+            self.lengths.write_all(&self.progress.open.to_le_bytes()).with_context(|| cannot_write(&self.folder))?;
+            self.progress.documents += 1;
+            self.progress.open = 0;
         }
         Ok(())
     }

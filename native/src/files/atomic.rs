@@ -10,14 +10,19 @@ use anyhow::{Context, Result, bail};
 use drope_core::hash::{ShortHash, short_hash};
 use tempfile::NamedTempFile;
 
+/// The sentence for a path that cannot be read.
+pub fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}; check that the path is right", path.display())
+}
+
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("cannot read {}; check that the path is right", path.display()))
+    fs::read(path).with_context(|| cannot_read(path))
 }
 
 /// Adds a file's bytes to a hash, piece by piece.
 pub fn hash(path: &Path, hash: &mut ShortHash) -> Result<()> {
-    let cannot_read = || format!("cannot read {}; check that the path is right", path.display());
+    let cannot_read = || cannot_read(path);
     let mut file = File::open(path).with_context(cannot_read)?;
     let mut piece = vec![0; 1 << 20];
     loop {

@@ -14,7 +14,7 @@ use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
 
-use super::weights_files;
+use super::weights_files::{self, cannot_use};
 use crate::files;
 
 /// Reads all three files and checks that they belong together.
@@ -89,10 +89,6 @@ pub fn asked_chat_template(folder: &Path) -> Result<ChatTemplate> {
         .with_context(|| format!("the model in {} has no chat template; leave out --chat", folder.display()))
 }
 
-fn cannot_use(folder: &Path) -> String {
-    format!("cannot use the model in {}", folder.display())
-}
-
 /// Reads the heads that `core dope select` wrote.
 pub fn dope_heads(path: &Path) -> Result<DopeHeads> {
     let text = files::read_text(path)?;
@@ -131,20 +127,21 @@ impl Identity {
 
 /// What a model's folder holds beside the weights.
 #[derive(Clone, Copy)]
-pub struct Around<'a> {
+pub struct ModelMetadata<'a> {
     pub config: &'a Config,
     pub tokenizer: &'a Tokenizer,
     pub chat_template: Option<&'a ChatTemplate>,
 }
 
 /// Writes the files of a model, each atomically; the weights last, so that a folder with weights is whole.
-pub fn save(folder: &Path, model: &Model, around: Around) -> Result<()> {
+pub fn save(folder: &Path, model: &Model, metadata: ModelMetadata) -> Result<()> {
     let path = folder.join(WEIGHTS_FILE);
     let weights = files::stage(&path, |out| {
         pollster::block_on(model.write_safetensors(StoredType::F32, out))
             .with_context(|| format!("cannot write {}", path.display()))
     })?;
-    save_around(folder, around, weights)
+    save_config(folder, metadata.config)?;
+    save_rest(folder, metadata, weights)
 }
 
 /// Writes the weights of the model at `from` into a folder, with another type and without the whole of them in memory, in a form that
@@ -153,20 +150,20 @@ pub fn copy(
     from: &Path,
     source: &impl WeightSource,
     folder: &Path,
-    around: Around,
+    metadata: ModelMetadata,
     stored_type: StoredType,
 ) -> Result<()> {
     let mut unused = Vec::new();
     let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
-        unused = write_safetensors(around.config, source, stored_type, out).with_context(|| cannot_use(from))?;
+        unused = write_safetensors(metadata.config, source, stored_type, out).with_context(|| cannot_use(from))?;
         Ok(())
     })?;
     warn_of_unused(from, &unused);
-    match around.config.to_plain_json() {
+    match metadata.config.to_plain_json() {
         Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
-        None => save_config(folder, around.config)?,
+        None => save_config(folder, metadata.config)?,
     }
-    save_rest(folder, around, weights)
+    save_rest(folder, metadata, weights)
 }
 
 /// Copies the files of a model's folder as they are, but for the config; those of the weights last, so that a folder with weights is
@@ -192,15 +189,10 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
     Ok(())
 }
 
-fn save_around(folder: &Path, around: Around, weights: files::Staged) -> Result<()> {
-    save_config(folder, around.config)?;
-    save_rest(folder, around, weights)
-}
-
 /// Tokenizer and chat template, then the weights.
-fn save_rest(folder: &Path, around: Around, weights: files::Staged) -> Result<()> {
-    files::write(&folder.join(TOKENIZER_FILE), around.tokenizer.to_json()?.as_bytes())?;
-    if let Some(template) = around.chat_template {
+fn save_rest(folder: &Path, metadata: ModelMetadata, weights: files::Staged) -> Result<()> {
+    files::write(&folder.join(TOKENIZER_FILE), metadata.tokenizer.to_json()?.as_bytes())?;
+    if let Some(template) = metadata.chat_template {
         files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
     }
     weights.commit()

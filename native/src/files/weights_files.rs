@@ -12,7 +12,7 @@ use drope_core::hash::ShortHash;
 use drope_core::loaded_model::{INDEX_FILE, WEIGHTS_FILE};
 use drope_core::model::{QuantizedRows, ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
 
-use crate::files;
+use crate::files::{self, cannot_read};
 
 /// A file on disk.
 pub struct DiskFile {
@@ -162,10 +162,7 @@ fn index(folder: &Path) -> Result<Option<ShardIndex>> {
     Ok(Some(index))
 }
 
-fn cannot_read(path: &Path) -> String {
-    format!("cannot read {}; check that the path is right", path.display())
-}
-
-fn cannot_use(folder: &Path) -> String {
+/// The sentence for a model whose files are there and do not fit together.
+pub fn cannot_use(folder: &Path) -> String {
     format!("cannot use the model in {}", folder.display())
 }

@@ -99,8 +99,7 @@ fn hash_of_input(path: &Path) -> Result<String> {
     if manifest.exists() {
         return files::file_hash(&manifest);
     }
-    let cannot_read = || format!("cannot read {}; check that the path is right", path.display());
-    let entries: Vec<_> = path.read_dir().and_then(Iterator::collect).with_context(cannot_read)?;
+    let entries: Vec<_> = path.read_dir().and_then(Iterator::collect).with_context(|| files::cannot_read(path))?;
     let name_and_size = |entry: &std::fs::DirEntry| {
         let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
         format!("{} {bytes}\n", entry.file_name().display())

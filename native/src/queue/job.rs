@@ -12,7 +12,7 @@ pub struct PlannedJob {
     /// Hash of all that decides on its results, and of the keys of the jobs before it.
     pub key: String,
     /// Index of the first entry of `first` whose values the job has; larger than all others if there is none.
-    pub(super) urgency: usize,
+    pub(super) priority: usize,
     /// Index of the job's value of the plan's first variable; larger than all others if the job does not use it.
     pub(super) group: usize,
 }

@@ -82,8 +82,8 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     }
     ensure!(!jobs.is_empty(), "the plan has no jobs");
     let mut ordered: Vec<_> = jobs.into_iter().zip(names_before).collect();
-    hasten(&mut ordered);
-    ordered.sort_by_key(|(job, _)| (job.urgency, if file.file_order { 0 } else { job.group }));
+    propagate_priorities(&mut ordered);
+    ordered.sort_by_key(|(job, _)| (job.priority, if file.file_order { 0 } else { job.group }));
     let (mut jobs, names_before): (Vec<_>, Vec<_>) = ordered.into_iter().unzip();
     check_unique(&jobs)?;
     for (index, names) in names_before.iter().enumerate() {
@@ -97,19 +97,19 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     Ok(jobs)
 }
 
-/// Makes each job as urgent as the most urgent one that waits for it; beside each job are the names of those before it.
-fn hasten(jobs: &mut [(PlannedJob, Vec<String>)]) {
+/// Gives each job the priority of the first one that waits for it; beside each job are the names of those before it.
+fn propagate_priorities(jobs: &mut [(PlannedJob, Vec<String>)]) {
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
         let most = |name: &String| {
             let waiting = jobs.iter().filter(|(_, before)| before.contains(name));
-            waiting.map(|(job, _)| job.urgency).min().unwrap_or(usize::MAX)
+            waiting.map(|(job, _)| job.priority).min().unwrap_or(usize::MAX)
         };
-        let urgencies: Vec<usize> = jobs.iter().map(|(job, _)| most(&job.name).min(job.urgency)).collect();
-        for ((job, _), urgency) in jobs.iter_mut().zip(urgencies) {
-            has_changed |= job.urgency != urgency;
-            job.urgency = urgency;
+        let priorities: Vec<usize> = jobs.iter().map(|(job, _)| most(&job.name).min(job.priority)).collect();
+        for ((job, _), priority) in jobs.iter_mut().zip(priorities) {
+            has_changed |= job.priority != priority;
+            job.priority = priority;
         }
     }
 }
@@ -136,7 +136,7 @@ fn expanded(
         let after = after.iter().map(|name| fill(name)).collect::<Result<_>>()?;
         let has: Vec<bool> = file.first.iter().map(|values| assignment.has(values)).collect::<Result<_>>()?;
         let job = PlannedJob {
-            urgency: has.iter().position(|&has| has).unwrap_or(has.len()),
+            priority: has.iter().position(|&has| has).unwrap_or(has.len()),
             name,
             after: Vec::new(),
             command: command::parse(words_in(out)?, words_in(Path::new("{out}"))?, parser)?,

@@ -112,7 +112,7 @@ impl StudyProgress {
     }
 
     /// The last line that a running job wrote.
-    pub fn heard(&mut self, name: &str, line: String) {
+    pub fn set_last_line(&mut self, name: &str, line: String) {
         if let Some(job) = self.running.get_mut(name) {
             job.said = line;
         }

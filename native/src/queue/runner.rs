@@ -49,7 +49,7 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
             queue.progress.was_done(jobs[index].cost, seconds);
         }
     }
-    queue.want_lost_models(mine)?;
+    queue.requeue_jobs_without_model(mine)?;
     let outcome = queue.work(mine, threads);
     queue.progress.finish();
     // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
@@ -58,8 +58,8 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
 }
 
 impl Queue<'_> {
-    /// Lets done jobs wait again whose models are not there and are read by jobs that are not done.
-    fn want_lost_models(&mut self, mine: &[usize]) -> Result<()> {
+    /// Sets finished jobs back to waiting if their model is missing and an unfinished job reads it.
+    fn requeue_jobs_without_model(&mut self, mine: &[usize]) -> Result<()> {
         for index in graph::order(self.jobs)?.into_iter().rev().filter(|index| mine.contains(index)) {
             if matches!(self.phases[index], Phase::Done) {
                 continue;
@@ -91,7 +91,7 @@ impl Queue<'_> {
             }
             std::thread::sleep(PAUSE);
             for &index in mine {
-                self.look_at(index)?;
+                self.poll(index)?;
             }
             self.progress.tick();
         }
@@ -143,14 +143,14 @@ impl Queue<'_> {
     }
 
     /// Whether a running job has ended, and how.
-    fn look_at(&mut self, index: usize) -> Result<()> {
+    fn poll(&mut self, index: usize) -> Result<()> {
         let PlannedJob { name, command, key, .. } = &self.jobs[index];
         let Phase::Running { child, seconds_before } = &mut self.phases[index] else { return Ok(()) };
         let Some(status) = child.ended()? else {
             if self.progress.is_due()
                 && let Some(line) = child.last_line()
             {
-                self.progress.heard(name, line);
+                self.progress.set_last_line(name, line);
             }
             return Ok(());
         };

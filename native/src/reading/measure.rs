@@ -8,7 +8,7 @@ use drope_core::results::{ResultCell, Shard};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::kept::Kept;
+use super::partial_answers::PartialAnswers;
 use super::results_file;
 use crate::arguments::Sweep;
 use crate::progress::Progress;
@@ -72,7 +72,7 @@ pub fn measure<M: Measurement>(sweep: &Sweep, threads: usize, measurements: &[M]
     for measurement in measurements {
         let mut cells = measurement.find(&known);
         if cells.is_empty() {
-            let kept = json.map(|json| Kept::open(json, measurement.blank())).transpose()?;
+            let kept = json.map(|json| PartialAnswers::open(json, measurement.blank())).transpose()?;
             cells = measurement.cells(outcomes(measurement, &workers, stopped, kept.as_ref())?)?;
             results_file::append(json, &cells)?;
             kept.map_or(Ok(()), |kept| kept.remove())?;
@@ -88,9 +88,9 @@ fn outcomes<M: Measurement>(
     measurement: &M,
     workers: &Workers,
     stopped: &str,
-    kept: Option<&Kept>,
+    kept: Option<&PartialAnswers>,
 ) -> Result<Vec<M::Outcome>> {
-    let mut found: HashMap<usize, M::Outcome> = kept.map_or_else(|| Ok(HashMap::new()), Kept::outcomes)?;
+    let mut found: HashMap<usize, M::Outcome> = kept.map_or_else(|| Ok(HashMap::new()), PartialAnswers::outcomes)?;
     let samples = measurement.samples();
     let missing: Vec<usize> = samples.iter().copied().filter(|index| !found.contains_key(index)).collect();
     let bar = Progress::of_items(samples.len())?;

@@ -3,9 +3,9 @@
 mod answer;
 pub mod bias_norms;
 pub mod held_out;
-mod kept;
 mod measure;
 mod model;
+mod partial_answers;
 pub mod results_file;
 pub mod retrieval;
 

@@ -36,7 +36,7 @@ pub fn load(sweep: &Sweep) -> Result<MeasuredModel> {
     let chosen = device::open(sweep.device)?;
     Ok(MeasuredModel {
         name: model_name(&sweep.model)?,
-        loaded: model_folder::load(&sweep.model, chosen.keeps(sweep.numbers.types())?, &chosen.device)?,
+        loaded: model_folder::load(&sweep.model, chosen.checked(sweep.numbers.types())?, &chosen.device)?,
         threads: if chosen.is_cpu { sweep.threads } else { 1 },
     })
 }

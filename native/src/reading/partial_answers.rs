@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::files;
 
 /// The answers of one cell.
-pub struct Kept {
+pub struct PartialAnswers {
     file: PathBuf,
     /// The results file, whose lock guards both.
     json: PathBuf,
@@ -29,7 +29,7 @@ struct Line<T> {
     outcome: T,
 }
 
-impl Kept {
+impl PartialAnswers {
     /// The answers of a cell, which is given without its results.
     pub fn open<T: Serialize>(json: &Path, blank: &T) -> Result<Self> {
         let name = json.file_name().unwrap_or_default().to_string_lossy();
@@ -66,13 +66,13 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
-    use super::Kept;
+    use super::PartialAnswers;
 
     #[test]
     fn answers_of_a_cell_are_kept_until_it_is_done() {
         let folder = tempfile::tempdir().unwrap();
         let json = folder.path().join("niah.json");
-        let [ours, other] = ["ours", "other"].map(|cell| Kept::open(&json, &cell).unwrap());
+        let [ours, other] = ["ours", "other"].map(|cell| PartialAnswers::open(&json, &cell).unwrap());
         ours.add(3, &0.1).unwrap();
         other.add(3, &0.2).unwrap();
         ours.add(5, &0.3).unwrap();

@@ -141,7 +141,7 @@ impl Measurement for QuestionsToAsk<'_> {
                 values.name(),
                 100.0 * accuracy,
                 100.0 * string_match,
-                100.0 * cell.guess_floor(),
+                100.0 * cell.chance_level(),
                 cell.parameters
             );
         }

@@ -103,7 +103,7 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer, kee
         ..state.clone()
     };
     let fill = |new: &Path| {
-        model_folder::save(new, trainer.model(), job.around())?;
+        model_folder::save(new, trainer.model(), job.metadata())?;
         files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;
         files::write(&new.join(STATE), serde_json::to_string(&state)?.as_bytes())
     };
@@ -136,7 +136,7 @@ pub fn remove(out: &Path) -> Result<()> {
 
 /// Writes the model whose held-out loss is the lowest so far, without its optimizer.
 pub fn save_best(out: &Path, job: &Job, model: &Model) -> Result<()> {
-    files::replace_folder(&best_folder(out), |new| model_folder::save(new, model, job.around()))
+    files::replace_folder(&best_folder(out), |new| model_folder::save(new, model, job.metadata()))
 }
 
 /// Removes it, when the last model of the run is the best.

@@ -5,7 +5,7 @@ use drope_core::config::Config;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::Recipe;
 
-use crate::files::model_folder::Around;
+use crate::files::model_folder::ModelMetadata;
 
 /// What is trained.
 pub struct Job<'a> {
@@ -22,7 +22,7 @@ pub struct Job<'a> {
 
 impl<'a> Job<'a> {
     /// What a folder with the model holds beside the weights.
-    pub fn around(&self) -> Around<'a> {
-        Around { config: self.config, tokenizer: self.tokenizer, chat_template: self.chat_template }
+    pub fn metadata(&self) -> ModelMetadata<'a> {
+        ModelMetadata { config: self.config, tokenizer: self.tokenizer, chat_template: self.chat_template }
     }
 }

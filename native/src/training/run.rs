@@ -19,7 +19,7 @@ use super::job::Job;
 use super::progress::RunProgress;
 use super::text::RunText;
 use super::{TrainOptions, picture, recipe};
-use crate::device::{self, Chosen};
+use crate::device::{self, OpenDevice};
 use crate::files::{self, model_folder};
 use crate::{allocator, interrupt};
 
@@ -38,11 +38,11 @@ pub fn train_to_end(
     let Some(lock) = files::try_lock(&lock_of(options.out))? else {
         bail!("another run trains in {}; wait for it, or choose another --out", options.out.display());
     };
-    let Chosen { device, .. } = device::open(options.device)?;
+    let OpenDevice { device, .. } = device::open(options.device)?;
     check_compute(recipe.compute, &device)?;
     let (mut state, mut trainer) = begin(options, job, initial, &device.autodiff())?;
     if options.gpus > 1 {
-        trainer = trainer.on(cards(options, recipe)?);
+        trainer = trainer.with_devices(cards(options, recipe)?);
     }
     if let Some(until) = options.until.filter(|&until| until < state.step) {
         bail!("the run in {} is already at step {}, past step {until}", options.out.display(), state.step);
@@ -98,7 +98,7 @@ pub fn train_to_end(
     progress.finish(&state)?;
     picture::draw(options.out)?;
     // The model last, so that all else is there when it is.
-    model_folder::save(options.out, trainer.model(), job.around())?;
+    model_folder::save(options.out, trainer.model(), job.metadata())?;
     if keeps_best(recipe) && held_out.is_some_and(|held_out| held_out.last_is_lowest()) {
         checkpoint::remove_best(options.out)?;
     }

@@ -7,7 +7,8 @@ use burn::tensor::Tensor;
 
 use super::{AttentionBias, attend};
 
-/// As [`attend`](super::attend), at most `queries` queries at a time.
+/// As [`attend`](super::attend), at most `queries` queries at a time: q `[batch, heads, seq, head_dim]`, k and v
+/// `[batch, kv_heads, keys, head_dim]`; the output has the shape of q.
 pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries: usize) -> Tensor<4> {
     let parts = bias.chunks(queries).map(|chunk| {
         let [q, k, v] = chunk.inputs([&q, &k, &v]);
@@ -17,20 +18,20 @@ pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries
     Tensor::cat(parts.collect(), 2)
 }
 
-/// Gradients of q, k and v, from that of the output. None of these tensors has a graph.
+/// Gradients of q, k and v, shaped as these, from `grad_output`, that of the output, shaped as q. None of these tensors has a graph.
 pub fn gradients_in_chunks(
     [q, k, v]: [Tensor<4>; 3],
     bias: &AttentionBias,
     queries: usize,
-    of_output: &Tensor<4>,
+    grad_output: &Tensor<4>,
 ) -> [Tensor<4>; 3] {
     let (mut of_q, mut of_k, mut of_v) = (Vec::new(), k.zeros_like(), v.zeros_like());
     for chunk in bias.chunks(queries) {
         let leaves = chunk.inputs([&q, &k, &v]).map(|input| Tensor::from_inner(input).require_grad());
         let [q, k, v] = leaves.clone();
         let output = attend(q, k.into(), v.into(), &chunk.bias(bias, true), None);
-        let of_output = Tensor::from_inner(of_output.clone().slice_dim(2, chunk.queries.clone()));
-        let mut gradients = (output * of_output).sum().backward();
+        let grad_output = Tensor::from_inner(grad_output.clone().slice_dim(2, chunk.queries.clone()));
+        let mut gradients = (output * grad_output).sum().backward();
         let [part_q, part_k, part_v] =
             leaves.map(|leaf| leaf.grad_remove(&mut gradients).expect("the output depends on the leaf"));
         of_q.push(part_q);

@@ -42,17 +42,17 @@ const FEW_QUERIES: usize = 8;
 /// softmax(q·kᵀ + bias)·v, `[batch, heads, seq, head_dim]`.
 ///
 /// q is `[batch, heads, seq, head_dim]`, with every factor of the logits folded in; k and v are
-/// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. `observe`, where there is one, gets the weights,
-/// `[batch, heads, seq, keys]`, and gives back those that are used.
+/// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. `map_weights`, if given, receives the softmax's weights
+/// `[batch, heads, seq, keys]` and returns those that are used; the fused kernels do not serve then.
 pub fn attend(
     q: Tensor<4>,
     k: KeysOrValues,
     v: KeysOrValues,
     bias: &AttentionBias,
-    observe: Option<&mut dyn FnMut(Tensor<4>) -> Tensor<4>>,
+    map_weights: Option<&mut dyn FnMut(Tensor<4>) -> Tensor<4>>,
 ) -> Tensor<4> {
     // The fused form does not compute the whole matrix of weights.
-    if observe.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
+    if map_weights.is_none() && is_on_cpu(&q) && k.is_on_cpu() && v.is_on_cpu() {
         let kernel = FusedAttention::new(bias);
         return match (k, v) {
             (KeysOrValues::Tensor(k), KeysOrValues::Tensor(v)) => apply(kernel, [q, k, v].map(Tensor::into_dispatch)),
@@ -64,7 +64,7 @@ pub fn attend(
     }
     let (k, v) = (k.tensor(), v.tensor());
     #[cfg(feature = "gpu")]
-    if observe.is_none()
+    if map_weights.is_none()
         && let Some(seen) = bias.seen()
         && let Some(output) = gpu::attend(&q, &k, &v, &bias.slopes, &seen)
     {
@@ -81,10 +81,10 @@ pub fn attend(
         Some(bias) => logits + bias.clone(),
     };
     let weights = softmax(logits, 3);
-    let weights = match observe {
+    let weights = match map_weights {
         None => weights,
-        Some(observe) => {
-            observe(weights.reshape([batch, heads, seq, keys])).reshape([batch, kv_heads, group * seq, keys])
+        Some(map_weights) => {
+            map_weights(weights.reshape([batch, heads, seq, keys])).reshape([batch, kv_heads, group * seq, keys])
         }
     };
     weights.matmul(v).reshape([batch, heads, seq, head_dim])

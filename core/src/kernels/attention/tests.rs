@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 
 use super::{AttentionBias, KeysOrValues, PackedRows, attend, attend_in_chunks, gradients_in_chunks};
 use crate::kernels::check::{check, random};
-use crate::kernels::{NumberType, PackedMatrix, with_plain_forms};
+use crate::kernels::{NumberType, PackedMatrix, with_reference_kernels};
 use crate::positions::{Encoding, LayerPositions};
 
 /// Values and gradients of `[1, heads, queries, head_dim]` behind `past` keys that are held.
@@ -82,7 +82,7 @@ fn attention_in_chunks_is_attention() {
     for layer in [&all, &alibi, &window] {
         for (logs, starts) in [(None, None), (Some(&logs), None), (None, Some(&starts)), (Some(&logs), Some(&starts))] {
             compare_chunks(layer, logs, starts);
-            with_plain_forms(|| compare_chunks(layer, logs, starts));
+            with_reference_kernels(|| compare_chunks(layer, logs, starts));
         }
     }
 }

@@ -9,7 +9,7 @@ pub(super) const ROWS: usize = 48;
 /// Keys of a tile.
 pub(super) const KEYS: usize = 64;
 /// Number of rows that are transposed at once.
-const TURNED: usize = 16;
+const TRANSPOSED_ROWS: usize = 16;
 
 /// The place of a tile.
 #[derive(Clone, Copy)]
@@ -39,11 +39,11 @@ impl Columns {
         let stride = len.next_multiple_of(KEYS);
         let mut values = vec![0.0; head_dim * stride];
         // As many rows at once as a cache line has numbers, so that whole lines are written.
-        for first in (0..len).step_by(TURNED) {
+        for first in (0..len).step_by(TRANSPOSED_ROWS) {
             let rows = &rows[first * row_stride..];
-            let turned = TURNED.min(len - first);
+            let transposed = TRANSPOSED_ROWS.min(len - first);
             for (column, values) in values.chunks_exact_mut(stride).enumerate() {
-                for (at, value) in values[first..first + turned].iter_mut().enumerate() {
+                for (at, value) in values[first..first + transposed].iter_mut().enumerate() {
                     *value = rows[at * row_stride + column];
                 }
             }

@@ -5,7 +5,7 @@ use burn::nn::RmsNorm;
 use burn::tensor::Tensor;
 
 use super::products::{UNITS, gated_by, inverse_root_mean_square};
-use super::rotation::turned;
+use super::rotation::rotated_component;
 use super::{cubecl, is_plain, output_like, rows, tensor};
 use cubecl::prelude::*;
 
@@ -137,6 +137,6 @@ fn rotate(
         if is_by_head {
             angle = row % table_rows * width + column;
         }
-        output[at] = turned(x, at, i, head_dim, cos, sin, angle);
+        output[at] = rotated_component(x, at, i, head_dim, cos, sin, angle);
     }
 }

@@ -53,15 +53,23 @@ pub fn rotate_into_cache(
 
 /// The number at `at`, the i-th of its head, rotated by the angle at `angle`.
 #[cube]
-pub fn turned(x: &[f32], at: usize, i: usize, head_dim: usize, cos: &[f32], sin: &[f32], angle: usize) -> f32 {
+pub fn rotated_component(
+    x: &[f32],
+    at: usize,
+    i: usize,
+    head_dim: usize,
+    cos: &[f32],
+    sin: &[f32],
+    angle: usize,
+) -> f32 {
     let half = head_dim / 2;
-    let mut turned = x[at] * cos[angle];
+    let mut rotated = x[at] * cos[angle];
     if i < half {
-        turned -= x[at + half] * sin[angle];
+        rotated -= x[at + half] * sin[angle];
     } else {
-        turned += x[at - half] * sin[angle];
+        rotated += x[at - half] * sin[angle];
     }
-    turned
+    rotated
 }
 
 /// A unit for each number of a row of projections.
@@ -88,11 +96,11 @@ fn rotate(
         let own = projections[row * width + column];
         let head = column / head_dim;
         let i = column % head_dim;
-        let turned = turned(projections, row * width + column, i, head_dim, cos, sin, row * head_dim + i);
+        let rotated = rotated_component(projections, row * width + column, i, head_dim, cos, sin, row * head_dim + i);
         if head < heads {
-            queries[(row * heads + head) * head_dim + i] = turned * factors[row];
+            queries[(row * heads + head) * head_dim + i] = rotated * factors[row];
         } else if head < heads + kv_heads {
-            keys[((head - heads) * capacity + at + row) * head_dim + i] = turned;
+            keys[((head - heads) * capacity + at + row) * head_dim + i] = rotated;
         } else {
             values[((head - heads - kv_heads) * capacity + at + row) * head_dim + i] = own;
         }

@@ -50,9 +50,9 @@ impl Kernel<2> for FusedLinear {
         let gradient = Matrix::new(numbers(&gradient), batch * seq, weights.columns());
         let of_x = self.product(gradient, weights.matrix().transpose());
         // Stored as the weights are, so that the sum with other gradients needs no other order.
-        let of_weights = if weights.is_turned {
-            let turned = self.product(gradient.transpose(), x);
-            tensor(turned, Shape::from([weights.columns(), width])).transpose(0, 1)
+        let of_weights = if weights.is_transposed {
+            let transposed = self.product(gradient.transpose(), x);
+            tensor(transposed, Shape::from([weights.columns(), width])).transpose(0, 1)
         } else {
             tensor(self.product(x.transpose(), gradient), Shape::from([width, weights.columns()]))
         };
@@ -64,24 +64,24 @@ impl Kernel<2> for FusedLinear {
 struct Stored {
     /// In row-major order.
     tensor: FlexTensor,
-    is_turned: bool,
+    is_transposed: bool,
 }
 
 impl Stored {
     fn new(weights: &FlexTensor) -> Self {
-        let turned = weights.transpose(0, 1);
-        let is_turned = !weights.layout().is_contiguous() && turned.layout().is_contiguous();
-        Self { tensor: if is_turned { turned } else { weights.clone() }.to_contiguous(), is_turned }
+        let transposed = weights.transpose(0, 1);
+        let is_transposed = !weights.layout().is_contiguous() && transposed.layout().is_contiguous();
+        Self { tensor: if is_transposed { transposed } else { weights.clone() }.to_contiguous(), is_transposed }
     }
 
     fn matrix(&self) -> Matrix<'_> {
         let shape = self.tensor.layout().shape();
         let stored = Matrix::new(numbers(&self.tensor), shape[0], shape[1]);
-        if self.is_turned { stored.transpose() } else { stored }
+        if self.is_transposed { stored.transpose() } else { stored }
     }
 
     fn columns(&self) -> usize {
-        self.tensor.layout().shape()[usize::from(!self.is_turned)]
+        self.tensor.layout().shape()[usize::from(!self.is_transposed)]
     }
 }
 

@@ -105,13 +105,13 @@ mod tests {
 
     use super::{ComputeType, linear};
     use crate::kernels::check::random;
-    use crate::kernels::with_plain_forms;
+    use crate::kernels::with_reference_kernels;
 
     /// Output and gradients of both factors.
-    fn computed(x: &Tensor<3>, weights: &Tensor<2>, is_turned: bool, compute: ComputeType) -> [Vec<f32>; 3] {
+    fn computed(x: &Tensor<3>, weights: &Tensor<2>, is_transposed: bool, compute: ComputeType) -> [Vec<f32>; 3] {
         let (x, weights) = (x.clone().autodiff().require_grad(), weights.clone().autodiff().require_grad());
-        let turned = if is_turned { weights.clone().transpose() } else { weights.clone() };
-        let output = linear(x.clone(), turned, compute);
+        let transposed = if is_transposed { weights.clone().transpose() } else { weights.clone() };
+        let output = linear(x.clone(), transposed, compute);
         let mut gradients = (output.clone() * random(output.dims(), 7).autodiff()).sum().backward();
         let of = |data: TensorData| data.iter().collect();
         [
@@ -121,7 +121,7 @@ mod tests {
         ]
     }
 
-    /// Numbers of two magnitudes, so that a product with the wrong factor shows. The plain form of bf16 rounds gradients once more.
+    /// Numbers of two magnitudes, so that a product with the wrong factor shows. The reference form of bf16 rounds gradients once more.
     #[test]
     fn outputs_and_gradients_are_those_of_the_plain_form() {
         let x = random([2, 37, 50], 1);
@@ -130,9 +130,9 @@ mod tests {
                 eprintln!("skipped: this processor does not multiply {}", compute.name());
                 continue;
             }
-            for (weights, is_turned) in [(random([50, 70], 2) * 3.0, false), (random([70, 50], 2) * 3.0, true)] {
-                let found = computed(&x, &weights, is_turned, compute);
-                let plain = with_plain_forms(|| computed(&x, &weights, is_turned, compute));
+            for (weights, is_transposed) in [(random([50, 70], 2) * 3.0, false), (random([70, 50], 2) * 3.0, true)] {
+                let found = computed(&x, &weights, is_transposed, compute);
+                let plain = with_reference_kernels(|| computed(&x, &weights, is_transposed, compute));
                 for (what, ((found, plain), tolerance)) in
                     ["output", "gradient of x", "of the weights"].iter().zip(found.iter().zip(&plain).zip(tolerances))
                 {

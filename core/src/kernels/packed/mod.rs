@@ -14,7 +14,7 @@ use super::constant;
 use super::linear::Bf16Weights;
 use super::quantized::{inverse, scale_of_8_bits};
 use super::views::{Heads, indices};
-use super::widening_dot::{BLOCK, brain_widened};
+use super::widening_dot::{BLOCK, bf16_to_f32};
 use crate::names::named;
 
 named! {
@@ -249,7 +249,7 @@ impl PackedMatrix {
             Numbers::F16(bits) => halves::widen(&bits[place], output),
             Numbers::Bf16(bits) => {
                 for (output, &bits) in output.iter_mut().zip(&bits[place]) {
-                    *output = brain_widened(bits);
+                    *output = bf16_to_f32(bits);
                 }
             }
             Numbers::Q8 { values, scales } => {

@@ -11,12 +11,12 @@ use crate::kernels::linear::{Bf16Weights, ComputeType};
 use crate::kernels::parts::{in_parts, join_panels};
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
-use crate::kernels::widening_dot::{BLOCK, brain_widened, widening_dot};
+use crate::kernels::widening_dot::{BLOCK, bf16_to_f32, widening_dot};
 
 /// Rows that are widened at once: the columns of a product.
 const PANEL: usize = 64;
-/// Rows that are turned into columns at once, so that whole cache lines are written.
-const TURNED: usize = 16;
+/// Rows that are transposed at once, so that whole cache lines are written.
+const TRANSPOSED_ROWS: usize = 16;
 /// With more rows of the other factor than this, widening a panel costs less than reading its rows again.
 const FEW: usize = 8;
 
@@ -78,7 +78,7 @@ impl PackedMatrix {
         match &self.numbers {
             Numbers::F32(values) => widening_dot(simd, &values[place], x, |_, number| number),
             Numbers::F16(bits) => widening_dot(simd, &bits[place], x, |_, bits| halves::widened(bits)),
-            Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| brain_widened(bits)),
+            Numbers::Bf16(bits) => widening_dot(simd, &bits[place], x, |_, bits| bf16_to_f32(bits)),
             Numbers::Q8 { values, scales } => {
                 let blocks = columns.div_ceil(BLOCK);
                 let (values, scales) = (&values[row * blocks * BLOCK..][..columns], &scales[row * blocks..][..blocks]);
@@ -101,7 +101,7 @@ fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a
 }
 
 /// Sums of a panel of rows from `first` on with many rows of `x`: `[count, PANEL]`. `panel` is room for the rows, widened and
-/// turned: `[columns, PANEL]`.
+/// transposed: `[columns, PANEL]`.
 #[pulp::with_simd(many = pulp::Arch::new())]
 #[inline(always)]
 fn many_rows<'a, S: Simd>(
@@ -113,13 +113,13 @@ fn many_rows<'a, S: Simd>(
     sums: &'a mut [f32],
 ) {
     let columns = matrix.columns;
-    let mut widened = vec![0.0; columns * TURNED];
-    for place in (0..PANEL.min(matrix.rows - first)).step_by(TURNED) {
+    let mut widened = vec![0.0; columns * TRANSPOSED_ROWS];
+    for place in (0..PANEL.min(matrix.rows - first)).step_by(TRANSPOSED_ROWS) {
         for (row, widened) in (first + place..matrix.rows).zip(widened.chunks_exact_mut(columns)) {
             matrix.widen(row..row + 1, widened);
         }
         for (column, panel) in panel.chunks_exact_mut(PANEL).enumerate() {
-            for (row, number) in panel[place..place + TURNED].iter_mut().enumerate() {
+            for (row, number) in panel[place..place + TRANSPOSED_ROWS].iter_mut().enumerate() {
                 *number = widened[row * columns + column];
             }
         }

@@ -82,8 +82,8 @@ impl QuantizedFormat {
         matches!(self, Self::Q4_1 | Self::Q4K)
     }
 
-    /// Numbers of 16 bits that a block has: its scale, and its minimum.
-    pub(super) fn kinds(self) -> usize {
+    /// How many f16 values a block has: 1, its scale, or 2, its scale and its minimum.
+    pub(super) fn scales_per_block(self) -> usize {
         1 + usize::from(self.has_minima())
     }
 

@@ -21,9 +21,9 @@ const STEP_BYTES: usize = ROWS * STEP;
 
 /// A matrix `[rows, columns]` of weights in few bits.
 ///
-/// Rows are in groups of 16; what one has too many is 0. The integers of a group and a part of 32 columns lie `[step, row, column]` in
-/// steps of four columns. With four bits, a byte holds that of a step and, above it, that of the step four further; with six, the upper two
-/// bits come behind, of four steps in a byte.
+/// Rows are stored in groups of 16, of which the last is filled up with rows of zeros. In a group, 32 columns form eight steps of four
+/// columns, in the order `[step, row, column]`. With four bits, byte s (below 4) has step s in its low half and step s + 4 in its high half.
+/// With six bits, two more blocks follow; block j has the upper two bits of steps 4j to 4j + 3.
 pub struct QuantizedMatrix {
     rows: usize,
     columns: usize,
@@ -48,7 +48,7 @@ impl QuantizedMatrix {
     pub fn new(format: QuantizedFormat, rows: usize, columns: usize) -> Self {
         let groups = rows.div_ceil(ROWS);
         let parts = groups * columns.div_ceil(PART);
-        let kinds = format.kinds();
+        let kinds = format.scales_per_block();
         let blocks = groups * columns.div_ceil(format.block());
         Self {
             rows,
@@ -104,7 +104,7 @@ impl QuantizedMatrix {
                 upper.iter_mut().zip(integers).for_each(|(byte, integer)| *byte |= (integer >> 4) << (step % 4 * 2));
             }
         }
-        let (block, kinds) = (at * PART / self.format.block(), self.format.kinds());
+        let (block, kinds) = (at * PART / self.format.block(), self.format.scales_per_block());
         let place_of_block = group * self.columns.div_ceil(self.format.block()) + block;
         let scales = &mut self.scales[place_of_block * kinds * ROWS..][..kinds * ROWS];
         scales[row] = part.scale;
@@ -132,7 +132,7 @@ impl QuantizedMatrix {
     /// Scales, and minima if there are any, of the block of a part: `[kinds][ROWS]`.
     #[inline(always)]
     fn scales(&self, group: usize, part: usize) -> &[[u16; ROWS]] {
-        let kinds = self.format.kinds();
+        let kinds = self.format.scales_per_block();
         let block = group * self.columns.div_ceil(self.format.block()) + part * PART / self.format.block();
         &self.scales.as_chunks().0[block * kinds..][..kinds]
     }

@@ -62,11 +62,11 @@ impl CopiesChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DocumentMix {
-    /// Documents in which several sentences are repeated; induction heads form sooner.
+    /// Probability that a document that is none of the kinds below is prose whose sentences occur twice; induction heads form sooner.
     pub repeat: f64,
-    /// Among the others, those with as many questions as fit.
+    /// Probability that a document of needles may have `max_needles` of them; otherwise the limit is drawn evenly from 1 to `max_needles`.
     pub full: f64,
-    /// Those in which every needle is asked for.
+    /// Probability that every needle of a document is asked for; otherwise the first is, and each other one with probability 0.3.
     pub all_asked: f64,
     /// Questions for two keys at once.
     pub multi_query: f64,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::left_out::is_default;
+use crate::train::CopiesSettings;
 
 /// The text of a run, in place of the synthetic language alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,26 +23,6 @@ pub struct DataSettings {
     /// Text that counts several times in attention, as in a longer text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesSettings>,
-}
-
-/// Which tokens of one's own text count several times in attention, and how often.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CopiesSettings {
-    /// A window's mean multiplicity of filler is drawn from 1 to this, evenly on a log scale.
-    pub max: f64,
-    /// What counts as filler.
-    pub filler: Filler,
-}
-
-/// What counts as filler in a window of text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Filler {
-    /// Every document but one, chosen at random.
-    Documents,
-    /// Spans of 16 to 128 tokens, each with probability ½.
-    Spans,
 }
 
 /// Measures of the loss on held-out text during a run.

@@ -7,7 +7,7 @@ mod scaling;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::data::{CopiesSettings, DataSettings, EvaluationSettings, Filler, ShardsSettings, is_held_out};
+pub use self::data::{DataSettings, EvaluationSettings, ShardsSettings, is_held_out};
 use super::{Curriculum, GuardSettings, Hyperparameters, Memory, OptimizerKind, Schedule, SyntheticDocuments};
 use crate::config::{AttentionType, Config, PositionScheme};
 use crate::error::{Error, Result};

@@ -37,8 +37,8 @@ pub fn print(args: &BenchArgs, config: &Config, types: NumberTypes, device: &Dev
     let program = resident()?;
     forget_peak_memory();
     let model = model_folder::model_as(&args.model, config, types, device)?;
-    let weights =
-        model.bytes_of_token() as u64 + if config.tie_word_embeddings { 0 } else { model.bytes_of_embedding() as u64 };
+    let weights = model.weight_bytes_per_token() as u64
+        + if config.tie_word_embeddings { 0 } else { model.bytes_of_embedding() as u64 };
     let (at_most, after) = (peak()?, resident()?);
     forget_peak_memory();
     read_speed(&model, config, args.prompt, 1)?;

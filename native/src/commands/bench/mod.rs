@@ -124,7 +124,7 @@ fn batch_shape(text: &str) -> Result<[usize; 2], String> {
 fn print_operations(args: &BenchArgs) -> Result<()> {
     let config = model_folder::config(&args.model)?;
     let chosen = device::open(args.device)?;
-    let compute = chosen.keeps(args.numbers.types())?.compute;
+    let compute = chosen.checked(args.numbers.types())?.compute;
     let device = chosen.device.autodiff();
     let print = || operations::print(&config, args.batch, (&device, compute), args.repeats);
     threads::with_shared_kernels(args.threads, print)?
@@ -136,7 +136,7 @@ fn print_training_speed(args: &BenchArgs) -> Result<()> {
     // As the loop of a run has it.
     allocator::keep_free_memory();
     let chosen = device::open(args.device)?;
-    let compute = chosen.keeps(args.numbers.types())?.compute;
+    let compute = chosen.checked(args.numbers.types())?.compute;
     let train = threads::with_shared_kernels(threads, || train_speed(args, compute, &chosen.device))??;
     let speed = TrainingSpeed { threads, batch, recompute, train, peak_bytes: machine::peak_memory() };
     println!("{}", serde_json::to_string(&speed)?);
@@ -175,7 +175,7 @@ struct TokenizerSpeed {
 fn print_memory(args: &BenchArgs) -> Result<()> {
     let config = model_folder::config(&args.model)?;
     let chosen = device::open(args.device)?;
-    let types = chosen.keeps(args.numbers.types())?;
+    let types = chosen.checked(args.numbers.types())?;
     threads::with_shared_kernels(args.threads, || memory::print(args, &config, types, &chosen.device))?
 }
 
@@ -184,7 +184,7 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let &BenchArgs { model: ref folder, threads, repeats, prompt, .. } = args;
     let config = model_folder::config(folder)?;
     let chosen = device::open(args.device)?;
-    let (types, device) = (chosen.keeps(args.numbers.types())?, chosen.device);
+    let (types, device) = (chosen.checked(args.numbers.types())?, chosen.device);
     let is_measured = chosen.is_cpu && types.compute == ComputeType::F32;
     ensure!(is_measured || !args.roofline, "--roofline is about f32 on the CPU; leave out --device and --compute");
     // Training takes weights in 32 bits.

@@ -53,7 +53,7 @@ fn operations(
             // The first call also allocates memory, so its time is left out.
             Ok(calls as f64 * median(times.split_off(1))?)
         };
-        Ok(Operation { name, calls, fused: milliseconds()?, plain: kernels::with_plain_forms(milliseconds)? })
+        Ok(Operation { name, calls, fused: milliseconds()?, plain: kernels::with_reference_kernels(milliseconds)? })
     };
 
     let (x, wide) = (rows(hidden), rows(inner));

@@ -90,7 +90,7 @@ pub fn measure(
 
 /// Bytes that a token reads which is generated behind a prompt: weights, and keys and values of what comes before.
 fn bytes_of_token(model: &Model, config: &Config, cache: NumberType, prompt: usize) -> f64 {
-    model.bytes_of_token() as f64 + cache_bytes(config, cache, prompt + NEW_TOKENS / 2) as f64
+    model.weight_bytes_per_token() as f64 + cache_bytes(config, cache, prompt + NEW_TOKENS / 2) as f64
 }
 
 /// Billions a second of what `work` returns the number of.

@@ -7,7 +7,7 @@ use clap::Args;
 use drope_core::benchmarks::longbench::Row;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, BenchmarkQuestions, answers, around_messages, blank, print_header, read_lines};
+use super::{AskingArgs, BenchmarkQuestions, answers, blank, chat_affixes, print_header, read_lines};
 use crate::arguments::Sweep;
 use crate::arguments::at_least_one;
 use crate::reading::{self, measure, samples_of};
@@ -31,7 +31,7 @@ pub struct LongBenchArgs {
 /// Measures every cell that the results file does not hold.
 pub fn longbench(args: &LongBenchArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
-    let around = around_messages(&args.sweep.model, args.asking.chat)?;
+    let affixes = chat_affixes(&args.sweep.model, args.asking.chat)?;
     let datasets = args.data.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     let tokenizer = &model.loaded.tokenizer;
     let mut cells = Vec::new();
@@ -45,14 +45,16 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
                     is_chat: args.asking.chat,
                     ..blank(&model, &args.sweep, &reading, (Benchmark::LongBench, name), trials)
                 };
-                let around = around.as_ref().filter(|_| dataset.takes_chat);
-                let extra = around.map_or(Ok(0), |around| tokenizer.encode(&around.concat()).map(|ids| ids.len()))?;
+                let affixes = affixes.as_ref().filter(|_| dataset.takes_chat);
+                let extra =
+                    affixes.map_or(Ok(0), |affixes| tokenizer.encode(&affixes.concat()).map(|ids| ids.len()))?;
                 let room = reading.context.saturating_sub(dataset.max_answer_tokens + extra);
                 let (model, reading) = (&model, reading.clone());
                 let ask = move |index: usize| {
                     let row: &Row = &rows[index];
                     let text = row.prompt(tokenizer, room)?;
-                    let ids = tokenizer.message(&text, around.map(|around| around.each_ref().map(String::as_str)))?;
+                    let ids =
+                        tokenizer.message(&text, affixes.map(|affixes| affixes.each_ref().map(String::as_str)))?;
                     let said = answers(model, &reading, &[ids], dataset.max_answer_tokens)?.concat();
                     let expected = row.answers.clone();
                     Ok(vec![Answer { index, score: row.score(&said)?, normed: None, said, expected }])

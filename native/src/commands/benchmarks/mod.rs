@@ -132,8 +132,8 @@ impl Measurement for BenchmarkQuestions<'_> {
 }
 
 /// What a chat template writes around a message.
-fn around_messages(folder: &Path, is_chat: bool) -> Result<Option<[String; 2]>> {
-    is_chat.then(|| Ok(model_folder::asked_chat_template(folder)?.around(None)?)).transpose()
+fn chat_affixes(folder: &Path, is_chat: bool) -> Result<Option<[String; 2]>> {
+    is_chat.then(|| Ok(model_folder::asked_chat_template(folder)?.affixes(None)?)).transpose()
 }
 
 /// A file of one JSON object a line: its name and hash, and what `read` makes of the lines.

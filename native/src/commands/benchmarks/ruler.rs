@@ -8,7 +8,7 @@ use clap::Args;
 use drope_core::benchmarks::ruler::{Documents, Questions, Sample, Task, Texts, score};
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
 
-use super::{AskingArgs, BenchmarkQuestions, answers, around_messages, blank, print_header, questions_about};
+use super::{AskingArgs, BenchmarkQuestions, answers, blank, chat_affixes, print_header, questions_about};
 use crate::arguments::Sweep;
 use crate::arguments::at_least_one;
 use crate::files;
@@ -46,7 +46,7 @@ pub struct RulerArgs {
 /// Measures every cell that the results file does not hold.
 pub fn ruler(args: &RulerArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
-    let around = around_messages(&args.sweep.model, args.asking.chat)?;
+    let affixes = chat_affixes(&args.sweep.model, args.asking.chat)?;
     let [essays, squad, hotpotqa] = [&args.haystack, &args.squad, &args.hotpotqa]
         .map(|path| path.as_ref().map(|path| files::read_source(path)).transpose());
     let [essays, squad, hotpotqa] = [essays?, squad?, hotpotqa?];
@@ -71,7 +71,7 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
         tasks => tasks.to_vec(),
     };
     let tokenizer = &model.loaded.tokenizer;
-    let prompt = |sample: &Sample| match &around {
+    let prompt = |sample: &Sample| match &affixes {
         None => [&*sample.message, &sample.answer_prefix].concat(),
         Some([before, behind]) => [before, &*sample.message, behind, &sample.answer_prefix].concat(),
     };

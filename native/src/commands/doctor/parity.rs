@@ -3,7 +3,7 @@
 use anyhow::Result;
 use burn::tensor::{Device, Tensor};
 use drope_core::config::Config;
-use drope_core::kernels::with_plain_forms;
+use drope_core::kernels::with_reference_kernels;
 use drope_core::model::{ComputeType, Model, token_ids};
 use drope_core::positions::Method;
 use drope_core::train::Trainer;
@@ -31,7 +31,7 @@ pub struct Parity {
 /// Compares a small random model.
 pub fn compare(compute: ComputeType, device: &Device) -> Result<Parity> {
     let config = random_config(128, 384, 3, 512, CONTEXT)?;
-    let expected = with_plain_forms(|| computed(&config, ComputeType::F32, &Device::flex()))?;
+    let expected = with_reference_kernels(|| computed(&config, ComputeType::F32, &Device::flex()))?;
     let found = computed(&config, compute, device)?;
     let logits = largest_difference(&found.0, &expected.0) / largest(&expected.0);
     let losses = largest_difference(&found.1, &expected.1) / expected.1[0];

@@ -178,7 +178,7 @@ const ROWS: &[Row] = &[
     // Others clip no pairs.
     ("model.pe", &["\"sinusoidal\"", "\"rope\""], &["\"cope\""]),
     ("model.clipped_pairs", &["0", "-1", "5"], &["4"]),
-    ("drop.positions", &["\"some\"", "\"all\"", "\"none\""], &["\"low\""]),
+    ("drop.positions", &["\"some\"", "\"all\""], &["\"low\"", "\"none\""]),
     ("drop.cut", &["0.0", "-1.0", "nan", "inf"], &["1e-3"]),
     // Others drop no single layers.
     ("drop.layers", &["[]", "[0]", "[-1]", "0"], &[]),

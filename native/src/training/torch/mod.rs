@@ -57,7 +57,7 @@ pub fn write_folder(
     let batch = text.source.batch(recipe.seed, 0)?;
     let wide = job.config.vocab_size > usize::from(u16::MAX) + 1;
     write_batches(&out.join("batches.bin"), job, text, wide)?;
-    model_folder::save(&out.join("model"), &initial(&Device::flex())?, job.around())?;
+    model_folder::save(&out.join("model"), &initial(&Device::flex())?, job.metadata())?;
     files::write(&out.join("train.py"), SCRIPT.as_bytes())?;
     files::write(&out.join(FILE), toml::to_string(recipe)?.as_bytes())?;
     let plan = Plan {
