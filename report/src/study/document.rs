@@ -2,13 +2,13 @@
 
 use drope_core::results::StudyFigure;
 
-use super::afterwards::afterwards;
 use super::against::{Check, checks};
 use super::hypotheses::HypothesisTest;
 use super::missing::missing;
 use super::models::{RUNS, ReadRun, title};
 use super::paired_tests::paired_tests;
 use super::plain_words::plain_words;
+use super::post_hoc::findings;
 use super::questions::{self, GREATER_LENGTHS, PRIMARY, SECONDARY};
 use super::rows::StudyResults;
 use super::sentences::{self, sentence};
@@ -116,7 +116,7 @@ fn paired(results: &StudyResults, tests: &[HypothesisTest]) -> String {
         "Question by question",
         &format!(
             "McNemar's exact test in each trunk: questions that only the first answered, those that only the second did, and p, \
-             by Holm's correction over all tests of the pair; bold below 0.05. Cells behind a failed gate are left out.\n\n{}",
+             by Holm's correction over all tests of the pair; bold below 0.05. Cells of models below the gate's threshold are left out.\n\n{}",
             tests.iter().map(of_pair).collect::<String>()
         ),
     )
@@ -140,7 +140,7 @@ fn secondary(results: &StudyResults) -> String {
 
 fn against(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     let registered = joined(checks(results, tests).iter().map(Check::text), "\n");
-    let found = afterwards(results);
+    let found = findings(results);
     let found = if found.is_empty() {
         String::new()
     } else {

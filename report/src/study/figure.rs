@@ -63,7 +63,7 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     }
     let is_measured = |s: &usize| methods.iter().any(|line| line.points.iter().any(|point| point.extension == *s));
     let lengths = lengths(&PRIMARY).into_iter().filter(is_measured).collect();
-    let floor = results.of_task(&PRIMARY).map(RetrievalCell::guess_floor).fold(0.0, f64::max);
+    let floor = results.of_task(&PRIMARY).map(RetrievalCell::chance_level).fold(0.0, f64::max);
     let is_complete = |(_, part): &&(usize, TrunkPart)| *part != TrunkPart::Incomplete;
     let complete = tests.iter().map(|test| test.trunks.iter().filter(is_complete).count()).min().unwrap_or(0);
     let trunks = [complete, TRUNKS.count()];

@@ -4,7 +4,6 @@
 //! [`against`]), then what is written of them ([`sentences`], [`tables`], [`document`], [`figure`]), and what may explain them
 //! ([`why`]).
 
-mod afterwards;
 mod against;
 mod document;
 mod figure;
@@ -13,6 +12,7 @@ mod missing;
 mod models;
 mod paired_tests;
 mod plain_words;
+mod post_hoc;
 mod questions;
 mod rows;
 mod selection;
@@ -61,13 +61,14 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<StudySummary>> {
     };
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
-    let brief = plain_words::by_length(&results) + &sentences::claims(&tests);
+    let decoys = post_hoc::decoys(&results).map(|item| item + "\n").unwrap_or_default();
+    let brief = plain_words::by_length(&results) + &sentences::claims(&tests) + &decoys;
     Ok(Some(StudySummary { brief, list, tables: plain_words::tables(&results) }))
 }
 
 /// What other documents say of the study.
 pub struct StudySummary {
-    /// Accuracies against length, and the claims.
+    /// Accuracies against length, the claims, and what decoys do.
     pub brief: String,
     /// A sentence for each headline, as a list.
     pub list: String,

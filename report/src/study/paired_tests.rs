@@ -65,7 +65,7 @@ mod tests {
         let outcomes = |right: usize| (0..20).map(|question| question < right).collect::<Vec<_>>();
         cells.push(cell_of("all-copies-1", &PRIMARY, 16, &outcomes(9)));
         cells.push(cell_of("keep-copies-1", &PRIMARY, 16, &outcomes(4)));
-        // Behind the gate of its task.
+        // Below the threshold of its task.
         cells.push(cell("all-copies-1", &LATEST_VALUE, 1, 0.7));
         cells.push(cell("keep-copies-1", &LATEST_VALUE, 1, 0.9));
         let results = StudyResults::new([cells, plain_selection()].concat());

@@ -92,7 +92,7 @@ pub fn all() -> impl Iterator<Item = StudyTask> {
 
 impl StudyTask {
     /// The same task with the questions of another split.
-    pub const fn on(self, split: QuestionSplit, seed: u64) -> Self {
+    pub const fn with_split(self, split: QuestionSplit, seed: u64) -> Self {
         Self { difficulty: Difficulty { split, ..self.difficulty }, seed, ..self }
     }
 

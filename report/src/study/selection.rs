@@ -7,7 +7,7 @@ use super::models::{StudyReading, run_and_trunk};
 use super::questions::{LENGTHS, PRIMARY, SELECTION_SEED, StudyTask};
 
 /// The primary task on the selection split.
-const SELECTION: StudyTask = PRIMARY.on(QuestionSplit::Selection, SELECTION_SEED);
+const SELECTION: StudyTask = PRIMARY.with_split(QuestionSplit::Selection, SELECTION_SEED);
 
 /// How well a model did on the selection split.
 #[derive(Clone, Debug)]

@@ -75,7 +75,7 @@ fn why(untested: Untested, test: &HypothesisTest) -> String {
     }
 }
 
-/// `trunks 1 and 2 enter; trunk 3 is behind the gate`
+/// `trunks 1 and 2 enter; trunk 3 is below the threshold`
 pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     let group = |name: &str, is_in: &dyn Fn(&TrunkPart) -> bool| {
         let trunks: Vec<String> =
@@ -88,7 +88,7 @@ pub fn trunks_that_enter(test: &HypothesisTest) -> String {
     };
     let groups = [
         group("enter", &|part| matches!(part, TrunkPart::Enters(_))).or_else(|| Some("no trunk enters".to_owned())),
-        group("are behind the gate", &|part| *part == TrunkPart::BelowThreshold),
+        group("are below the threshold", &|part| *part == TrunkPart::BelowThreshold),
         group("are incomplete", &|part| *part == TrunkPart::Incomplete),
         group("are not measured with both readings", &|part| *part == TrunkPart::NotPaired),
     ];
@@ -131,13 +131,15 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     Finding { claim, numbers }
 }
 
-/// The claims of [`findings`] alone, each with its difference in retention, by which they are judged: a list for the README.
+/// The claims of [`findings`] alone, each with RoPE's reading, the difference in retention, by which they are judged, and that in plain
+/// accuracy: a list for the README.
 pub fn claims(tests: &[HypothesisTest]) -> String {
     let item = |test: &HypothesisTest| match test.verdict {
         HypothesisVerdict::NotTested(_) => format!("- {}.\n", claim(test)),
         _ => {
             let retention = or_dash(test.interval.as_ref().map(interval_text));
-            format!("- **{}**: {retention}.\n", claim(test))
+            let (reading, plain) = (test.sides[1].reading.in_words(), plain_difference(test));
+            format!("- **{}** (RoPE read with {reading}): retention {retention}, accuracy {plain}.\n", claim(test))
         }
     };
     in_order(tests).into_iter().map(item).collect()

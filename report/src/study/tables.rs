@@ -12,7 +12,7 @@ use super::rows::{OverTrunks, StudyResults};
 use super::sentences::{interval_text, p_text, plain_text, points};
 use crate::markdown::{DASH, by_length, joined, line, list, or_dash, percent, table};
 
-/// Behind a failed gate.
+/// Beside the score of a model below the gate's threshold.
 const THRESHOLD_MARK: &str = "†";
 
 /// What the trunks answer at 1×, read plainly, and whether that passes the gate.
@@ -85,7 +85,7 @@ pub fn floor(results: &StudyResults, task: &StudyTask) -> String {
     let cells = || results.of_task(task).filter(|cell| task.lengths.contains(&cell.extension));
     // Where all values of the text are asked for, the guess that takes all of them is right.
     let floors: BTreeSet<String> =
-        cells().map(RetrievalCell::guess_floor).filter(|floor| *floor < 1.0).map(percent).collect();
+        cells().map(RetrievalCell::chance_level).filter(|floor| *floor < 1.0).map(percent).collect();
     let questions: BTreeSet<usize> = cells().map(|cell| cell.trials).collect();
     let guess = if floors.is_empty() {
         "all values of the text are asked for, so that guessing among them is no floor".to_owned()
@@ -115,7 +115,7 @@ pub fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
 fn part_text(part: TrunkPart) -> String {
     match part {
         TrunkPart::Enters(difference) => points(difference).replace(" points", ""),
-        TrunkPart::BelowThreshold => "behind the gate".to_owned(),
+        TrunkPart::BelowThreshold => "below the threshold".to_owned(),
         TrunkPart::Incomplete => "incomplete".to_owned(),
         TrunkPart::NotPaired => "not measured".to_owned(),
     }

@@ -49,7 +49,7 @@ pub fn read_with(method: Method, parameters: &Parameters, cells: Vec<RetrievalCe
 
 /// The primary task at 2×, 4× and 8× on the selection split.
 pub fn selected(model: &str, shares: [f64; 3]) -> Vec<RetrievalCell> {
-    let task = PRIMARY.on(QuestionSplit::Selection, SELECTION_SEED);
+    let task = PRIMARY.with_split(QuestionSplit::Selection, SELECTION_SEED);
     LENGTHS[1..].iter().zip(shares).map(|(&extension, share)| cell(model, &task, extension, share)).collect()
 }
 

@@ -12,7 +12,7 @@ pub const SIGNIFICANCE: f64 = 0.05;
 pub enum Untested {
     /// No reading of the rival was chosen on the selection split.
     NothingChosen,
-    /// Fewer than three trunks are complete, with both models before the gate.
+    /// Fewer than three trunks are complete, with both models at or above the gate's threshold.
     TooFewTrunks,
     /// Trunks were asked different numbers of questions.
     QuestionsDiffer,

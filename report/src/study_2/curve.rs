@@ -109,6 +109,22 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     Hypothesis { sides: chosen.map(Side::clone).to_vec(), ..tested }
 }
 
+/// What full DroPE answers after its best budget within the context and beyond it, without copies and with them, which need more tokens than
+/// that; `None` before the curves are measured.
+pub fn beside_copies(results: &Results) -> Option<String> {
+    let best = best_budget(results, "all")?;
+    let accuracies = |run: &str| {
+        let side = &sides(results, run)?[best];
+        let at = |extension: usize| {
+            let over = results.whole_accuracy(side, Asked::Primary, extension)?;
+            Some(format!("{} at {extension}×", percent(over.mean)))
+        };
+        Some(format!("{} and {}", at(1)?, at(AT)?))
+    };
+    let (without, with) = (accuracies("all")?, accuracies("all-copies")?);
+    Some(format!("After {} tokens full DroPE answers {without}; with copies {with}.", tokens(CURVE[best])))
+}
+
 /// How often the bootstrap over trunks and questions of the selection split finds each budget of the curve as the best of a run.
 pub fn shares_of_budgets(results: &Results, run: &str) -> Option<[f64; CURVE.len()]> {
     let sides = sides(results, run)?;

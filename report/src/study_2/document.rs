@@ -4,7 +4,9 @@ use super::against::{against, unmeasured};
 use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::{BUDGETS, CURVE, CURVE_RUNS, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens};
+use super::models::{
+    BUDGETS, CURVE, CURVE_RUNS, MECHANISM_BUDGET, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens,
+};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
 use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, percent, picture, section, table};
@@ -18,7 +20,7 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
         "# The second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. What was compared and what was to count \
          is in [protocol-2.md](protocol-2.md): models of 0.85 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
             .to_owned(),
-        section("Hypotheses", &(verdicts(hypotheses) + &h3(results) + &weak_trunks(results, hypotheses))),
+        section("Hypotheses", &(verdicts(hypotheses) + provisional(hypotheses) + &h3(results) + &weak_trunks(results, hypotheses))),
         section("What speaks against", &speaks_against(results, hypotheses)),
         section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
         section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
@@ -44,7 +46,11 @@ fn has_largest_budget(results: &Results) -> bool {
 /// What of the protocol's list applies, and what of it is not measured yet.
 fn speaks_against(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let found = against(results, hypotheses);
-    let found = if found.is_empty() { vec!["Nothing of what is measured so far.".to_owned()] } else { found };
+    let found = if found.is_empty() {
+        vec!["Nothing of the protocol's list, as far as it is measured.".to_owned()]
+    } else {
+        found
+    };
     let open = unmeasured(results, hypotheses);
     let open = (!open.is_empty()).then(|| format!("Not measured yet of the protocol's list: {}.", list(&open)));
     joined(found.into_iter().chain(open).map(|sentence| format!("- {sentence}")), "\n")
@@ -84,6 +90,16 @@ fn or_dash_of(text: String) -> String {
 
 fn by_trunk(part: &Difference) -> String {
     joined(part.trunks.iter().map(|(_, value)| format!("{:+.0}", 100.0 * value)), " ")
+}
+
+/// What Holm's correction takes for the tests that were not run.
+fn provisional(hypotheses: &[Hypothesis]) -> &'static str {
+    let is_open = hypotheses.iter().any(|test| test.verdict == Verdict::NotRun);
+    if is_open {
+        "\nHolm's correction counts the tests that were not run, with p = 1: corrected p can only fall when they are.\n"
+    } else {
+        ""
+    }
 }
 
 /// H3, which is no test.
@@ -195,10 +211,10 @@ fn floors(results: &Results, sides: &[Side], asked: Asked, lengths: &[usize]) ->
         sides.iter().flat_map(|side| TRUNKS.filter_map(|trunk| results.cell(side, trunk, asked, lengths[0])));
     let Some(cell) = cells.next() else { return String::new() };
     let one_word =
-        cell.one_word_floor().map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
+        cell.one_word_chance_level().map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
     format!(
         ": a guess among the needles' numbers is right in {}{}.",
-        percent(cell.guess_floor()),
+        percent(cell.chance_level()),
         one_word.unwrap_or_default()
     )
 }
@@ -209,7 +225,7 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let is_run = |run: &str| CURVE.iter().any(|budget| results.best_reading(run, budget, &NEAR).is_some());
     let curves: Vec<String> = CURVE_RUNS.iter().filter(|run| !is_run(run)).map(|run| title(run)).collect();
     let curves = (!curves.is_empty()).then(|| format!("the curve of {}", list(&curves)));
-    let has_other_copies = OTHER_COPIES.iter().any(|run| results.best_reading(run, "1m", &NEAR).is_some());
+    let has_other_copies = OTHER_COPIES.iter().any(|run| results.only_reading(run, MECHANISM_BUDGET).is_some());
     let parts = [
         (!has_largest_budget(results), "16 M tokens"),
         (!has_perplexity(results), "perplexity at 1×"),

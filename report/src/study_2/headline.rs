@@ -16,8 +16,8 @@ pub struct Headline {
     pub list: String,
 }
 
-/// `None` where nothing was judged. `h3` is a sentence of what is no test.
-pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>) -> Option<Headline> {
+/// `None` where nothing was judged. `h3` and `beside_copies` are sentences of what is no test.
+pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>, beside_copies: Option<String>) -> Option<Headline> {
     let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
     // The protocol wants what H4 and H5 say to be said first.
     judged.sort_by_key(|test| !(test.name.starts_with("H4") || test.name.starts_with("H5")));
@@ -25,10 +25,10 @@ pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>) -> Option<Headlin
         let note = if test.note.is_empty() { String::new() } else { format!(" ({})", test.note) };
         format!("- **{}**{note}.\n", claim(test))
     });
-    let brief = brief.collect();
-    let h3 = h3.map(|sentence| format!("- {sentence}\n"));
+    let item = |sentence: String| format!("- {sentence}\n");
+    let brief = brief.chain(beside_copies.clone().map(item)).collect();
     let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
-    let list = list.chain(h3).collect();
+    let list = list.chain(beside_copies.map(item)).chain(h3.map(item)).collect();
     let tests = [judged.len(), hypotheses.len()];
     (!judged.is_empty()).then_some(Headline { tests, brief, list })
 }

@@ -40,7 +40,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
     if let Some(text) = why::document(&results, heads, patches) {
         files::write(&root.join("docs/study-2-why.md"), &text)?;
     }
-    Ok(headline(&hypotheses, curve::place_of_the_maximum(&results)))
+    Ok(headline(&hypotheses, curve::place_of_the_maximum(&results), curve::beside_copies(&results)))
 }
 
 /// The eight tests; H3 is none.

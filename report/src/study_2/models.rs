@@ -32,8 +32,14 @@ pub const RIVALS: [&str; 10] = [
     "cope-keep-copies",
 ];
 
-/// Full DroPE with other copies than of sentences of filler: section 4.
+/// The budget of the models that section 4 looks into.
+pub const MECHANISM_BUDGET: &str = "8m";
+
+/// Full DroPE with other copies than of sentences of filler: section 4, from [`OTHER_COPIES_TRUNKS`].
 pub const OTHER_COPIES: [&str; 3] = ["all-copies-tokens", "all-copies-needles", "all-copies-both"];
+
+/// The trunks that have them.
+pub const OTHER_COPIES_TRUNKS: RangeInclusive<usize> = 6..=7;
 
 /// Runs that train on texts beyond C: shown, and not tested against.
 pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];

@@ -1,5 +1,7 @@
 //! What was measured, and which reading of a run is its best.
 
+use std::ops::RangeInclusive;
+
 use drope_core::niah::QuestionSplit;
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
@@ -41,7 +43,7 @@ impl Asked {
             Self::Latest => LATEST_VALUE,
             Self::Unrelated => MULTI_KEY,
         };
-        task.on(QuestionSplit::Evaluation, EVALUATION_SEED)
+        task.with_split(QuestionSplit::Evaluation, EVALUATION_SEED)
     }
 
     pub fn title(self) -> &'static str {
@@ -115,8 +117,19 @@ impl Results {
 
     /// Accuracy over trunks.
     pub fn accuracy(&self, side: &Side, asked: Asked, extension: usize) -> Option<OverTrunks> {
-        let cells: Vec<&RetrievalCell> = TRUNKS.filter_map(|trunk| self.cell(side, trunk, asked, extension)).collect();
-        OverTrunks::of_cells(&cells)
+        self.accuracy_of(TRUNKS, side, asked, extension)
+    }
+
+    /// Accuracy over some trunks.
+    pub fn accuracy_of(
+        &self,
+        trunks: RangeInclusive<usize>,
+        side: &Side,
+        asked: Asked,
+        extension: usize,
+    ) -> Option<OverTrunks> {
+        let of_trunk = |trunk| self.cell(side, trunk, asked, extension);
+        OverTrunks::of_cells(&trunks.filter_map(of_trunk).collect::<Vec<&RetrievalCell>>())
     }
 
     /// Perplexity of held-out text within the context, over trunks; of the models as they are, in no other reading.
@@ -192,7 +205,7 @@ impl Results {
 }
 
 fn selection_task() -> StudyTask {
-    PRIMARY.on(QuestionSplit::Selection, SELECTION_SEED)
+    PRIMARY.with_split(QuestionSplit::Selection, SELECTION_SEED)
 }
 
 fn outcomes(cell: &RetrievalCell) -> Option<Vec<f64>> {

@@ -49,7 +49,7 @@ fn run(name: &str, budget: &str, share: f64) -> Vec<RetrievalCell> {
 }
 
 fn as_its_config_says(run: &str, budget: &str, share: f64) -> Vec<RetrievalCell> {
-    let selection = PRIMARY.on(QuestionSplit::Selection, 34_000);
+    let selection = PRIMARY.with_split(QuestionSplit::Selection, 34_000);
     let of_trunk = |trunk| {
         let chosen =
             NEAR.iter().chain(&FAR).map(|&s| cell(run, budget, trunk, &selection, s, share)).collect::<Vec<_>>();
@@ -148,12 +148,36 @@ fn the_best_rival_on_the_selection_split_counts() {
         _ => cell,
     };
     let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
-    let headline = super::headline(&hypotheses(&results(both)), None).unwrap().list;
+    let headline = super::headline(&hypotheses(&results(both)), None, None).unwrap().list;
     let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
     assert!(first.contains("than the best fair rival: shown**. After 8 M tokens; "), "{headline}");
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
+}
+
+#[test]
+fn other_copies_stand_beside_the_usual_ones_of_their_own_trunks() {
+    let asked = |run: &'static str, trunk: usize, share: f64| {
+        let fillers = [Asked::Primary, Asked::Decoys, Asked::RepeatedDecoys];
+        fillers.into_iter().flat_map(move |asked| [1, 4, 8].map(|s| cell(run, "8m", trunk, &asked.task(), s, share)))
+    };
+    let mut cells = run("all-copies", "8m", 0.5);
+    cells.retain(|cell| cell.difficulty.split == QuestionSplit::Selection);
+    // Trunks 6 and 7 answer more than the others.
+    cells.extend(TRUNKS.flat_map(|trunk| asked("all-copies", trunk, if trunk <= 7 { 0.8 } else { 0.3 })));
+    cells.extend((6..=7).flat_map(|trunk| asked("all-copies-tokens", trunk, 0.7)));
+    let results = results(cells);
+    let text = super::why::document(&results, Vec::new(), Vec::new()).unwrap();
+    for row in [
+        "| DroPE with copies | 50.0 [",
+        "| DroPE with copies | 80.0 [80.0, 80.0] (2 trunks) |",
+        "| DroPE with copies of single tokens | 70.0 [70.0, 70.0] (2 trunks) |",
+    ] {
+        assert!(text.contains(row), "{row} is not in\n{text}");
+    }
+    let document = super::document::document(&results, &hypotheses(&results));
+    assert!(!document.contains("- section 4 (mechanism)"), "{document}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub fn signed((mean, half): (f64, f64)) -> String {
 }
 
 /// Mean loss of a range of a text.
-pub fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
+fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
     let parts = text.curve.get(range.clone()).unwrap_or_default();
     let (count, sum) = parts.iter().fold((0, 0.0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
     sum / count as f64
@@ -113,5 +113,10 @@ pub fn of_range(text: &TextLoss, range: &std::ops::Range<usize>) -> f64 {
 
 /// Mean losses of the last range, text by text.
 pub fn far(cell: &PerplexityCell) -> Vec<f64> {
-    cell.texts.iter().map(|text| of_range(text, &RANGES[RANGES.len() - 1].0)).collect()
+    losses(cell, RANGES.len() - 1)
+}
+
+/// Mean losses of one of the [`RANGES`], text by text.
+pub fn losses(cell: &PerplexityCell, range: usize) -> Vec<f64> {
+    cell.texts.iter().map(|text| of_range(text, &RANGES[range].0)).collect()
 }

@@ -17,7 +17,7 @@ use drope_core::results::{HeldOutLine, current};
 use self::arms::{Arm, Dropped, RUNS, differences, mean, signed, title};
 use self::copies::copies;
 use self::missing::not_measured;
-use self::texts::{along_the_text, worse_than_scalings};
+use self::texts::{along_the_text, worse_than_scalings, worse_than_untrained};
 use super::ruler::ruler_table;
 use crate::files;
 use crate::markdown::{line, or_dash, picture, section, table};
@@ -124,6 +124,7 @@ fn against(arms: &[Arm], cells: &[PerplexityCell]) -> String {
     {
         said.push("no arm that dropped all positions recovered.".to_owned());
     }
+    said.extend(worse_than_untrained(cells));
     said.extend(worse_than_scalings(cells));
     if said.is_empty() { String::new() } else { format!("\n**Against DroPE**: {}\n", said.join(" ")) }
 }
@@ -247,6 +248,24 @@ mod tests {
             "{text}"
         );
     }
+
+    #[test]
+    fn models_that_read_their_own_context_worse_than_before_are_named() {
+        let mut worse = cell("run-p-drope", Method::PDrope, 2.4);
+        for text in &mut worse.texts {
+            text.curve[4..8].iter_mut().for_each(|part| part.1 += 100.0);
+        }
+        let cells = [worse, cell("run-drope", Method::Drope, 2.4), cell("smollm2", Method::Rope, 6.0)];
+        let text = document(&[arm("run-rope", [2.0; 4])], &cells, &[]);
+        assert!(
+            text.contains(
+                "On tokens 4,097 to 8,192, which the model could read before, the loss of partial DroPE (4.000) lies above that of the \
+                 untrained model (3.000)."
+            ),
+            "{text}"
+        );
+    }
+
     #[test]
     fn longer_runs_are_compared_with_a_control_that_was_trained_as_long() {
         let arms = [

@@ -3,7 +3,7 @@
 use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 
-use super::arms::{Dropped, RANGES, RUNS, Run, UNTRAINED, differences, far, mean, of_range, signed, title};
+use super::arms::{Dropped, RANGES, RUNS, Run, UNTRAINED, differences, far, losses, mean, signed, title};
 use crate::markdown::{DASH, line, list, or_dash, section, table};
 
 fn reading(cell: &PerplexityCell) -> String {
@@ -66,16 +66,34 @@ pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
     controls().into_iter().filter_map(of_control).collect()
 }
 
+/// Models without positions that read worse than the untrained one within its own context, in the last range of that; `None` where there is
+/// none.
+pub fn worse_than_untrained(cells: &[PerplexityCell]) -> Option<String> {
+    let range = RANGES.len() - 2;
+    let untrained = cells.iter().find(|cell| cell.model == UNTRAINED && cell.method == Method::Rope)?;
+    let is_worse = |cell: &&PerplexityCell| {
+        let (mean, half) = mean(&differences(&losses(cell, range), &losses(untrained, range)));
+        Run::of(&cell.model).is_some_and(|run| run.dropped != Dropped::None) && mean - half > 0.0
+    };
+    let with_loss = |cell: &PerplexityCell| format!("{} ({:.3})", reading(cell), mean(&losses(cell, range)).0);
+    let worse: Vec<String> = cells.iter().filter(is_worse).map(with_loss).collect();
+    (!worse.is_empty()).then(|| {
+        format!(
+            "On tokens {}, which the model could read before, the loss of {} lies above that of the untrained model ({:.3}).",
+            RANGES[range].1.replace('–', " to "),
+            list(&worse),
+            mean(&losses(untrained, range)).0
+        )
+    })
+}
+
 /// The section; empty where nothing is measured.
 pub fn along_the_text(cells: &[PerplexityCell]) -> String {
     if cells.is_empty() {
         return String::new();
     }
     let row = |cell: &PerplexityCell| {
-        let losses = RANGES.iter().map(|(range, _)| {
-            let of_texts: Vec<f64> = cell.texts.iter().map(|text| of_range(text, range)).collect();
-            format!("{:.3}", mean(&of_texts).0)
-        });
+        let losses = (0..RANGES.len()).map(|range| format!("{:.3}", mean(&losses(cell, range)).0));
         let apart = rival_of(cell, cells).map(|rival| {
             let (apart, verdict) = beyond(cell, rival);
             format!("{}: {verdict}", signed(apart))

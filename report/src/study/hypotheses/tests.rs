@@ -39,7 +39,7 @@ fn equals_are_as_good() {
 }
 
 #[test]
-fn trunks_behind_the_gate_do_not_enter_and_two_are_too_few() {
+fn trunks_below_the_threshold_do_not_enter_and_two_are_too_few() {
     let behind = |last: usize| {
         move |run: &str, trunk: usize| if run == "all" && trunk <= last { [0.79, 0.7, 0.7, 0.7] } else { LEVEL }
     };

@@ -1,7 +1,7 @@
 use super::super::hypotheses::test_all;
 use super::super::rows::StudyResults;
 use super::super::test_cells::study;
-use super::{p_text, points, sentence};
+use super::{claims, p_text, points, sentence};
 
 fn headline(results: &StudyResults) -> String {
     super::headline(&super::findings(results, &test_all(results))).join(" ")
@@ -64,8 +64,13 @@ fn differences_of_both_signs_are_not_shown_and_few_trunks_are_named() {
     let few = study(|run, trunk| if run == "all" && trunk > 2 { [0.1; 4] } else { [0.9; 4] });
     assert_eq!(
         sentence(&test_all(&few)[2]),
-        "*DroPE* against *RoPE* is not tested: three trunks are needed, and trunks 1 and 2 enter; trunks 3, 4 and 5 are behind \
-         the gate."
+        "*DroPE* against *RoPE* is not tested: three trunks are needed, and trunks 1 and 2 enter; trunks 3, 4 and 5 are below \
+         the threshold."
     );
     assert!(headline(&few).contains("DroPE against RoPE of equal budget: nothing is claimed, three trunks are needed"));
+    let brief = claims(&test_all(&mixed));
+    assert!(
+        brief.contains(" (RoPE read with ") && brief.contains("): retention ") && brief.contains(", accuracy "),
+        "{brief}"
+    );
 }

@@ -11,7 +11,7 @@ use crate::plot::{self, EXACT_ANSWERS, Plot};
 
 /// The latest value at 1× and beyond, of every run read plainly. `None` where it was not asked.
 pub fn order(results: &StudyResults) -> Option<Explanation> {
-    let floor = results.of_task(&LATEST_VALUE).map(RetrievalCell::guess_floor).reduce(f64::max)?;
+    let floor = results.of_task(&LATEST_VALUE).map(RetrievalCell::chance_level).reduce(f64::max)?;
     let is_measured = |s: &usize| results.of_task(&LATEST_VALUE).any(|cell| cell.extension == *s);
     let lengths: Vec<usize> = LATEST_VALUE.lengths.iter().copied().filter(is_measured).collect();
     let at = |run: &&str, s: &usize| results.accuracy(&ReadRun::plain(run), &LATEST_VALUE, *s);

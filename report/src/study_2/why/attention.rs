@@ -12,14 +12,29 @@ const LENGTHS: [usize; 4] = [1, 2, 4, 8];
 
 /// The part; `None` before heads are probed.
 pub fn text(cells: &[HeadCell]) -> Option<String> {
-    let among_decoys: Vec<&HeadCell> =
-        cells.iter().filter(|cell| cell.questions.filler == Some(Filler::Decoys)).collect();
+    let parts = [("In prose", None), ("Among decoys", Some(Filler::Decoys))]
+        .into_iter()
+        .filter_map(|(title, filler)| Some(format!("{title}:\n\n{}", of_filler(cells, filler)?)));
+    let tables: Vec<String> = parts.collect();
+    (!tables.is_empty()).then(|| {
+        format!(
+            "In each model the head that gives the asked needle most attention at 1×, of the token of the question that attends to it most, \
+             is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with decoys. Beside \
+             it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
+            tables.join("\n")
+        )
+    })
+}
+
+/// The table of one filler; prose is what questions have that name none.
+fn of_filler(cells: &[HeadCell], filler: Option<Filler>) -> Option<String> {
+    let cells: Vec<&HeadCell> = cells.iter().filter(|cell| cell.questions.filler == filler).collect();
     let readings = CURVE_RUNS
         .iter()
         .flat_map(|run| [Some(plain(run).method), yarn(run)].into_iter().flatten().map(move |method| (*run, method)));
     let row = |(run, method): (&str, Method)| {
         let shares = LENGTHS.map(|s| {
-            let at = |number: fn(&HeadProbe) -> f64| over_trunks(&among_decoys, run, method, s, number);
+            let at = |number: fn(&HeadProbe) -> f64| over_trunks(&cells, run, method, s, number);
             let percents = [
                 |head: &HeadProbe| head.needle_of_question,
                 |head: &HeadProbe| head.distractors_of_question,
@@ -30,23 +45,15 @@ pub fn text(cells: &[HeadCell]) -> Option<String> {
             let of_trunks = at(|head| head.needle_of_question).map(|over| of_trunks(&over)).unwrap_or_default();
             Some(format!("{} / {} / {}{of_trunks}", needle?, others?, decoys?))
         });
-        let entropies = [1, 8].map(|s| {
-            mean_entropy(&among_decoys, run, method, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over)))
-        });
+        let entropies = [1, 8]
+            .map(|s| mean_entropy(&cells, run, method, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over))));
         let name = if method == Method::Yarn { format!("{}, YaRN", title(run)) } else { title(run) };
         let is_measured = shares.iter().any(Option::is_some);
         is_measured.then(|| line(name, shares.into_iter().chain(entropies).map(or_dash)))
     };
     let rows: Vec<Vec<String>> = readings.filter_map(row).collect();
     let header = ["model", "1×", "2×", "4×", "8×", "entropy, 1×", "entropy, 8×"];
-    (!rows.is_empty()).then(|| {
-        format!(
-            "Among decoys. In each model the head that gives the asked needle most attention at 1×, of the token of the question that attends \
-             to it most, is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with \
-             decoys. Beside it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
-            table(header, rows)
-        )
-    })
+    (!rows.is_empty()).then(|| table(header, rows))
 }
 
 /// Models that keep positions are read with YaRN, too.

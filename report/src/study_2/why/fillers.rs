@@ -1,23 +1,30 @@
 //! Accuracy in prose, among decoys, and among few decoys that are repeated.
 
+use std::ops::RangeInclusive;
+
 use super::super::document::spread;
-use super::super::models::{CURVE_RUNS, OTHER_COPIES, title};
+use super::super::models::{CURVE_RUNS, MECHANISM_BUDGET, OTHER_COPIES, OTHER_COPIES_TRUNKS, TRUNKS, title};
 use super::super::results::{Asked, NEAR, Results, Side};
-use super::BUDGET;
 use crate::markdown::{line, table};
 
 const LENGTHS: [usize; 3] = [1, 4, 8];
 
 /// The part; `None` before repeated decoys are measured.
 pub fn text(results: &Results) -> Option<String> {
-    let of_curve = CURVE_RUNS.iter().filter_map(|run| Some(results.best_reading(run, BUDGET, &NEAR)?.0));
-    let others = OTHER_COPIES.iter().filter_map(|run| results.only_reading(run, BUDGET));
-    let sides: Vec<Side> = of_curve.chain(others).collect();
+    let best = |run: &str| Some(results.best_reading(run, MECHANISM_BUDGET, &NEAR)?.0);
+    let of_curve = CURVE_RUNS.iter().filter_map(|run| Some((best(run)?, TRUNKS)));
+    // What other copies do is seen beside the usual ones from the same trunks.
+    let others = OTHER_COPIES.iter().filter_map(|run| results.only_reading(run, MECHANISM_BUDGET));
+    let beside_others = best("all-copies").into_iter().chain(others).map(|side| (side, OTHER_COPIES_TRUNKS));
+    let sides: Vec<(Side, RangeInclusive<usize>)> = of_curve.chain(beside_others).collect();
     let fillers = [Asked::Primary, Asked::Decoys, Asked::RepeatedDecoys];
-    let is_measured = |side: &&Side| results.accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
-    let row = |side: &Side| {
-        let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(results.accuracy(side, asked, s))));
-        line(title(&side.run), shares)
+    let accuracy =
+        |(side, trunks): &(Side, RangeInclusive<usize>), asked, s| results.accuracy_of(trunks.clone(), side, asked, s);
+    let is_measured =
+        |side: &&(Side, RangeInclusive<usize>)| accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
+    let row = |side: &(Side, RangeInclusive<usize>)| {
+        let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(accuracy(side, asked, s))));
+        line(title(&side.0.run), shares)
     };
     let rows: Vec<Vec<String>> = sides.iter().filter(is_measured).map(row).collect();
     let names = ["prose", "decoys", "repeated decoys"];

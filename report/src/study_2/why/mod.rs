@@ -7,12 +7,9 @@ mod patches;
 use drope_core::probe::{HeadCell, PatchCell};
 use drope_core::results::{ResultCell, current};
 
-use super::models::ModelName;
+use super::models::{MECHANISM_BUDGET, ModelName, tokens};
 use super::results::Results;
 use crate::markdown::section;
-
-/// The budget of the models that are looked into.
-const BUDGET: &str = "1m";
 
 /// The whole document; `None` where nothing of it is measured.
 pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>) -> Option<String> {
@@ -26,8 +23,9 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
     (!parts.is_empty()).then(|| {
         format!(
             "# What may explain the second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. Models of the \
-             [second study](study-2.md) after a million tokens of recalibration, described and not tested. Numbers are means over trunks; in \
+             [second study](study-2.md) after {} tokens of recalibration, described and not tested. Numbers are means over trunks; in \
              parentheses of how many, where these are not five.\n\n{}",
+            tokens(MECHANISM_BUDGET),
             parts.join("\n")
         )
     })
@@ -35,6 +33,7 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
 
 /// The present results of models of the budget.
 fn of_study<T: ResultCell>(cells: Vec<T>) -> Vec<T> {
-    let is_of_budget = |cell: &T| ModelName::of(cell.reading().model).is_some_and(|name| name.budget == BUDGET);
+    let is_of_budget =
+        |cell: &T| ModelName::of(cell.reading().model).is_some_and(|name| name.budget == MECHANISM_BUDGET);
     current(cells.into_iter().filter(is_of_budget), |_| None)
 }
