@@ -56,7 +56,7 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=4)
-    parser.add_argument("--profile", default="1x512", help="batch of the profile by operation")
+    parser.add_argument("--profile", default="1x512", help="batch of the profile by operation, or none")
     args = parser.parse_args()
     for batch in args.batches.split(","):
         for threads in map(int, args.threads.split(",")):
@@ -72,7 +72,8 @@ def main():
             }
             rows = [row(name) for name in programs]
             add_rows(RESULTS / "training.json", rows, "model", "processor", "batch", "threads")
-    add_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile), "processor", "batch")
+    if args.profile != "none":
+        add_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile), "processor", "batch")
 
 
 if __name__ == "__main__":
