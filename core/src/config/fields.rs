@@ -38,7 +38,9 @@ pub(super) struct ConfigJson {
     #[serde(default, deserialize_with = "optional_size", skip_serializing_if = "Option::is_none")]
     pub(super) training_context: Option<usize>,
     pub(super) tie_word_embeddings: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) attention_bias: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) mlp_bias: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) partial_rotary_factor: Option<f64>,

@@ -180,16 +180,17 @@ impl ConfigJson {
     }
 
     fn into_config(mut self, family: &'static Family, is_drope: bool) -> Result<Config> {
-        for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
-            if bias == Some(true) {
-                return Err(Error::Config(format!("{name} is true, but models with biases are not supported")));
-            }
-        }
         // A program that the config names may compute something else than what is read here.
         self.other.remove(AUTO_MAP);
         let layers = self.num_hidden_layers;
         let mut decoder = Decoder { family, architecture: family.architecture, layer_types: Vec::new() };
         (family.read)(&mut self, &mut decoder)?;
+        // What a family has of them it has taken out.
+        for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
+            if bias == Some(true) {
+                return Err(Error::Config(format!("{name} is true, but models with biases are not supported")));
+            }
+        }
         let Decoder { family: written_as, mut architecture, mut layer_types } = decoder;
         self.check_activation(architecture.activation)?;
         let head_dim =
