@@ -25,7 +25,7 @@ THEIRS = ["original_max_position_embeddings", "use_sliding_window", "sliding_win
           "no_rope_layers", "pad_token_id", "query_pre_attn_scalar", "layer_types", "embedding_multiplier",
           "attention_multiplier", "residual_multiplier", "logits_scaling", "partial_rotary_factor"]
 CLASSES = {"llama": "Llama", "mistral": "Mistral", "qwen2": "Qwen2", "qwen3": "Qwen3", "smollm3": "SmolLM3", "olmo2": "Olmo2",
-           "phi3": "Phi3", "gemma3_text": "Gemma3", "granite": "Granite"}
+           "phi3": "Phi3", "gemma3_text": "Gemma3", "granite": "Granite", "seed_oss": "SeedOss"}
 OUT = pathlib.Path(__file__).parent / "fixtures"
 
 
@@ -305,7 +305,8 @@ if __name__ == "__main__":
     gemma = {"query_pre_attn_scalar": 24, "sliding_window": 6, "rope_local_base_freq": 100.0,
              "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}
     granite = {"embedding_multiplier": 3.0, "attention_multiplier": 0.2, "residual_multiplier": 0.4, "logits_scaling": 2.5}
-    families = {"qwen3": {}, "olmo2": {}, "phi3": {"pad_token_id": 0}, "gemma3_text": gemma, "granite": granite, "mistral": {"sliding_window": 6}}
+    families = {"qwen3": {}, "olmo2": {}, "phi3": {"pad_token_id": 0}, "gemma3_text": gemma, "granite": granite, "mistral": {"sliding_window": 6},
+                "seed_oss": {}}
     for family, extra in families.items():
         case = family.removesuffix("_text")
         # Gemma's embedding is always the head.

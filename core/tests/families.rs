@@ -44,6 +44,7 @@ fn configs_survive_a_save_and_name_their_classes() {
         ("phi3-partial", "DroPELlamaForCausalLM"),
         ("gemma3", "Gemma3ForCausalLM"),
         ("granite", "GraniteForCausalLM"),
+        ("seed_oss", "SeedOssForCausalLM"),
     ] {
         let config = case(name).config();
         let written: Value = serde_json::from_str(&config.to_json()).unwrap();
@@ -164,6 +165,8 @@ fn decoders_that_are_computed_otherwise_are_refused_by_a_sentence() {
         ("gemma3", "query_pre_attn_scalar", 0.into(), "must be a number above 0"),
         ("olmo2", "hidden_act", "gelu".into(), "only silu"),
         ("granite", "residual_multiplier", "much".into(), "must be a number above 0"),
+        ("seed_oss", "attention_out_bias", true.into(), "a bias of attention's output is not supported"),
+        ("seed_oss", "mlp_bias", true.into(), "models with biases are not supported"),
         ("mistral", "sliding_window", (-1).into(), "not a number of tokens"),
         ("qwen3", "partial_rotary_factor", 0.5.into(), "not supported in this family"),
         ("phi3-partial", "partial_rotary_factor", 0.1.into(), "leaves no pairs"),

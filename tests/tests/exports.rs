@@ -42,6 +42,7 @@ fn exported_models() -> Vec<(&'static str, &'static str, Config)> {
         ("partial DroPE of Gemma 3", "gemma3", Config { temperature_coefficient: 0.1, ..partial("gemma3") }),
         ("DroPE of Mistral", "mistral", Config { temperature_coefficient: 0.2, ..dropped_of("mistral") }),
         ("DroPE of Granite", "granite", Config { temperature_coefficient: 0.2, ..dropped_of("granite") }),
+        ("DroPE of Seed-OSS", "seed_oss", Config { temperature_coefficient: 0.2, ..dropped_of("seed_oss") }),
         ("RoPE without positions in a layer", "rope", without_layer(fixture("rope"), 0)),
     ]
 }

@@ -119,6 +119,7 @@ fn llama_cpp_reads_what_is_converted_for_longer_texts() {
         ("olmo2", json!({ "tie_word_embeddings": false })),
         ("gemma3_text", windows),
         ("granite", factors),
+        ("seed_oss", json!({})),
     ] {
         let (config, weights) = random(family, &more, base.vocab_size);
         let weights = Perturbed(SafetensorsFiles::from_bytes(&weights).unwrap());

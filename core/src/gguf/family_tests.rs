@@ -34,6 +34,7 @@ fn every_family_is_written_and_read_again() {
         fixture!("phi3"),
         fixture!("gemma3"),
         fixture!("granite"),
+        fixture!("seed_oss"),
     ] {
         let mut config = Config::from_json(json).unwrap();
         if config.architecture.block_norms == BlockNorms::Both {

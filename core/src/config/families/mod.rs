@@ -8,6 +8,7 @@ mod olmo2;
 mod phi3;
 mod qwen2;
 mod qwen3;
+mod seed_oss;
 mod smollm3;
 
 use std::fmt;
@@ -30,6 +31,7 @@ const ALL: &[&Family] = &[
     &phi3::PHI3,
     &gemma3::GEMMA3,
     &granite::GRANITE,
+    &seed_oss::SEED_OSS,
 ];
 
 pub use self::llama::LLAMA;

@@ -54,7 +54,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
         <section class="own-models" aria-label="Your own models">
             <h2>"Your own model"</h2>
             <p class="hint">
-                "A Llama, Mistral, Qwen 2 or 3, SmolLM3, OLMo 2, Phi-3, Gemma 3 or Granite, with or without positions: a Hugging Face folder with config.json, tokenizer.json and \
+                "A Llama, Mistral, Qwen 2 or 3, SmolLM3, OLMo 2, Phi-3, Gemma 3, Granite or Seed-OSS, with or without positions: a Hugging Face folder with config.json, tokenizer.json and \
                  safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then it is in \
                  the list of models under Play and Your text, with any method. For models with long contexts, set the length in tokens. Models of more than \
                  64 million parameters are computed with weights of 8 bits, or on the CPU of the 4 to 8 bits of a GGUF, and there with keys and values of 16 bits."
