@@ -82,6 +82,7 @@ async fn models_of_other_families_answer_as_natively() -> Result<()> {
         ("gemma3_text", json!({ "sliding_window": 8, "query_pre_attn_scalar": 16 })),
         ("phi3", json!({ "pad_token_id": 0 })),
         ("granite", json!({ "embedding_multiplier": 3.0, "attention_multiplier": 0.2, "logits_scaling": 2.5 })),
+        ("seed_oss", json!({})),
     ] {
         let folder = tempfile::Builder::new().prefix(&family.replace('_', "-")).tempdir()?;
         write_random(folder.path(), family, &more)?;
