@@ -123,9 +123,9 @@ fn whole(share: f64) -> String {
     format!("{:.0}\u{a0}%", 100.0 * share)
 }
 
-/// `mean of 5 seeds`
+/// `5 seeds`
 fn seeds(count: usize) -> String {
-    if count == 1 { "one seed".to_owned() } else { format!("mean of {count} seeds") }
+    if count == 1 { "one seed".to_owned() } else { format!("{count} seeds") }
 }
 
 /// `16,384`
