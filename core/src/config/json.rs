@@ -185,7 +185,7 @@ impl ConfigJson {
         let layers = self.num_hidden_layers;
         let mut decoder = Decoder { family, architecture: family.architecture, layer_types: Vec::new() };
         (family.read)(&mut self, &mut decoder)?;
-        // What a family has of them it has taken out.
+        // A family that supports one of them has taken it out of `self` (Seed-OSS: attention_bias).
         for (name, bias) in [("attention_bias", self.attention_bias), ("mlp_bias", self.mlp_bias)] {
             if bias == Some(true) {
                 return Err(Error::Config(format!("{name} is true, but models with biases are not supported")));

@@ -67,6 +67,10 @@ pub(super) fn config(
         fields.extend(number.map(|number| ((*field).to_owned(), number)));
     }
     check_windows(metadata, family, fields)?;
+    // Without them the family's usual biases are not there (Seed-OSS).
+    if !has_tensor("blk.0.attn_q.bias") {
+        fields.insert("attention_bias".into(), json!(false));
+    }
     if rotated != head_dim {
         fields.insert("partial_rotary_factor".into(), json!(rotated as f64 / head_dim as f64));
     }

@@ -81,6 +81,25 @@ fn every_family_is_written_and_read_again() {
     }
 }
 
+#[test]
+fn a_family_whose_biases_are_left_out_is_read_without_them() {
+    let (json, weights) = fixture!("seed_oss");
+    let mut fields: serde_json::Value = serde_json::from_str(json).unwrap();
+    fields["attention_bias"] = false.into();
+    let config = Config::from_json(&fields.to_string()).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(weights).unwrap();
+    let without = tensors.tensors().into_iter().filter(|(name, _)| !name.ends_with(".bias"));
+    let weights = safetensors::serialize(without, None).unwrap();
+    let tokenizer = Gguf::open(&small().bytes()[..]).unwrap().tokenizer().unwrap();
+    let source = SafetensorsFiles::from_bytes(&weights).unwrap();
+    let mut bytes = Vec::new();
+    write_gguf(&config, &tokenizer, None, &source, StoredType::F32, &mut bytes).unwrap();
+    let file = Gguf::open(&bytes[..]).unwrap();
+    let found = file.config().unwrap();
+    assert!(!found.architecture.qkv_bias);
+    Model::load(&found, &file, &Device::flex()).unwrap();
+}
+
 /// Files of families that are never written, as llama.cpp's converter lays them out, give the logits of the safetensors.
 #[test]
 fn fused_projections_and_pairs_of_neighbours_are_read_as_the_converter_writes_them() {

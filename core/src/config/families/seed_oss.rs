@@ -1,4 +1,5 @@
-//! Seed-OSS (ByteDance): a Llama whose queries, keys and values have biases, and whose heads are 128 wide whatever the model's width.
+//! Seed-OSS (ByteDance): a Llama whose queries, keys and values have biases, and whose heads
+//! are 128 wide, unless the config says otherwise, whatever the model's width.
 
 use serde_json::{Map, Value, json};
 
