@@ -45,7 +45,8 @@ def operations(binary, model, batch):
     """Milliseconds of each kind of operation in an update on one thread, plain and fused."""
     command = [binary, "bench", "--model", model, "--operations", "--batch", batch, "--repeats", "3"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
-    return [{"processor": processor(), "batch": batch, **json.loads(line)} for line in lines]
+    place = {"model": pathlib.Path(model).name, "processor": processor(), "batch": batch}
+    return [{**place, **json.loads(line)} for line in lines]
 
 
 def main():
@@ -73,7 +74,7 @@ def main():
             rows = [row(name) for name in programs]
             add_rows(RESULTS / "training.json", rows, "model", "processor", "batch", "threads")
     if args.profile != "none":
-        add_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile), "processor", "batch")
+        add_rows(RESULTS / "operations.json", operations(args.binary, args.model, args.profile), "model", "processor", "batch")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ impl TrainingSpeed {
 /// What a kind of operation takes of an update, in milliseconds.
 #[derive(Clone, Deserialize)]
 pub struct OperationTime {
+    model: String,
     processor: String,
     batch: String,
     name: String,
@@ -90,23 +91,26 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
     )
 }
 
-/// Where the time of an update goes.
+/// Where the time of an update goes; of the first model, processor and batch.
 fn profile(operations: &[OperationTime]) -> String {
     let Some(first) = operations.first() else { return String::new() };
+    let place = |row: &OperationTime| (row.model.clone(), row.processor.clone(), row.batch.clone());
+    let operations: Vec<&OperationTime> = operations.iter().filter(|row| place(row) == place(first)).collect();
     let [all, fused] = [|row: &OperationTime| row.plain, |row: &OperationTime| row.fused]
-        .map(|time| operations.iter().map(time).sum::<f64>());
+        .map(|time| operations.iter().copied().map(time).sum::<f64>());
     let row = |row: &OperationTime| {
         let share = format!("{:.0} %", 100.0 * row.fused / fused);
         vec![row.name.clone(), row.calls.to_string(), format!("{:.0}", row.plain), format!("{:.0}", row.fused), share]
     };
     let sum = vec!["all".to_owned(), String::new(), format!("{all:.0}"), format!("{fused:.0}"), String::new()];
     format!(
-        "Where an update's time goes: milliseconds of each kind of operation, forward and backward, measured alone on one thread with a batch of \
+        "Where an update's time goes in {}: milliseconds of each kind of operation, forward and backward, measured alone on one thread with a batch of \
          {} ({}), in Burn's operations and in the kernels that training uses; the share is that of the kernels. The embedding's gradient, \
          clipping and the optimizer come on top.\n\n{}",
+        first.model,
         first.batch.replace('x', " × "),
         first.processor,
-        table(["operation", "calls", "Burn's", "ours", "share"], operations.iter().map(row).chain([sum]))
+        table(["operation", "calls", "Burn's", "ours", "share"], operations.iter().copied().map(row).chain([sum]))
     )
 }
 
@@ -133,6 +137,7 @@ mod tests {
             speed("core", 4, [50.0, 50.0, 50.0], 4e9),
         ];
         let operation = |name: &str, fused| OperationTime {
+            model: "smollm2".into(),
             processor: "P".into(),
             batch: "1x512".into(),
             name: name.into(),
@@ -140,7 +145,8 @@ mod tests {
             plain: 2.0 * fused,
             fused,
         };
-        let text = text(&speeds, &[operation("attention", 100.0), operation("products", 300.0)]);
+        let of_another = OperationTime { processor: "Q".into(), ..operation("attention", 900.0) };
+        let text = text(&speeds, &[operation("attention", 100.0), operation("products", 300.0), of_another]);
         assert!(text.contains("| attention | 30 | 200 | 100 | 25 % |"), "{text}");
         assert!(text.contains("| all |  | 800 | 400 |  |"), "{text}");
         assert!(text.contains("| smollm2 | P | 1 × 512 | 1 | core | 30 | 1.20 [0.80, 2.00] | 4.00 | 0.25 |"), "{text}");

@@ -109,8 +109,7 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     Hypothesis { sides: chosen.map(Side::clone).to_vec(), ..tested }
 }
 
-/// What full DroPE answers after its best budget within the context and beyond it, without copies and with them, which need more tokens than
-/// that; `None` before the curves are measured.
+/// What full DroPE answers after its best budget within the context and beyond it, without copies and with them; `None` before the curves are measured.
 pub fn beside_copies(results: &Results) -> Option<String> {
     let best = best_budget(results, "all")?;
     let accuracies = |run: &str| {

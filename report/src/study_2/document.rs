@@ -96,7 +96,7 @@ fn by_trunk(part: &Difference) -> String {
 fn provisional(hypotheses: &[Hypothesis]) -> &'static str {
     let is_open = hypotheses.iter().any(|test| test.verdict == Verdict::NotRun);
     if is_open {
-        "\nHolm's correction counts the tests that were not run, with p = 1: corrected p can only fall when they are.\n"
+        "\nHolm's correction counts a test that was not run as p = 1; when such a test is run, the corrected p of the others can only fall.\n\n"
     } else {
         ""
     }

@@ -6,7 +6,7 @@ use drope_core::positions::Method;
 use drope_core::results::{CellHeader, RetrievalCell};
 use serde_json::json;
 
-use super::curve::{best_budget, lies_where_the_paper_recalibrates, shares_of_budgets};
+use super::curve::{beside_copies, best_budget, lies_where_the_paper_recalibrates, shares_of_budgets};
 use super::difference::Verdict;
 use super::hypotheses;
 use super::models::{CURVE, RIVALS, SCALINGS, TRUNKS, plain};
@@ -96,6 +96,16 @@ fn a_curve_that_rises_and_falls_has_an_inner_maximum() {
     assert_eq!(verdict(flat, "H1"), Verdict::AsGood, "too little to matter");
     let missing = falls().into_iter().filter(|cell| !cell.model.contains("4m")).collect();
     assert_eq!(verdict(missing, "H1"), Verdict::NotRun);
+}
+
+#[test]
+fn full_dropes_best_budget_stands_beside_the_same_with_copies() {
+    let plain = curve("all", [0.5, 0.8, 0.9, 0.7, 0.5, 0.3]);
+    assert_eq!(beside_copies(&results(plain.clone())), None);
+    let both = results([plain, curve("all-copies", [0.1, 0.2, 0.4, 0.6, 0.9, 0.9])].concat());
+    let expected =
+        "After 1 M tokens full DroPE answers 97.0 % at 1× and 90.0 % at 4×; with copies 97.0 % at 1× and 40.0 % at 4×.";
+    assert_eq!(beside_copies(&both).as_deref(), Some(expected));
 }
 
 #[test]
@@ -199,6 +209,7 @@ fn the_document_says_what_speaks_against_and_what_was_not_run() {
         "## What was not run\n\n- H2\n- H4 (1 M)\n- H4 (8 M)\n- H5, primary\n",
         "- the curve of partial DroPE",
         "Not measured yet of the protocol's list: H2, H4 (1 M)",
+        "when such a test is run, the corrected p of the others can only fall.\n\n",
         "a reader of one word of the key in 41.7 %",
         "![Accuracy of the primary task at 4×",
     ] {

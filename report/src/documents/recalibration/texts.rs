@@ -66,7 +66,7 @@ pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
     controls().into_iter().filter_map(of_control).collect()
 }
 
-/// Models without positions that read worse than the untrained one within its own context, in the last range of that; `None` where there is
+/// Models that dropped positions and read worse than the untrained one within its own context, in the last range of that; `None` where there is
 /// none.
 pub fn worse_than_untrained(cells: &[PerplexityCell]) -> Option<String> {
     let range = RANGES.len() - 2;

@@ -1,4 +1,4 @@
-//! Where the attention of the head goes that finds the needle at 1×, and how spread attention is, among decoys.
+//! Where the attention of the head goes that finds the needle at 1×, and how spread attention is, in prose and among decoys.
 
 use drope_core::niah::Filler;
 use drope_core::positions::Method;
@@ -18,8 +18,8 @@ pub fn text(cells: &[HeadCell]) -> Option<String> {
     let tables: Vec<String> = parts.collect();
     (!tables.is_empty()).then(|| {
         format!(
-            "In each model the head that gives the asked needle most attention at 1×, of the token of the question that attends to it most, \
-             is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with decoys. Beside \
+            "In each model and haystack the head that gives the asked needle most attention at 1×, of the token of the question that attends to it most, \
+             is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with decoys, of which prose has none. Beside \
              it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
             tables.join("\n")
         )
@@ -99,4 +99,44 @@ fn mean_entropy(cells: &[&HeadCell], run: &str, method: Method, extension: usize
         OverTrunks::of(&entropies?).map(|over| over.mean)
     };
     OverTrunks::of(&TRUNKS.filter_map(of_trunk).collect::<Vec<f64>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::probe::{HeadCell, HeadProbe, PARTS};
+    use serde_json::{Value, json};
+
+    use super::text;
+
+    fn cell(filler: Option<&str>, extension: usize, head: usize, needle: f64, decoys: f64) -> HeadCell {
+        let probe = HeadProbe {
+            head,
+            needle_of_question: needle,
+            decoys_of_question: decoys,
+            entropies: vec![1.0 + extension as f64; PARTS],
+            ..HeadProbe::default()
+        };
+        let mut fields = json!({
+            "model": "all-8m-7", "method": "drope", "extension": extension, "beta": 1.0, "trials": 50, "seed": 33_000, "runs": 0,
+            "filler": filler,
+        });
+        let Value::Object(probe) = serde_json::to_value(probe).unwrap() else { unreachable!() };
+        fields.as_object_mut().unwrap().extend(probe);
+        serde_json::from_value(fields).unwrap()
+    }
+
+    #[test]
+    fn the_head_that_finds_the_needle_at_1x_is_followed_in_each_haystack() {
+        let of_filler = |filler, needle: f64, decoys: f64| {
+            // Head 1 finds it at 1×; beyond, head 0 would have more.
+            let near = [cell(filler, 1, 0, 0.1, 0.0), cell(filler, 1, 1, 0.9, decoys)];
+            near.into_iter().chain([cell(filler, 4, 0, 0.8, 0.0), cell(filler, 4, 1, needle, decoys)])
+        };
+        let cells: Vec<HeadCell> = of_filler(None, 0.7, 0.0).chain(of_filler(Some("decoys"), 0.2, 0.5)).collect();
+        let text = text(&cells).unwrap();
+        let (prose, decoys) = text.split_once("Among decoys").unwrap();
+        assert!(prose.contains("| DroPE | 90 / 0 / 0 (1) | – | 70 / 0 / 0 (1) | – | 2.00 (1) | – |"), "{text}");
+        assert!(decoys.contains("| DroPE | 90 / 0 / 50 (1) | – | 20 / 0 / 50 (1) | – | 2.00 (1) | – |"), "{text}");
+        assert!(super::text(&[]).is_none());
+    }
 }
