@@ -243,7 +243,7 @@ fn recalibration_drops_positions_and_evaluation_resumes() {
     }
     for (drop, reason) in [
         ("positions = \"low\", cut = -1", "must be a frequency above 0"),
-        ("positions = \"all\", cut = 0.1", "drop.cut is for positions = \"low\" alone"),
+        ("positions = \"all\", cut = 0.1", "drop.cut does not fit positions = \"all\""),
         (
             "positions = \"none\", attention_type = \"q_norm_nope\"",
             "drop.attention_type is for positions = \"all\" alone",

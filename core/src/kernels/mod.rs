@@ -60,14 +60,14 @@ pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;
 
 thread_local! {
-    static PLAIN_FORMS: Cell<bool> = const { Cell::new(false) };
+    static REFERENCE_KERNELS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `work`; meanwhile this thread uses only the reference forms, for comparisons.
 pub fn with_reference_kernels<R>(work: impl FnOnce() -> R) -> R {
-    let before = PLAIN_FORMS.replace(true);
+    let before = REFERENCE_KERNELS.replace(true);
     let result = work();
-    PLAIN_FORMS.set(before);
+    REFERENCE_KERNELS.set(before);
     result
 }
 
@@ -115,7 +115,7 @@ fn is_on_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
         #[allow(unreachable_patterns, reason = "other backends are features of other crates")]
         _ => false,
     };
-    is_flex && tensor.dtype() == DType::F32 && !PLAIN_FORMS.get()
+    is_flex && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
 }
 
 /// The numbers of a tensor on the CPU that no gradient flows into.

@@ -27,8 +27,8 @@ impl Spec<'_> {
         }
     }
 
-    /// The chance level of a reader of one word of the key, where distractors share the other. It finds the keys that have the asked key's noun
-    /// (or its adjective) and guesses among their values. `None` where keys are unrelated, or not one of them is asked for.
+    /// The chance level of a reader of one word of the key, where distractors share the other. It finds the keys that have the asked
+    /// key's noun (or its adjective) and guesses among their values. `None` where keys are unrelated, or not one of them is asked for.
     ///
     /// Of the n − 1 distractors half share the adjective and half the noun; of an odd number, one word or the other has one more.
     pub fn one_word_chance_level(&self) -> Option<f64> {

@@ -13,7 +13,7 @@ use crate::kernels::gpu::CachedKeys;
 use crate::positions::{Encoding, LayerPositions};
 
 /// The bias of the attention logits in one kind of layer, as a description: which keys a query attends to, and what is added for
-/// them. A kernel can evaluate it key by key; the plain path writes it out as a matrix, once for all layers of the kind.
+/// them. A kernel can evaluate it key by key; the reference form writes it out as a matrix, once for all layers of the kind.
 pub struct AttentionBias {
     /// Indices of the queries among all tokens.
     pub(super) queries: Range<usize>,

@@ -1,4 +1,4 @@
-//! Compares the fused form with the plain one, and packed keys and values with tensors.
+//! Compares the fused form with the reference form, and packed keys and values with tensors.
 
 use std::sync::Arc;
 

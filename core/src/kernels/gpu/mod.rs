@@ -28,7 +28,7 @@ pub use self::elementwise::{gated, normed, rotated};
 pub use self::matrix::GpuMatrix;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
 pub use self::rotation::{FewRotations, rotate_into_cache};
-use super::PLAIN_FORMS;
+use super::REFERENCE_KERNELS;
 
 /// Most tokens that the kernels for few tokens take.
 const FEW: usize = 8;
@@ -46,7 +46,7 @@ pub fn takes(x: &Tensor<3>) -> bool {
 /// Whether a tensor is on a GPU, in f32, and has no gradients.
 fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
     let is_cube = matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_));
-    is_cube && tensor.dtype() == DType::F32 && !PLAIN_FORMS.get()
+    is_cube && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
 }
 
 /// A tensor's own buffer.

@@ -123,7 +123,7 @@ mod tests {
 
     /// Numbers of two magnitudes, so that a product with the wrong factor shows. The reference form of bf16 rounds gradients once more.
     #[test]
-    fn outputs_and_gradients_are_those_of_the_plain_form() {
+    fn outputs_and_gradients_are_those_of_the_reference_form() {
         let x = random([2, 37, 50], 1);
         for (compute, tolerances) in [(ComputeType::F32, [1e-6; 3]), (ComputeType::Bf16, [1e-5, 1e-2, 1e-2])] {
             if !compute.is_native_to(&Device::flex()) {

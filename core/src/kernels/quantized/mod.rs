@@ -22,7 +22,8 @@ const STEP_BYTES: usize = ROWS * STEP;
 /// A matrix `[rows, columns]` of weights in few bits.
 ///
 /// Rows are stored in groups of 16, of which the last is filled up with rows of zeros. In a group, 32 columns form eight steps of four
-/// columns, in the order `[step, row, column]`. With four bits, byte s (below 4) has step s in its low half and step s + 4 in its high half.
+/// columns, in the order `[step, row, column]`. With four bits, block s (below 4)
+/// has step s in the low halves of its bytes and step s + 4 in the high halves.
 /// With six bits, two more blocks follow; block j has the upper two bits of steps 4j to 4j + 3.
 pub struct QuantizedMatrix {
     rows: usize,

@@ -62,7 +62,8 @@ impl CopiesChange {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DocumentMix {
-    /// Probability that a document that is none of the kinds below is prose whose sentences occur twice; induction heads form sooner.
+    /// Probability that a document that is no pass key, list or facts is prose in which several sentences occur twice; induction
+    /// heads form sooner.
     pub repeat: f64,
     /// Probability that a document of needles may have `max_needles` of them; otherwise the limit is drawn evenly from 1 to `max_needles`.
     pub full: f64,

@@ -223,7 +223,7 @@ fn drop_settings(drop: &DropSettings) -> Check {
     }
     match drop.cut {
         // With "none" it says nothing, so that one --set makes the control of a recipe with a cut.
-        Some(_) if drop.positions == Dropped::All => Err("drop.cut is for positions = \"low\" alone".into()),
+        Some(_) if drop.positions == Dropped::All => Err("drop.cut does not fit positions = \"all\"".into()),
         Some(cut) if !(cut.is_finite() && cut > 0.0) => {
             Err(format!("drop.cut must be a frequency above 0, in radians a token, but is {cut}"))
         }

@@ -39,7 +39,11 @@ fn Row(story: Story, row: Column) -> impl IntoView {
     let line = &Story::lines()[row.key];
     let point = move || line.points.iter().find(|point| point.extension == story.extension.get()).copied();
     let share = Signal::derive(move || match point() {
-        Some(point) => Share { of_one: Some(point.mean), text: whole(point.mean), below: format!("right, {}", seeds(point.trunks)) },
+        Some(point) => Share {
+            of_one: Some(point.mean),
+            text: whole(point.mean),
+            below: format!("right, {}", seeds(point.trunks)),
+        },
         None => Share { of_one: None, text: "–".to_owned(), below: "not measured".to_owned() },
     });
     view! {
