@@ -222,9 +222,15 @@ fn floors(results: &Results, sides: &[Side], asked: Asked, lengths: &[usize]) ->
 /// What of the protocol was not run.
 fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let names = hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name);
-    let is_run = |run: &str| CURVE.iter().any(|budget| results.best_reading(run, budget, &NEAR).is_some());
-    let curves: Vec<String> = CURVE_RUNS.iter().filter(|run| !is_run(run)).map(|run| title(run)).collect();
-    let curves = (!curves.is_empty()).then(|| format!("the curve of {}", list(&curves)));
+    let missing = |run: &str| -> Vec<String> {
+        let is_missing = |budget: &&&str| results.best_reading(run, budget, &NEAR).is_none();
+        CURVE.iter().filter(is_missing).map(|budget| tokens(budget)).collect()
+    };
+    let curves = CURVE_RUNS.iter().filter_map(|run| match missing(run) {
+        budgets if budgets.is_empty() => None,
+        budgets if budgets.len() == CURVE.len() => Some(format!("the curve of {}", title(run))),
+        budgets => Some(format!("{} after {}", title(run), list(&budgets))),
+    });
     let has_other_copies = OTHER_COPIES.iter().any(|run| results.only_reading(run, MECHANISM_BUDGET).is_some());
     let parts = [
         (!has_largest_budget(results), "16 M tokens"),
