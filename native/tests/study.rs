@@ -58,6 +58,22 @@ fn a_study_that_is_stopped_goes_on_and_does_nothing_twice() {
     assert!(String::from_utf8_lossy(&again.stdout).contains("6 of 6 jobs are done"));
 }
 
+/// As behind a script's `&`, where programs are started to ignore Ctrl-C.
+#[test]
+fn a_study_that_ignores_ctrl_c_ends_its_jobs_at_sigterm() {
+    let study = Study::new("study-ignores", 300);
+    study.plan(PLAN);
+    let program = core(&[]).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]).arg(program).args(study.arguments(&study.out("")));
+    let first = shell.stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&study.out("models/rope-1/checkpoint/state.json"));
+    assert!(Command::new("kill").args(["-TERM", &first.id().to_string()]).status().unwrap().success());
+    let output = first.wait_with_output().unwrap();
+    assert!(said(&output).contains("stopped with 0 of 6 jobs done; the same command goes on"), "{}", said(&output));
+    assert!(!study.out("models/rope-1/model.safetensors").exists());
+}
+
 #[test]
 fn what_has_changed_is_run_again_with_all_that_follows() {
     let study = Study::new("study-changed", 2);

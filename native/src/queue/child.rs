@@ -53,7 +53,8 @@ impl RunningChild {
             // The child has not been waited for, so no other process can have its id. If it has just ended, the signal
             // does nothing.
             let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
-            let _ = kill(pid, Signal::SIGINT);
+            // A study that was started behind a script's `&` ignores SIGINT, and so do its children.
+            let _ = kill(pid, Signal::SIGTERM);
         }
     }
 
