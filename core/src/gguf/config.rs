@@ -67,7 +67,7 @@ pub(super) fn config(
         fields.extend(number.map(|number| ((*field).to_owned(), number)));
     }
     check_windows(metadata, family, fields)?;
-    // Without them the family's usual biases are not there (Seed-OSS).
+    // A model may lack the biases that its family usually has (Seed-OSS); a GGUF says so by its tensors alone.
     if !has_tensor("blk.0.attn_q.bias") {
         fields.insert("attention_bias".into(), json!(false));
     }

@@ -30,7 +30,9 @@ const QUERIES_KEYS_VALUES: &str = "attention_bias";
 const OUTPUT: &str = "attention_out_bias";
 
 fn read(json: &mut ConfigJson, decoder: &mut Decoder) -> Result<()> {
-    decoder.architecture.qkv_bias = json.attention_bias.take().unwrap_or(true);
+    if let Some(has) = json.attention_bias.take() {
+        decoder.architecture.qkv_bias = has;
+    }
     match json.other.remove(OUTPUT) {
         None | Some(Value::Null | Value::Bool(false)) => Ok(()),
         Some(_) => Err(Error::Config(format!("{OUTPUT} is true, but a bias of attention's output is not supported"))),

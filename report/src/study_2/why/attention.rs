@@ -18,9 +18,9 @@ pub fn text(cells: &[HeadCell]) -> Option<String> {
     let tables: Vec<String> = parts.collect();
     (!tables.is_empty()).then(|| {
         format!(
-            "In each model and haystack the head that gives the asked needle most attention at 1×, of the token of the question that attends to it most, \
-             is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with decoys, of which prose has none. Beside \
-             it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
+            "In each model and haystack the head that gives the asked needle most attention at 1×, of the token of the question that attends \
+             to it most, is followed to longer texts: percent of its attention on the needle / on the other needles / on sentences with \
+             decoys, of which prose has none. Beside it the mean entropy of all heads over the last sixteenth of the text, in nats.\n\n{}",
             tables.join("\n")
         )
     })
