@@ -1,6 +1,7 @@
 //! Generation: the prompt in chunks, then one token at a time. The command line, the page and the evaluation all use
 //! it.
 
+use burn::tensor::Device;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -8,6 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
+use crate::kernels::has_matrix_units;
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::{Encoding, Positions};
 use crate::read_back::numbers;
@@ -15,6 +17,13 @@ use crate::read_back::numbers;
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
 /// the attention scores stay small and that a caller can cancel between two.
 pub const CHUNK: usize = 256;
+/// The same where a device computes many tokens in the time of few.
+const LONG_CHUNK: usize = 2048;
+
+/// Tokens of a prompt that go through a model on this device at once.
+pub fn chunk_on(device: &Device) -> usize {
+    if has_matrix_units(device) { LONG_CHUNK } else { CHUNK }
+}
 
 /// What to generate.
 #[derive(Clone, Debug)]
@@ -137,7 +146,7 @@ async fn answer(
     let seeded = || ChaCha8Rng::seed_from_u64(options.seed);
     let mut answer = Vec::new();
     let (mut token, mut rng) = (0, seeded());
-    for chunk in prompt[cache.len()..].chunks(CHUNK) {
+    for chunk in prompt[cache.len()..].chunks(chunk_on(&model.device())) {
         // Only the token that is chosen after the last chunk counts, so each chunk begins with the same random state.
         rng = seeded();
         token = next_token(model, positions, cache, chunk, options.temperature, &mut rng).await?;

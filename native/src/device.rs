@@ -5,7 +5,7 @@ use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 use clap::ValueEnum;
-use drope_core::model::{NumberType, NumberTypes, WeightType};
+use drope_core::model::{NumberType, NumberTypes};
 
 /// `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,8 +27,6 @@ pub struct OpenDevice {
     pub device: Device,
     /// Whether work is shared among threads by the caller.
     pub is_cpu: bool,
-    /// Whether weights can be kept in fewer than 32 bits.
-    supports_narrow_weights: bool,
 }
 
 impl OpenDevice {
@@ -37,12 +35,9 @@ impl OpenDevice {
     /// # Errors
     /// If it cannot.
     pub fn checked(&self, types: NumberTypes) -> Result<NumberTypes> {
-        let NumberTypes { weights, cache, compute } = types;
+        let NumberTypes { cache, compute, .. } = types;
         if !compute.is_native_to(&self.device) {
             bail!("this device has no instructions for {}; leave out --compute", compute.name());
-        }
-        if !self.supports_narrow_weights && weights != WeightType::F32 {
-            bail!("weights cannot be kept as {} with CUDA; use --device cpu or wgpu, or --weights f32", weights.name());
         }
         if !self.is_cpu && cache != NumberType::F32 {
             bail!("a GPU's cache cannot be kept as {}; use --device cpu, or --cache f32", cache.name());
@@ -56,9 +51,9 @@ impl OpenDevice {
 /// # Errors
 /// If it is not built in, or the machine has none.
 pub fn open(choice: DeviceChoice) -> Result<OpenDevice> {
-    let cuda = || cuda().map(|device| OpenDevice { device, is_cpu: false, supports_narrow_weights: false });
-    let wgpu = || wgpu().map(|device| OpenDevice { device, is_cpu: false, supports_narrow_weights: true });
-    let cpu = OpenDevice { device: Device::flex(), is_cpu: true, supports_narrow_weights: true };
+    let cuda = || cuda().map(|device| OpenDevice { device, is_cpu: false });
+    let wgpu = || wgpu().map(|device| OpenDevice { device, is_cpu: false });
+    let cpu = OpenDevice { device: Device::flex(), is_cpu: true };
     match choice {
         DeviceChoice::Cpu => Ok(cpu),
         DeviceChoice::Cuda => cuda(),
@@ -82,6 +77,7 @@ fn cuda() -> Result<Device> {
 
 #[cfg(feature = "cuda")]
 fn cards(count: usize) -> Result<Vec<Device>> {
+    drope_core::model::keep_compiled_kernels();
     // Burn panics when it opens a card that is not there.
     let found = Device::enumerate(DeviceType::Cuda).into_vec().len();
     ensure!(found > 0, "there is no NVIDIA card or driver on this machine; use --device cpu");

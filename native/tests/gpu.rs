@@ -111,14 +111,6 @@ fn long_texts_have_the_logits_of_the_cpu() {
 
 #[test]
 fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
-    if CHOICE == DeviceChoice::Cuda {
-        let model = common::fixtures().join("../../models/nano-rope");
-        let arguments = ["generate", "--model", text(&model), "--device", "cuda", "--weights", "q8", "--prompt", "a"];
-        if gpu("a refusal of weights in 8 bits").is_some() {
-            refused(&arguments, "weights cannot be kept as q8 with CUDA");
-        }
-        return;
-    }
     let Some(chosen) = gpu("weights in fewer bits") else { return };
     for name in ["rope", "drope", "qwen2", "dynamic-ntk"] {
         for kind in [WeightType::F16, WeightType::Bf16, WeightType::Q8, WeightType::Stored] {
@@ -135,9 +127,6 @@ fn weights_in_fewer_bits_give_the_logits_of_the_cpu() {
 /// As in a GGUF, where matrices that a kernel reads together may have different types.
 #[test]
 fn weights_of_several_types_give_the_logits_of_the_cpu() {
-    if CHOICE == DeviceChoice::Cuda {
-        return;
-    }
     let Some(chosen) = gpu("weights of several types") else { return };
     let stored = NumberTypes { weights: WeightType::Stored, ..NumberTypes::default() };
     let types = chosen.checked(stored).unwrap();
@@ -149,12 +138,18 @@ fn weights_of_several_types_give_the_logits_of_the_cpu() {
     }
 }
 
-/// Mean losses of ten updates from a fixture's weights, whose batches the devices share, and the seconds that they took. The first
-/// device has the weights.
-fn losses(
-    name: &str,
+/// What is trained: a fixture's weights, with keys that count several times or rows of two documents or without.
+#[derive(Clone, Copy, Debug)]
+struct Training {
+    name: &'static str,
     optimizer: OptimizerKind,
-    multiplicity: bool,
+    has_copies: bool,
+    has_documents: bool,
+}
+
+/// Mean losses of ten updates, whose batches the devices share, and the seconds that they took. The first device has the weights.
+fn losses(
+    Training { name, optimizer, has_copies, has_documents }: Training,
     devices: &[Device],
     memory: Memory,
 ) -> (Vec<f32>, f64) {
@@ -172,8 +167,9 @@ fn losses(
     let case = case(name);
     let mut trainer = Trainer::new(case.model(&devices[0]), case.positions(), hyperparameters).with_devices(devices);
     let ids: Vec<u32> = (0..64).map(|i| i * i % 48).collect();
-    let keys = if multiplicity { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
-    let batch = Batch { multiplicity: keys, ..Batch::plain(ids, 16) };
+    let keys = if has_copies { ids.iter().map(|id| 1.0 + (id % 5) as f32).collect() } else { Vec::new() };
+    let starts = if has_documents { (0..64).map(|i| if i % 16 < 7 { 0 } else { 7 }).collect() } else { Vec::new() };
+    let batch = Batch { multiplicity: keys, document_starts: starts, ..Batch::plain(ids, 16) };
     let (start, mut losses) = (Instant::now(), Vec::new());
     for _ in 0..STEPS {
         let (next, report) = block_on(trainer.step(&batch)).unwrap();
@@ -186,10 +182,15 @@ fn losses(
 #[test]
 fn ten_training_steps_have_the_losses_of_the_cpu() {
     let Some(OpenDevice { device, .. }) = gpu("ten training steps") else { return };
-    for (name, optimizer, multiplicity) in [("rope", OptimizerKind::AdamW, false), ("drope", OptimizerKind::Muon, true)]
-    {
-        let (expected, _) = losses(name, optimizer, multiplicity, &[Device::flex()], Memory::default());
-        println!("{name}, {optimizer:?}, CPU: {expected:.5?}");
+    let of = |name, optimizer, has_copies, has_documents| Training { name, optimizer, has_copies, has_documents };
+    for training in [
+        of("rope", OptimizerKind::AdamW, false, false),
+        of("drope", OptimizerKind::Muon, true, false),
+        of("rnope-swa", OptimizerKind::AdamW, false, true),
+        of("alibi", OptimizerKind::AdamW, true, true),
+    ] {
+        let (expected, _) = losses(training, &[Device::flex()], Memory::default());
+        println!("{training:?}, CPU: {expected:.5?}");
         assert!(expected[STEPS - 1] < 0.9 * expected[0], "ten steps learn something");
         let in_chunks = Memory { recompute: true, attention_queries: Some(6), ..Memory::default() };
         // Alone, and sharing each batch with the CPU, as several cards would.
@@ -198,10 +199,10 @@ fn ten_training_steps_have_the_losses_of_the_cpu() {
             (vec![device.clone()], in_chunks),
             (vec![device.clone(), Device::flex()], in_chunks),
         ] {
-            let (found, seconds) = losses(name, optimizer, multiplicity, &devices, memory);
-            println!("{name}, {optimizer:?}, {} devices, {memory:?}: {found:.5?} in {seconds:.1} s", devices.len());
+            let (found, seconds) = losses(training, &devices, memory);
+            println!("{training:?}, {} devices, {memory:?}: {found:.5?} in {seconds:.1} s", devices.len());
             let difference = largest_difference(&found, &expected);
-            assert!(difference < TOLERANCE * expected[0], "{name}: {difference}");
+            assert!(difference < TOLERANCE * expected[0], "{training:?}: {difference}");
         }
     }
 }

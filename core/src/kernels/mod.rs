@@ -37,14 +37,14 @@ use std::cell::Cell;
 use std::fmt::Debug;
 
 use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind, Flex, TensorMetadata};
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use burn_flex::FlexTensor;
 
 #[cfg(feature = "train")]
 pub use self::adamw::AdamWStep;
 pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
-pub use self::attention::{attend_in_chunks, gradients_in_chunks};
+pub use self::attention::{attend_in_chunks, gradients_in_chunks, queries_at_once};
 #[cfg(feature = "train")]
 pub use self::clip::{scaled, square_sum};
 #[cfg(feature = "train")]
@@ -101,6 +101,26 @@ fn apply<const N: usize, const D: usize, K: Kernel<N>>(kernel: K, inputs: [Dispa
 /// A tensor without a graph.
 fn of_primitive<const D: usize>(tensor: FlexTensor) -> Tensor<D> {
     Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<Flex>::Float(tensor)))
+}
+
+/// Whether a device has units for products of matrices, so that it computes many tokens at once in the time of few.
+pub fn has_matrix_units(device: &Device) -> bool {
+    #[cfg(feature = "gpu")]
+    return gpu::has_matrix_units(device);
+    #[cfg(not(feature = "gpu"))]
+    {
+        let _ = device;
+        false
+    }
+}
+
+/// Whether tensors of a device, with or without gradients, are on the CPU.
+fn is_cpu(device: &Device) -> bool {
+    #[cfg(feature = "train")]
+    if device == &Device::flex().autodiff() {
+        return true;
+    }
+    device == &Device::flex()
 }
 
 /// Whether the fused kernels can take the tensor: on the CPU, in f32, and with a graph that keeps what it needs.

@@ -34,7 +34,7 @@ pub(crate) fn in_threads<I: Send, T: Send>(
 #[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "there is one thread"))]
 pub(crate) fn threads_for(device: &burn::tensor::Device) -> usize {
     #[cfg(feature = "threads")]
-    if device == &burn::tensor::Device::flex() || device == &burn::tensor::Device::flex().autodiff() {
+    if super::is_cpu(device) {
         return rayon::current_num_threads();
     }
     1

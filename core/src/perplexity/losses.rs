@@ -5,7 +5,7 @@ use burn::tensor::s;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::generate::{CHUNK, Flow, shared_beginning};
+use crate::generate::{Flow, chunk_on, shared_beginning};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
 
@@ -66,7 +66,7 @@ pub async fn continuation_losses(
         cache.expect_prompt(text.ids.len());
         let mut losses = Vec::with_capacity(text.count);
         let mut flow = Flow::Continue;
-        for chunk in text.ids[cache.len()..text.ids.len() - 1].chunks(CHUNK) {
+        for chunk in text.ids[cache.len()..text.ids.len() - 1].chunks(chunk_on(&model.device())) {
             losses.extend(chunk_losses(model, config, positions, &mut cache, text, chunk).await?);
             read += chunk.len();
             flow = observe(read).await;

@@ -18,12 +18,17 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
-use crate::kernels::{self, attend_in_chunks, gradients_in_chunks};
+use crate::kernels::{self, attend_in_chunks, gradients_in_chunks, queries_at_once};
 use crate::model::{Blocks, Model, SequenceLayout, token_ids};
 use crate::positions::Positions;
 
 /// Logits that exist at once in all threads, as numbers: 128 MB.
 pub(super) const LOGITS_AT_ONCE: usize = 1 << 25;
+
+/// The same on a device: four times as many where it has units for products of matrices, which longer ones keep busy.
+pub(super) fn logits_at_once(device: &Device) -> usize {
+    if kernels::has_matrix_units(device) { 4 * LOGITS_AT_ONCE } else { LOGITS_AT_ONCE }
+}
 
 /// What bounds the memory of an update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +41,7 @@ pub struct Memory {
     #[serde(default)]
     pub recompute: bool,
     /// Queries whose attention is computed at once where blocks are computed again: on GPUs, where the logits of all queries of a row
-    /// would be in memory together. The CPU's kernel needs no such bound.
+    /// would be in memory together, and where it is 1,024 unless it is given. The CPU's kernel needs no such bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention_queries: Option<usize>,
 }
@@ -62,14 +67,14 @@ pub fn batch_gradients(
     let models: Vec<Model> = devices.iter().map(|&device| model.clone().fork(device)).collect();
     for micro_batch in batch.in_parts_of(memory.micro_batch_tokens.unwrap_or(usize::MAX)) {
         let rows = micro_batch.split(devices.len());
-        let logits_at_once = LOGITS_AT_ONCE / rows.len();
+        let logits_at_once = logits_at_once(&model.device()) / rows.len();
         let slice = |(model, rows)| BatchSlice {
             model,
             rows,
             blocks: blocks(model, rows, positions),
             total_loss_weight,
             logits_at_once,
-            attention_queries: memory.attention_queries,
+            attention_queries: memory.attention_queries.or_else(|| queries_at_once(&model.device())),
         };
         let slices: Vec<BatchSlice> = models.iter().zip(&rows).map(slice).collect();
         if memory.recompute {

@@ -3,7 +3,7 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::backward::{LOGITS_AT_ONCE, blocks, ids};
+use super::backward::{blocks, ids, logits_at_once};
 use super::batch::{Batch, predicted};
 use crate::error::{Error, Result};
 use crate::kernels;
@@ -17,7 +17,7 @@ use crate::positions::Positions;
 pub async fn row_losses(model: &Model, batch: &Batch, positions: &Positions) -> Result<Vec<f64>> {
     let model = model.valid();
     let rows = batch.in_parts_of(batch.length);
-    let at_once = LOGITS_AT_ONCE / kernels::threads_for(&model.device());
+    let at_once = logits_at_once(&model.device()) / kernels::threads_for(&model.device());
     let means = kernels::in_threads(&rows, |row| {
         let blocks = blocks(&model, row, positions);
         let x = blocks.residual(ids(&model, row)); // [1, length − 1, hidden]

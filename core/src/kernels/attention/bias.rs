@@ -22,7 +22,7 @@ pub struct AttentionBias {
     /// Keys that a query attends to, itself included; `None`: all before it.
     pub(super) window: Option<usize>,
     /// ALiBi: the logit of a key d tokens back gets −slope · d; one a query head, or none.
-    pub(super) slopes: Vec<f64>,
+    pub(in crate::kernels) slopes: Vec<f64>,
     /// `[batch, 1, 1, keys]`: ln m of a key that counts m times.
     pub(super) log_multiplicity: Option<Tensor<4>>,
     /// `[batch, seq]`: the first token of each query's document, which attends to no other; `None`: a row is one document.
@@ -81,6 +81,30 @@ impl AttentionBias {
     pub(super) fn seen(&self) -> Option<CachedKeys> {
         let is_by_place = self.log_multiplicity.is_none() && self.document_starts.is_none();
         is_by_place.then_some(CachedKeys { at: self.past, past: self.past, window: self.window })
+    }
+
+    /// Of each query, the first key that it attends to, counted from the first that takes part: `[batch or 1, seq]`.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn first_seen(&self) -> Vec<f32> {
+        let (seq, first_key) = (self.queries.len(), self.queries.start - self.past);
+        let in_window = |query: usize| self.window.map_or(0, |window| (query + 1).saturating_sub(window));
+        let starts = self.document_starts.as_deref().unwrap_or(&[]);
+        let seen = |at: usize| {
+            let start = starts.get(at).copied().unwrap_or(0);
+            start.max(in_window(self.queries.start + at % seq)).saturating_sub(first_key) as f32
+        };
+        (0..starts.len().max(seq)).map(seen).collect()
+    }
+
+    /// `[batch or 1, 1, 1, keys]`, without a graph: ln m of a key that counts m times.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn log_multiplicity(&self) -> Option<Tensor<4>> {
+        let logs = self.log_multiplicity.clone()?;
+        #[cfg(feature = "train")]
+        if logs.device().is_autodiff() {
+            return Some(logs.inner());
+        }
+        Some(logs)
     }
 
     /// The bias written out, `[batch or 1, kv_heads or 1, group · seq or 1, keys]`, for key heads that serve `group` query heads

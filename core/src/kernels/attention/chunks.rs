@@ -3,9 +3,20 @@
 
 use std::ops::Range;
 
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor};
 
 use super::{AttentionBias, attend};
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu;
+use crate::kernels::is_cpu;
+
+/// Queries at a time on GPUs, where nobody says how many.
+const QUERIES: usize = 1024;
+
+/// Queries that attention takes at a time on a device where nobody says how many; `None`: all.
+pub fn queries_at_once(device: &Device) -> Option<usize> {
+    (!is_cpu(device)).then_some(QUERIES)
+}
 
 /// As [`attend`](super::attend), at most `queries` queries at a time: q `[batch, heads, seq, head_dim]`, k and v
 /// `[batch, kv_heads, keys, head_dim]`; the output has the shape of q.
@@ -13,6 +24,10 @@ pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries
     let parts = bias.chunks(queries).map(|chunk| {
         let [q, k, v] = chunk.inputs([&q, &k, &v]);
         let bias = chunk.bias(bias, q.device().is_autodiff());
+        #[cfg(feature = "gpu")]
+        if let Some(output) = gpu::attend_by_products([&q, &k, &v], &bias) {
+            return output;
+        }
         attend(q, k.into(), v.into(), &bias, None)
     });
     Tensor::cat(parts.collect(), 2)
@@ -27,18 +42,31 @@ pub fn gradients_in_chunks(
 ) -> [Tensor<4>; 3] {
     let (mut of_q, mut of_k, mut of_v) = (Vec::new(), k.zeros_like(), v.zeros_like());
     for chunk in bias.chunks(queries) {
-        let leaves = chunk.inputs([&q, &k, &v]).map(|input| Tensor::from_inner(input).require_grad());
-        let [q, k, v] = leaves.clone();
-        let output = attend(q, k.into(), v.into(), &chunk.bias(bias, true), None);
-        let grad_output = Tensor::from_inner(grad_output.clone().slice_dim(2, chunk.queries.clone()));
-        let mut gradients = (output * grad_output).sum().backward();
-        let [part_q, part_k, part_v] =
-            leaves.map(|leaf| leaf.grad_remove(&mut gradients).expect("the output depends on the leaf"));
+        let grad_output = grad_output.clone().slice_dim(2, chunk.queries.clone());
+        let [part_q, part_k, part_v] = gradients_of_chunk(&chunk, chunk.inputs([&q, &k, &v]), bias, grad_output);
         of_q.push(part_q);
         of_k = added(of_k, &chunk.keys, part_k);
         of_v = added(of_v, &chunk.keys, part_v);
     }
     [Tensor::cat(of_q, 2), of_k, of_v]
+}
+
+/// Gradients of the inputs of a chunk from that of its output.
+fn gradients_of_chunk(
+    chunk: &Chunk,
+    inputs: [Tensor<4>; 3],
+    bias: &AttentionBias,
+    grad_output: Tensor<4>,
+) -> [Tensor<4>; 3] {
+    #[cfg(feature = "gpu")]
+    if let Some(found) = gpu::gradients_by_products(inputs.each_ref(), &chunk.bias(bias, false), grad_output.clone()) {
+        return found;
+    }
+    let leaves = inputs.map(|input| Tensor::from_inner(input).require_grad());
+    let [q, k, v] = leaves.clone();
+    let output = attend(q, k.into(), v.into(), &chunk.bias(bias, true), None);
+    let mut gradients = (output * Tensor::from_inner(grad_output)).sum().backward();
+    leaves.map(|leaf| leaf.grad_remove(&mut gradients).expect("the output depends on the leaf"))
 }
 
 /// `total`, to whose rows `rows` a part is added.

@@ -25,7 +25,7 @@ use pulp::Simd;
 use self::backward::Backward;
 pub use self::bias::AttentionBias;
 #[cfg(feature = "train")]
-pub use self::chunks::{attend_in_chunks, gradients_in_chunks};
+pub use self::chunks::{attend_in_chunks, gradients_in_chunks, queries_at_once};
 use self::few_queries::few_queries;
 use self::forward::{Inputs, in_tiles};
 use self::key_values::Rows;
@@ -63,6 +63,14 @@ pub fn attend(
         };
     }
     let (k, v) = (k.tensor(), v.tensor());
+    #[cfg(feature = "gpu")]
+    if map_weights.is_none()
+        && q.dims()[2] > FEW_QUERIES
+        && gpu::has_matrix_units(&q.device())
+        && let Some(output) = gpu::attend_by_products([&q, &k, &v], bias)
+    {
+        return output;
+    }
     #[cfg(feature = "gpu")]
     if map_weights.is_none()
         && let Some(seen) = bias.seen()

@@ -6,6 +6,8 @@
 //! Burn's own operations need about fifty; tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan,
 //! Metal and CUDA.
 
+#[cfg(feature = "train")]
+mod adamw;
 mod attention;
 mod choice;
 mod elementwise;
@@ -16,13 +18,18 @@ mod rotation;
 mod sum;
 
 use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind};
-use burn::tensor::{DType, Shape, Tensor};
+use burn::tensor::{DType, Device, Shape, Tensor};
+use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
-pub use self::attention::{CachedKeys, attend, attend_to_cache, slopes_of_heads};
+#[cfg(feature = "train")]
+pub use self::adamw::adamw;
+#[cfg(feature = "train")]
+pub use self::attention::gradients_by_products;
+pub use self::attention::{CachedKeys, attend, attend_by_products, attend_to_cache, slopes_of_heads};
 pub use self::choice::largest_logit;
 pub use self::elementwise::{gated, normed, rotated};
 pub use self::matrix::GpuMatrix;
@@ -37,6 +44,29 @@ const FEW: usize = 8;
 /// takes some 220, so that it is sent once and not seven times; a prompt's are sent often enough for a slow GPU to show pictures between them.
 pub const LAUNCHES_AT_ONCE: usize = 256;
 
+/// Keeps compiled kernels, and which form of a product was fastest, in the user's cache folder, where this is built with Burn's
+/// `persistence`: compiling them takes a minute. To be called before a device is opened; CubeCL's environment variables come first.
+pub fn keep_compiled_kernels() {
+    let settings = serde_json::json!({ "compilation": { "cache": true }, "environment": { "path": "global" } });
+    let config: CubeClRuntimeConfig = serde_json::from_value(settings).expect("these are fields of the settings");
+    CubeClRuntimeConfig::try_set(config.override_from_env());
+}
+
+/// Whether a device has units for products of matrices, which make them the fastest of operations: NVIDIA's cards under CUDA.
+pub fn has_matrix_units(device: &Device) -> bool {
+    #[cfg(feature = "cuda")]
+    {
+        use burn::backend::DispatchDevice;
+        let device = device.clone().without_autodiff();
+        return matches!(device.as_dispatch(), DispatchDevice::Cube(cubecl::Device::Cuda(_)));
+    }
+    #[cfg(not(feature = "cuda"))]
+    {
+        let _ = device;
+        false
+    }
+}
+
 /// Whether the kernels for few tokens can take a residual stream, `[1, seq, hidden]`: on a GPU, in f32, of few tokens, without gradients.
 pub fn takes(x: &Tensor<3>) -> bool {
     let [batch, seq, _] = x.dims();
@@ -44,7 +74,7 @@ pub fn takes(x: &Tensor<3>) -> bool {
 }
 
 /// Whether a tensor is on a GPU, in f32, and has no gradients.
-fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
+pub fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
     let is_cube = matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_));
     is_cube && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
 }

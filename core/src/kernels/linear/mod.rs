@@ -11,6 +11,7 @@ mod fused;
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use self::fused::FusedLinear;
+use super::is_cpu;
 use crate::names::named;
 
 named! {
@@ -82,14 +83,6 @@ impl Bf16Weights {
             match self.0 {}
         }
     }
-}
-
-fn is_cpu(device: &Device) -> bool {
-    #[cfg(feature = "train")]
-    if device == &Device::flex().autodiff() {
-        return true;
-    }
-    device == &Device::flex()
 }
 
 fn multiplies_bf16() -> bool {

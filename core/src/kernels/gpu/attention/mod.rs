@@ -2,12 +2,16 @@
 
 mod few;
 mod tiles;
+mod weights;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 
 use self::few::attend_few;
 use self::tiles::attend_in_tiles;
+pub use self::weights::attend_by_products;
+#[cfg(feature = "train")]
+pub use self::weights::gradients_by_products;
 use super::{FEW, buffer, is_plain, rows};
 
 /// Numbers of a head that the kernels have room for.

@@ -1,0 +1,152 @@
+"""Speed of `core` on an NVIDIA card beside PyTorch, eager and compiled; writes docs/results/real-models/card.json.
+
+    pip install torch transformers
+    core convert --from "$(cargo xtask fetch smollm2)" --to MODEL
+    python bench/card.py path/to/core MODEL [--rounds 5] [--updates 3]
+
+`core` is built with `--features cuda`. PyTorch runs transformers' model in this process, so that its compiling does not count; in each round
+every program is measured once. An update is four micro-batches, clipping and AdamW; products are in bf16 by autocast and in f32, weights
+and the optimizer's state in f32, attention is scaled-dot-product attention. Reading is of one prompt, and 64 tokens behind it.
+"""
+
+import argparse
+import functools
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from results import RESULTS, add_rows
+from transformers import AutoModelForCausalLM
+
+MICRO_BATCHES = 4
+NEW_TOKENS = 64
+
+
+def ids(count, vocab):
+    """Token ids `[count]`, those that `core bench` reads."""
+    return torch.tensor([(i * 7919 + 13) % vocab for i in range(count)], device="cuda")
+
+
+def seconds(work, repeats):
+    """Median seconds of a call, after one that does not count."""
+    times = []
+    for _ in range(repeats + 1):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[1:])
+
+
+class Training:
+    """Updates of a model on one batch."""
+
+    def __init__(self, path, compute, is_compiled):
+        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).cuda()
+        self.forward = torch.compile(self.model) if is_compiled else self.model
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
+        self.cast = functools.partial(torch.autocast, "cuda", dtype=torch.bfloat16, enabled=compute == "bf16")
+
+    def update(self, batch):
+        self.optimizer.zero_grad()
+        for part in batch.chunk(MICRO_BATCHES):
+            with self.cast():
+                logits = self.forward(part[:, :-1], use_cache=False).logits
+            loss = torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), part[:, 1:].flatten())
+            (loss / MICRO_BATCHES).backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+
+    def measured(self, rows, length, updates):
+        batch = ids(rows * length, self.model.config.vocab_size).view(rows, length)
+        torch.cuda.reset_peak_memory_stats()
+        speed = rows * length / seconds(lambda: self.update(batch), updates)
+        return {"train": speed, "card_bytes": torch.cuda.max_memory_allocated()}
+
+
+class Reading:
+    """Prompts and answers of a model."""
+
+    def __init__(self, path, weights, is_compiled):
+        dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[weights]
+        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).cuda().eval()
+        self.options = {"cache_implementation": "static"} if is_compiled else {}
+
+    @torch.inference_mode()
+    def measured(self, prompt, repeats):
+        text = ids(prompt, self.model.config.vocab_size).view(1, -1)
+        first = seconds(lambda: self.model(text, logits_to_keep=1), repeats)
+        answer = lambda: self.model.generate(
+            text, max_new_tokens=NEW_TOKENS + 1, min_new_tokens=NEW_TOKENS + 1, do_sample=False, pad_token_id=0, **self.options
+        )
+        return {"prefill": prompt / first, "decode": NEW_TOKENS / (seconds(answer, repeats) - first)}
+
+
+def ours(binary, *arguments):
+    """What `core bench` prints, or the end of what it says instead."""
+    done = subprocess.run([binary, "bench", "--device", "cuda", *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr[-600:], file=sys.stderr)
+        return None
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {field: found[field] for field in ("train", "prefill", "decode") if found.get(field)}
+
+
+def in_rounds(programs, rounds, place, file):
+    """Measures every program once a round, and adds its speeds to the results."""
+    found = {name: [] for name in programs}
+    for _ in range(rounds):
+        for name, measure in programs.items():
+            found[name].append(measure())
+            print(json.dumps({**place, "program": name, **(found[name][-1] or {})}), flush=True)
+    rows = [
+        {**place, "program": name, **{field: [one[field] for one in of_rounds] for field in of_rounds[0]}}
+        for name, of_rounds in found.items()
+        if all(of_rounds)
+    ]
+    add_rows(file, rows, *place)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("model")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--updates", type=int, default=3)
+    parser.add_argument("--batches", default="64x1024,8x8192")
+    parser.add_argument("--prompts", default="2048,8192")
+    parser.add_argument("--types", default="bf16,f32")
+    parser.add_argument("--compiled", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS / "card.json")
+    args = parser.parse_args()
+    shared = {"model": pathlib.Path(args.model).name, "card": torch.cuda.get_device_name(), "torch": torch.__version__}
+    forms = [("PyTorch", False)] + [("PyTorch, compiled", True)] * args.compiled
+    for kind in args.types.split(","):
+        for batch in filter(None, args.batches.split(",")):
+            rows, length = map(int, batch.split("x"))
+            core = lambda: ours(
+                args.binary, "--model", args.model, "--training", "--recompute", "--compute", kind, "--batch", batch, "--repeats", args.updates
+            )
+            peers = {name: Training(args.model, kind, compiled) for name, compiled in forms}
+            programs = {"core": core} | {
+                name: functools.partial(peer.measured, rows, length, args.updates) for name, peer in peers.items()
+            }
+            in_rounds(programs, args.rounds, {**shared, "work": f"training, {batch}", "type": kind}, args.out)
+            del peers, programs
+            torch.cuda.empty_cache()
+        peers = {name: Reading(args.model, kind, compiled) for name, compiled in forms if args.prompts}
+        for prompt in map(int, filter(None, args.prompts.split(","))):
+            core = lambda: ours(
+                args.binary, "--model", args.model, "--reading", "--weights", kind, "--prompt", prompt, "--repeats", args.updates
+            )
+            programs = {"core": core} | {name: functools.partial(peer.measured, prompt, args.updates) for name, peer in peers.items()}
+            in_rounds(programs, args.rounds, {**shared, "work": f"reading, {prompt}", "type": kind}, args.out)
+
+
+if __name__ == "__main__":
+    main()
