@@ -1,4 +1,4 @@
-"""Speed of `core` on an NVIDIA card beside PyTorch, eager and compiled; writes docs/results/real-models/card.json.
+"""Speed of `core` on an NVIDIA card beside PyTorch, eager and compiled; adds to docs/results/real-models/card.json.
 
     pip install torch transformers
     core convert --from "$(cargo xtask fetch smollm2)" --to MODEL
@@ -6,7 +6,8 @@
 
 `core` is built with `--features cuda`. PyTorch runs transformers' model in this process, so that its compiling does not count; in each round
 every program is measured once. An update is four micro-batches, clipping and AdamW; products are in bf16 by autocast and in f32, weights
-and the optimizer's state in f32, attention is scaled-dot-product attention. Reading is of one prompt, and 64 tokens behind it.
+and the optimizer's state in f32, attention is scaled-dot-product attention. Reading is of one prompt, and 64 tokens behind it. The first run of
+`core` on a card takes some minutes to compile kernels; --device cpu tries the program out where there is none.
 """
 
 import argparse
@@ -19,26 +20,32 @@ import sys
 import time
 
 import torch
-from results import RESULTS, add_rows
+from results import RESULTS, add_rows, processor
 from transformers import AutoModelForCausalLM
 
 MICRO_BATCHES = 4
 NEW_TOKENS = 64
 
 
-def ids(count, vocab):
-    """Token ids `[count]`, those that `core bench` reads."""
-    return torch.tensor([(i * 7919 + 13) % vocab for i in range(count)], device="cuda")
+def ids(count, model):
+    """Token ids `[count]`, those that `core bench` reads, where the model is."""
+    return torch.tensor([(i * 7919 + 13) % model.config.vocab_size for i in range(count)], device=model.device)
+
+
+def wait():
+    """Until the card has done what it was asked."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def seconds(work, repeats):
     """Median seconds of a call, after one that does not count."""
     times = []
     for _ in range(repeats + 1):
-        torch.cuda.synchronize()
+        wait()
         start = time.perf_counter()
         work()
-        torch.cuda.synchronize()
+        wait()
         times.append(time.perf_counter() - start)
     return statistics.median(times[1:])
 
@@ -46,11 +53,11 @@ def seconds(work, repeats):
 class Training:
     """Updates of a model on one batch."""
 
-    def __init__(self, path, compute, is_compiled):
-        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).cuda()
+    def __init__(self, path, compute, is_compiled, device):
+        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).to(device)
         self.forward = torch.compile(self.model) if is_compiled else self.model
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-        self.cast = functools.partial(torch.autocast, "cuda", dtype=torch.bfloat16, enabled=compute == "bf16")
+        self.cast = functools.partial(torch.autocast, device, dtype=torch.bfloat16, enabled=compute == "bf16")
 
     def update(self, batch):
         self.optimizer.zero_grad()
@@ -63,23 +70,21 @@ class Training:
         self.optimizer.step()
 
     def measured(self, rows, length, updates):
-        batch = ids(rows * length, self.model.config.vocab_size).view(rows, length)
-        torch.cuda.reset_peak_memory_stats()
-        speed = rows * length / seconds(lambda: self.update(batch), updates)
-        return {"train": speed, "card_bytes": torch.cuda.max_memory_allocated()}
+        batch = ids(rows * length, self.model).view(rows, length)
+        return {"train": rows * length / seconds(lambda: self.update(batch), updates)}
 
 
 class Reading:
     """Prompts and answers of a model."""
 
-    def __init__(self, path, weights, is_compiled):
+    def __init__(self, path, weights, is_compiled, device):
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[weights]
-        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).cuda().eval()
+        self.model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).to(device).eval()
         self.options = {"cache_implementation": "static"} if is_compiled else {}
 
     @torch.inference_mode()
     def measured(self, prompt, repeats):
-        text = ids(prompt, self.model.config.vocab_size).view(1, -1)
+        text = ids(prompt, self.model).view(1, -1)
         first = seconds(lambda: self.model(text, logits_to_keep=1), repeats)
         answer = lambda: self.model.generate(
             text, max_new_tokens=NEW_TOKENS + 1, min_new_tokens=NEW_TOKENS + 1, do_sample=False, pad_token_id=0, **self.options
@@ -87,9 +92,10 @@ class Reading:
         return {"prefill": prompt / first, "decode": NEW_TOKENS / (seconds(answer, repeats) - first)}
 
 
-def ours(binary, *arguments):
+def ours(args, *arguments):
     """What `core bench` prints, or the end of what it says instead."""
-    done = subprocess.run([binary, "bench", "--device", "cuda", *map(str, arguments)], capture_output=True, text=True)
+    command = [args.binary, "bench", "--device", args.device, "--model", args.model, *map(str, arguments), "--repeats", str(args.updates)]
+    done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         print(done.stderr[-600:], file=sys.stderr)
         return None
@@ -123,27 +129,23 @@ def main():
     parser.add_argument("--types", default="bf16,f32")
     parser.add_argument("--compiled", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=pathlib.Path, default=RESULTS / "card.json")
+    parser.add_argument("--device", default="cuda")
     args = parser.parse_args()
-    shared = {"model": pathlib.Path(args.model).name, "card": torch.cuda.get_device_name(), "torch": torch.__version__}
+    card = torch.cuda.get_device_name() if args.device == "cuda" else processor()
+    shared = {"model": pathlib.Path(args.model).name, "card": card, "torch": torch.__version__}
     forms = [("PyTorch", False)] + [("PyTorch, compiled", True)] * args.compiled
     for kind in args.types.split(","):
         for batch in filter(None, args.batches.split(",")):
             rows, length = map(int, batch.split("x"))
-            core = lambda: ours(
-                args.binary, "--model", args.model, "--training", "--recompute", "--compute", kind, "--batch", batch, "--repeats", args.updates
-            )
-            peers = {name: Training(args.model, kind, compiled) for name, compiled in forms}
+            core = lambda: ours(args, "--training", "--recompute", "--compute", kind, "--batch", batch)
+            peers = {name: Training(args.model, kind, compiled, args.device) for name, compiled in forms}
             programs = {"core": core} | {
                 name: functools.partial(peer.measured, rows, length, args.updates) for name, peer in peers.items()
             }
             in_rounds(programs, args.rounds, {**shared, "work": f"training, {batch}", "type": kind}, args.out)
-            del peers, programs
-            torch.cuda.empty_cache()
-        peers = {name: Reading(args.model, kind, compiled) for name, compiled in forms if args.prompts}
+        peers = {name: Reading(args.model, kind, compiled, args.device) for name, compiled in forms if args.prompts}
         for prompt in map(int, filter(None, args.prompts.split(","))):
-            core = lambda: ours(
-                args.binary, "--model", args.model, "--reading", "--weights", kind, "--prompt", prompt, "--repeats", args.updates
-            )
+            core = lambda: ours(args, "--reading", "--weights", kind, "--prompt", prompt)
             programs = {"core": core} | {name: functools.partial(peer.measured, prompt, args.updates) for name, peer in peers.items()}
             in_rounds(programs, args.rounds, {**shared, "work": f"reading, {prompt}", "type": kind}, args.out)
 

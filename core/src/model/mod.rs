@@ -49,7 +49,9 @@ use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
 #[cfg(feature = "gpu")]
-pub use crate::kernels::gpu::{LAUNCHES_AT_ONCE, keep_compiled_kernels};
+pub use crate::kernels::gpu::LAUNCHES_AT_ONCE;
+#[cfg(feature = "cuda")]
+pub use crate::kernels::gpu::keep_compiled_kernels;
 use crate::kernels::rms_norm;
 pub use crate::kernels::{ComputeType, NumberType};
 use crate::positions::Positions;

@@ -6,7 +6,7 @@ use drope_core::model::{ComputeType, NumberType, NumberTypes, WeightType};
 #[derive(Args, Default)]
 pub struct NumberArgs {
     /// How weights are kept in memory: f32, f16, bf16, q8 (8 bits), or stored (as the file has them, such as the 4 bits of a GGUF; on a GPU
-    /// at least 8). With CUDA only f32 is possible.
+    /// at least 8).
     #[arg(long, default_value_t)]
     weights: WeightType,
     /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.

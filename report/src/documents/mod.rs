@@ -3,6 +3,7 @@
 mod bits;
 mod browser_speed;
 mod cache_cost;
+mod card_speed;
 mod findings;
 mod gpu_launches;
 mod memory_use;

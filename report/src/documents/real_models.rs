@@ -12,7 +12,9 @@ use drope_core::results::CellHeader;
 use serde::de::DeserializeOwned;
 
 use super::ruler::ruler_table;
-use super::{bits, browser_speed, cache_cost, gpu_launches, memory_use, reading_speed, roofline, training_speed};
+use super::{
+    bits, browser_speed, cache_cost, card_speed, gpu_launches, memory_use, reading_speed, roofline, training_speed,
+};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
 use crate::number::Number;
@@ -40,6 +42,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
         measured(folder, "memory", memory_use::text)?,
         measured(folder, "tab-memory", memory_use::of_a_tab)?,
         measured(folder, "launches", gpu_launches::text)?,
+        measured(folder, "card", card_speed::text)?,
         measured(folder, "browser", browser_speed::text)?,
     ];
     files::write(&root.join("docs/real-models.md"), &document(&perplexities, &ruler, &measurements))

@@ -19,7 +19,6 @@ mod sum;
 
 use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind};
 use burn::tensor::{DType, Device, Shape, Tensor};
-use burn_cubecl::cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
@@ -44,9 +43,11 @@ const FEW: usize = 8;
 /// takes some 220, so that it is sent once and not seven times; a prompt's are sent often enough for a slow GPU to show pictures between them.
 pub const LAUNCHES_AT_ONCE: usize = 256;
 
-/// Keeps compiled kernels, and which form of a product was fastest, in the user's cache folder, where this is built with Burn's
-/// `persistence`: compiling them takes a minute. To be called before a device is opened; CubeCL's environment variables come first.
+/// Keeps compiled kernels, and which form of a product was fastest, in the user's cache folder: both take minutes. To be called before a device is opened; CubeCL's environment variables come first.
+#[cfg(feature = "cuda")]
 pub fn keep_compiled_kernels() {
+    use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
+
     let settings = serde_json::json!({ "compilation": { "cache": true }, "environment": { "path": "global" } });
     let config: CubeClRuntimeConfig = serde_json::from_value(settings).expect("these are fields of the settings");
     CubeClRuntimeConfig::try_set(config.override_from_env());
