@@ -3,7 +3,7 @@
     cargo xtask fetch smollm2; cargo xtask fetch manual; cargo xtask page
     core convert --from SmolLM2.gguf --to MODEL
     pip install selenium gguf torch transformers onnx onnx-ir onnxruntime onnxruntime-genai
-    python bench/browser.py MODEL [--lengths 1024,4096,16384] [--bits 4,8] [--rounds 5] [--threads 1,2]
+    python bench/browser.py MODEL [--lengths 1024,4096,16384] [--bits 4,8] [--rounds 5] [--threads 1,2] [--programs page,wllama,transformers.js]
 
 The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
 asked for. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
@@ -62,7 +62,7 @@ def wllama(address, text, bits, length, threads):
 
 
 def main():
-    args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8])
+    args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8], programs=["page", "wllama", "transformers.js"])
     if not FILES[8].exists():
         written_as(FILES[4], FILES[8], GGMLQuantizationType.Q8_0)
     package = npm("@wllama/wllama", WLLAMA)
@@ -79,6 +79,7 @@ def main():
             if bits == 8:
                 programs["transformers.js", onnx_peers.TRANSFORMERS] = (
                     lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
+            programs = {name: run for name, run in programs.items() if name[0] in args.programs}
             place = {"length": length, "bits": bits, "threads": threads}
             add_rows(RESULTS / "browser.json", compared(programs, args.rounds, place), "processor", *place)
 

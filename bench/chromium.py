@@ -67,7 +67,9 @@ def browser():
     for argument in ["--headless=new", "--no-sandbox"]:
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    # A long prompt takes minutes, in which neither the script nor the connection to the browser may end.
     driver.set_script_timeout(3600)
+    driver.command_executor.client_config.timeout = 3600
     try:
         yield driver
     finally:

@@ -10,7 +10,7 @@ RESULTS = ROOT / "docs/results/real-models"
 
 
 def rounds_and_threads(*paths, **lists):
-    """The arguments of a measurement in rounds, on numbers of threads, and with other lists of numbers."""
+    """The arguments of a measurement in rounds, on numbers of threads, and with other lists of numbers, or of words, as their defaults are."""
     parser = argparse.ArgumentParser()
     for path in paths:
         parser.add_argument(path)
@@ -18,7 +18,8 @@ def rounds_and_threads(*paths, **lists):
     numbers = lambda text: [int(word) for word in text.split(",")]
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     for name, default in lists.items():
-        parser.add_argument(f"--{name}", type=numbers, default=default)
+        is_words = isinstance(default[0], str)
+        parser.add_argument(f"--{name}", type=(lambda text: text.split(",")) if is_words else numbers, default=default)
     return parser.parse_args()
 
 

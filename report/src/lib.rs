@@ -35,7 +35,8 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
 /// As [`write_reproduction`], and if a document has lost its marks.
 pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
     let second = study_2::write(&data.join("study-2"), root)?;
-    let first = study::write(&data.join("study"), root)?;
+    let rivals = second.as_ref().map(|headline| headline.rivals.clone()).unwrap_or_default();
+    let first = study::write(&data.join("study"), root, rivals)?;
     documents::write_real_models(&data.join("real-models"), root)?;
     let recalibration = documents::write_recalibration(&data.join("recalibration"), root)?;
     let found = Found { first, second, recalibration };

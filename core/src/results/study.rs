@@ -18,6 +18,9 @@ pub struct StudyFigure {
     pub trunks: [usize; 2],
     /// The findings; the one against DroPE is the first.
     pub findings: Vec<Finding>,
+    /// What the second study says of rivals, as far as it is judged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Finding>,
     /// The lines.
     pub methods: Vec<MethodLine>,
     /// Those that the page's first screen asks, at every length that was measured, whatever number of trunks it is of.

@@ -68,7 +68,7 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     let complete = tests.iter().map(|test| test.trunks.iter().filter(is_complete).count()).min().unwrap_or(0);
     let trunks = [complete, TRUNKS.count()];
     let (task, findings, played) = (PRIMARY.name.to_owned(), findings(results, tests), played(results));
-    StudyFigure { task, floor, lengths, trunks, findings, methods, played }
+    StudyFigure { task, floor, lengths, trunks, findings, rivals: Vec::new(), methods, played }
 }
 
 /// The lines of [`PLAYED`]. The last is read at its best where that is its method.

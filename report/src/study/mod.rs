@@ -26,7 +26,7 @@ mod why;
 use std::path::Path;
 
 use anyhow::Result;
-use drope_core::results::RetrievalCell;
+use drope_core::results::{Finding, RetrievalCell, StudyFigure};
 
 pub(crate) use self::hypotheses::{RANDOM_SEED, RESAMPLES};
 pub(crate) use self::models::{StudyReading, title};
@@ -40,8 +40,8 @@ use crate::{files, plot};
 
 /// Writes docs/study.md, docs/study.svg and docs/study.json, for the page, and docs/study-why.md with its figures, in `root`, from
 /// the results files in `folder`. Returns what other documents say of the study; `None`, and nothing is written, where there are no
-/// results.
-pub fn write(folder: &Path, root: &Path) -> Result<Option<StudySummary>> {
+/// results. `rivals` is what the second study says, for the page.
+pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<StudySummary>> {
     let cells: [Vec<RetrievalCell>; 2] = [files::cells_in(folder)?, files::cells_in(&folder.join("longrope2"))?];
     let results = StudyResults::new(cells.concat());
     if results.is_empty() {
@@ -49,7 +49,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<StudySummary>> {
     }
     let docs = root.join("docs");
     let tests = hypotheses::test_all(&results);
-    let drawn = figure::figure(&results, &tests);
+    let drawn = StudyFigure { rivals, ..figure::figure(&results, &tests) };
     files::write(&docs.join("study.md"), &document::document(&results, &tests, &drawn))?;
     files::write(&docs.join("study.svg"), &plot::plot(&figure::plot(&drawn))?)?;
     files::write(&docs.join("study.json"), &(serde_json::to_string(&drawn)? + "\n"))?;
@@ -89,9 +89,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
         let folder = root.join("results");
-        assert!(write(&folder, root).unwrap().is_none());
+        assert!(write(&folder, root, Vec::new()).unwrap().is_none());
         std::fs::create_dir_all(&folder).unwrap();
-        assert!(write(&folder, root).unwrap().is_none(), "an empty folder");
+        assert!(write(&folder, root, Vec::new()).unwrap().is_none(), "an empty folder");
         assert!(!root.join("docs").exists());
         let cells = study_cells(|_, _| [0.9; 4]);
         let (first, second) = cells.split_at(50);
@@ -99,7 +99,7 @@ mod tests {
         for (name, cells) in [("b.json", first), ("a.json", second), ("selection.json", &chosen)] {
             files::write(&folder.join(name), &results::to_json(cells).unwrap()).unwrap();
         }
-        let headline = write(&folder, root).unwrap().unwrap().list;
+        let headline = write(&folder, root, Vec::new()).unwrap().unwrap().list;
         assert!(
             headline.starts_with("- **RoPE of equal budget is as good as DroPE**"),
             "no trunk is missing: {headline}"

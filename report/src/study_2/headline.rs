@@ -1,9 +1,11 @@
 //! What other documents say of the second study.
 
+use drope_core::results::Finding;
+
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::TRUNKS;
-use crate::markdown::{capitalised, joined};
+use super::models::{TRUNKS, title};
+use crate::markdown::{capitalised, joined, list as listed};
 use crate::study::{corrected_p_text, interval_text};
 
 /// What was judged, as two lists.
@@ -14,13 +16,18 @@ pub struct Headline {
     pub brief: String,
     /// The same with their numbers.
     pub list: String,
+    /// What H4 and H5 say, for the page.
+    pub rivals: Vec<Finding>,
 }
 
 /// `None` where nothing was judged. `h3` and `beside_copies` are sentences of what is no test.
 pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>, beside_copies: Option<String>) -> Option<Headline> {
     let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
     // The protocol wants what H4 and H5 say to be said first.
-    judged.sort_by_key(|test| !(test.name.starts_with("H4") || test.name.starts_with("H5")));
+    judged.sort_by_key(|test| !is_of_rivals(test));
+    let finding =
+        |test: &&Hypothesis| Finding { claim: format!("{} ({})", claim(test), test.note), numbers: numbers(test) };
+    let rivals = judged.iter().filter(|test| is_of_rivals(test)).map(finding).collect();
     let brief = judged.iter().map(|test| {
         let note = if test.note.is_empty() { String::new() } else { format!(" ({})", test.note) };
         format!("- **{}**{note}.\n", claim(test))
@@ -30,11 +37,22 @@ pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>, beside_copies: Op
     let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
     let list = list.chain(beside_copies.map(item)).chain(h3.map(item)).collect();
     let tests = [judged.len(), hypotheses.len()];
-    (!judged.is_empty()).then_some(Headline { tests, brief, list })
+    (!judged.is_empty()).then_some(Headline { tests, brief, list, rivals })
 }
 
+/// H4 and H5.
+fn is_of_rivals(test: &Hypothesis) -> bool {
+    test.name.starts_with("H4") || test.name.starts_with("H5")
+}
+
+/// The claim, whom it is against, and the verdict.
 fn claim(test: &Hypothesis) -> String {
-    format!("{}: {}", capitalised(test.claim), test.verdict.word())
+    let rivals: Vec<String> = test.sides.iter().skip(1).map(|side| title(&side.run)).collect();
+    let against = if is_of_rivals(test) { format!(", {}", listed(&rivals)) } else { String::new() };
+    match test.as_good.filter(|_| test.verdict == Verdict::AsGood) {
+        Some(as_good) => capitalised(as_good) + &against,
+        None => format!("{}{against}: {}", capitalised(test.claim), test.verdict.word()),
+    }
 }
 
 fn numbers(test: &Hypothesis) -> String {

@@ -10,6 +10,8 @@ use super::results::Side;
 pub struct Hypothesis {
     pub name: &'static str,
     pub claim: &'static str,
+    /// What is said in place of it where the difference is too small to matter.
+    pub as_good: Option<&'static str>,
     /// What was chosen on the way.
     pub note: String,
     /// All must be above 0.
@@ -27,6 +29,7 @@ impl Hypothesis {
         Self {
             name,
             claim,
+            as_good: None,
             note: String::new(),
             parts: Vec::new(),
             sides: Vec::new(),

@@ -59,7 +59,8 @@ pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
     let difference = Difference::new(names(sides), &outcomes, PairedMeans::difference);
     let tested =
         Hypothesis::tested(name, claim, format!("after {} tokens", tokens(budget)), difference.map(|part| vec![part]));
-    Hypothesis { sides: sides.map(Side::clone).to_vec(), ..tested }
+    let as_good = Some("partial DroPE with copies is as good at 2 to 8× as the best fair rival");
+    Hypothesis { as_good, sides: sides.map(Side::clone).to_vec(), ..tested }
 }
 
 /// A test of section 3: its name, what is asked, and whether each model is compared with itself at 1×.
@@ -91,7 +92,8 @@ pub fn far(results: &Results) -> Vec<Hypothesis> {
         let measure = if is_relative { "of what each answers at 1×" } else { "plain accuracy" };
         let note = format!("{}, {measure}", asked.title());
         let tested = Hypothesis::tested(name, claim, note, rivals.iter().map(against).collect());
-        Hypothesis { sides: [std::slice::from_ref(ours), rivals].concat(), ..tested }
+        let as_good = Some("partial DroPE with copies is as good at 16 to 64× as the two best fair rivals");
+        Hypothesis { as_good, sides: [std::slice::from_ref(ours), rivals].concat(), ..tested }
     };
     FAR_TESTS.into_iter().map(test).collect()
 }

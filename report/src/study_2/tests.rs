@@ -160,7 +160,17 @@ fn the_best_rival_on_the_selection_split_counts() {
     let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
     let headline = super::headline(&hypotheses(&results(both)), None, None).unwrap().list;
     let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
-    assert!(first.contains("than the best fair rival: shown**. After 8 M tokens; "), "{headline}");
+    assert!(
+        first.contains(" than the best fair rival, ") && first.contains(": shown**. After 8 M tokens; "),
+        "{headline}"
+    );
+    let alike = super::headline(&hypotheses(&results(with(0.9, 0.9))), None, None).unwrap();
+    assert!(
+        alike.brief.starts_with("- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, "),
+        "{}",
+        alike.brief
+    );
+    assert!(alike.rivals[0].claim.ends_with(" (after 8 M tokens)"), "{:?}", alike.rivals);
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);

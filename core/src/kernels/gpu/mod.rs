@@ -59,7 +59,7 @@ pub fn has_matrix_units(device: &Device) -> bool {
     {
         use burn::backend::DispatchDevice;
         let device = device.clone().without_autodiff();
-        return matches!(device.as_dispatch(), DispatchDevice::Cube(cubecl::Device::Cuda(_)));
+        matches!(device.as_dispatch(), DispatchDevice::Cube(cubecl::Device::Cuda(_)))
     }
     #[cfg(not(feature = "cuda"))]
     {

@@ -72,7 +72,9 @@ fn headline(study: &StudyFigure) -> String {
 
 /// What else was found, and whether it may change.
 fn others(study: &StudyFigure) -> String {
-    let claims: Vec<String> = study.findings.iter().skip(1).map(|finding| format!("{}. ", finding.claim)).collect();
+    let of_second = study.rivals.iter().map(|finding| format!("In the second study: {}. ", finding.claim));
+    let claims = study.findings.iter().skip(1).map(|finding| format!("{}. ", finding.claim));
+    let claims: Vec<String> = of_second.chain(claims).collect();
     let may_change =
         if study.is_interim() { "The last seeds are still being trained and may change this." } else { "" };
     claims.concat() + may_change

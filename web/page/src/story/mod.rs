@@ -5,6 +5,7 @@ mod ribbon;
 mod rows;
 mod words;
 
+use drope_core::results::StudyFigure;
 use leptos::prelude::*;
 
 use crate::columns::haystack::HaystackText;
@@ -98,11 +99,18 @@ fn fair() -> String {
     let first = study.findings.first().map(|finding| finding.claim.clone()).unwrap_or_default();
     match (percent(3, 8), percent(3, 64)) {
         (Some((near, _)), Some((far, seeds))) => format!(
-            "To be fair: RoPE that had the same training keeps {near} at 8×, and {far} at 64× ({seeds}). In the study, {}.",
-            lower_first(&first)
+            "To be fair: RoPE that had the same training keeps {near} at 8×, and {far} at 64× ({seeds}). In the study, {}.{}",
+            lower_first(&first),
+            second_study(study)
         ),
         _ => String::new(),
     }
+}
+
+/// What the second study says of fairer rivals, as far as it is judged.
+fn second_study(study: &StudyFigure) -> String {
+    let claims: Vec<String> = study.rivals.iter().map(|finding| lower_first(&finding.claim)).collect();
+    if claims.is_empty() { String::new() } else { format!(" In the second study, {}.", claims.join("; ")) }
 }
 
 /// `RoPE` stays as it is written.
