@@ -94,6 +94,7 @@ class Reading:
 
 def ours(args, *arguments):
     """What `core bench` prints, or the end of what it says instead."""
+    torch.cuda.empty_cache()
     command = [args.binary, "bench", "--device", args.device, "--model", args.model, *map(str, arguments), "--repeats", str(args.updates)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -145,7 +146,7 @@ def main():
             in_rounds(programs, args.rounds, {**shared, "work": f"training, {batch}", "type": kind}, args.out)
         peers = {name: Reading(args.model, kind, compiled, args.device) for name, compiled in forms if args.prompts}
         for prompt in map(int, filter(None, args.prompts.split(","))):
-            core = lambda: ours(args, "--reading", "--weights", kind, "--prompt", prompt)
+            core = lambda: ours(args, "--reading", "--weights", kind, "--compute", kind, "--prompt", prompt)
             programs = {"core": core} | {name: functools.partial(peer.measured, prompt, args.updates) for name, peer in peers.items()}
             in_rounds(programs, args.rounds, {**shared, "work": f"reading, {prompt}", "type": kind}, args.out)
 

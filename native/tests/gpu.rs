@@ -12,13 +12,14 @@ mod parity;
 
 use std::time::Instant;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use common::{Folder, core, refused, text};
 use device::{DeviceChoice, OpenDevice};
 use drope_core::Error;
 use drope_core::config::Config;
+use drope_core::kernels::{AttentionBias, attend_in_chunks, gradients_in_chunks};
 use drope_core::model::{ComputeType, Model, NumberTypes, WeightType, token_ids};
-use drope_core::positions::Method;
+use drope_core::positions::{Encoding, LayerPositions, Method};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 use parity::{CASES, case, largest_difference};
 use pollster::block_on;
@@ -106,6 +107,39 @@ fn long_texts_have_the_logits_of_the_cpu() {
         let difference = largest_difference(&logits(&device), &logits(&Device::flex()));
         println!("{model}, {shape:?}: largest difference of logits {difference:.1e}");
         assert!(difference < TOLERANCE, "{model}, {shape:?}: {difference}");
+    }
+}
+
+/// Over more keys than a workgroup has units: two texts of two documents each, whose keys count several times, with a window or slopes.
+#[test]
+fn attention_in_chunks_has_the_values_and_gradients_of_the_cpu() {
+    const SEQ: usize = 600;
+    let Some(OpenDevice { device, .. }) = gpu("attention in chunks") else { return };
+    let computed = |layer: &LayerPositions, device: &Device| {
+        let numbers = |shape: [usize; 4], seed: usize| {
+            let values =
+                (0..shape.iter().product()).map(|i: usize| ((i * i + seed * i + seed) % 251) as f32 / 125.0 - 1.0);
+            Tensor::<4>::from_data(TensorData::new(values.collect::<Vec<f32>>(), shape), device)
+        };
+        let inputs = [(4, 1), (2, 2), (2, 3)].map(|(heads, seed)| numbers([2, heads, SEQ, 32], seed));
+        let logs = Tensor::from_inner(numbers([2, 1, 1, SEQ], 5));
+        let starts: Vec<usize> = (0..2 * SEQ).map(|i| if i % SEQ < 350 { 0 } else { 350 }).collect();
+        let bias = AttentionBias::new(layer, 0..SEQ, Some(&logs)).with_documents(Some(starts.into()));
+        let output = attend_in_chunks(inputs.clone(), &bias, 256);
+        let [of_q, of_k, of_v] = gradients_in_chunks(inputs, &bias, 256, &numbers([2, 4, SEQ, 32], 7));
+        [output, of_q, of_k, of_v].map(|tensor| tensor.into_data().iter::<f32>().collect::<Vec<f32>>())
+    };
+    let slopes = Encoding::Alibi { slopes: vec![0.5, 0.25, 0.125, 0.0625] };
+    for layer in [
+        LayerPositions { encoding: Encoding::None, window: Some(300) },
+        LayerPositions { encoding: slopes, window: None },
+    ] {
+        for (found, expected) in computed(&layer, &device).iter().zip(&computed(&layer, &Device::flex())) {
+            let largest = expected.iter().fold(0f32, |most, number| most.max(number.abs()));
+            let difference = largest_difference(found, expected) / largest;
+            println!("{layer:?}: largest difference {difference:.1e} of the largest number");
+            assert!(difference < TOLERANCE, "{layer:?}: {difference}");
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl AdamWStep {
     }
 
     /// `tensors` are the weights, the first and the second moment, all shaped as the gradient; returns them after the update, in this
-    /// order. Memory that nothing else refers to is written in place.
+    /// order. On the CPU, memory that nothing else refers to is written in place.
     pub fn update<const D: usize>(self, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {
         #[cfg(feature = "gpu")]
         if gpu::is_plain(&gradient) {

@@ -41,7 +41,7 @@ impl PackedWeights {
             Self::Cpu(matrix) => matrix.product(x, compute),
             Self::Quantized(matrix) => matrix.product(x),
             #[cfg(feature = "gpu")]
-            Self::Gpu(matrix) => matrix.product(x),
+            Self::Gpu(matrix) => matrix.product(x, compute),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Burn's AdamW with our kernel for the CPU: the same state, so that checkpoints do not depend on the device.
+//! Burn's AdamW with our kernels: the same state, so that checkpoints do not depend on the device.
 
 use burn::optim::{AdamW, AdamWConfig, AdamWState, LearningRate, Optimizer};
 use burn::tensor::{Device, Tensor};
@@ -35,7 +35,7 @@ impl Optimizer for FusedAdamW {
     ) -> (Tensor<D>, Option<AdamWState<D>>) {
         let mut momentum = match state {
             Some(AdamWState { momentum }) if AdamWStep::takes(&weights) => momentum,
-            // On other devices, and in the first update of a run, which makes the moments.
+            // On devices without our kernels, and in the first update of a run, which makes the moments.
             state => return self.plain.step(learning_rate, weights, gradient, state),
         };
         momentum.time += 1;

@@ -16,7 +16,7 @@ const BF16: u64 = 2;
 /// Which program trains, since they keep different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// This one, on one device: everything in f32, and products in bf16 where the recipe says so.
+    /// This one, on the CPU: everything in f32, and products in bf16 where the recipe says so.
     Core,
     /// PyTorch under FSDP on this many devices: weights, gradients and the optimizer's state shared among them, passes in bf16.
     Torch {

@@ -1,7 +1,8 @@
-//! Speeds on NVIDIA cards, from the results of bench/card.py.
+//! Speeds on NVIDIA cards.
 
 use serde::Deserialize;
 
+use super::rounds::range;
 use crate::markdown::{or_dash, section, table};
 
 /// Tokens a second of one program at one piece of work; a number for each run.
@@ -36,9 +37,9 @@ pub fn text(rows: &[CardSpeed]) -> String {
     section(
         "On a card",
         &format!(
-            "`python bench/card.py`, with CUDA: tokens a second, medians. Rows of one run, and of three beside each other, are of fifteen minutes \
-             that a card was lent: no other program was measured beside them, and most of that time went into compiling kernels and into trying \
-             which form of each product is fastest, which a later run finds in the user's cache folder.\n\n{}",
+            "Tokens a second with CUDA, medians. Rows of one run, and of three beside each other, are what `core bench` and `core recalibrate` printed in \
+             fifteen minutes that a card was lent: no other program was measured beside them (`python bench/card.py` does that), and most of that time \
+             went into compiling kernels and into trying which form of each product is fastest, which a later run finds in the user's cache folder.\n\n{}",
             table(header, rows.iter().map(row))
         ),
     )
@@ -46,9 +47,7 @@ pub fn text(rows: &[CardSpeed]) -> String {
 
 /// The median, in whole tokens; `None` where there is none.
 fn median(speeds: &[f64]) -> Option<String> {
-    let mut sorted = speeds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).map(|speed| format!("{speed:.0}"))
+    (!speeds.is_empty()).then(|| format!("{:.0}", range(speeds)[0]))
 }
 
 #[cfg(test)]

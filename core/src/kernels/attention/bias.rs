@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-#[cfg(feature = "train")]
+#[cfg(any(feature = "gpu", feature = "train"))]
 use super::chunks::Chunk;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::CachedKeys;
@@ -52,7 +52,7 @@ impl AttentionBias {
     }
 
     /// The queries in chunks of at most `queries`, each with the keys that any of its queries may attend to.
-    #[cfg(feature = "train")]
+    #[cfg(any(feature = "gpu", feature = "train"))]
     pub(super) fn chunks(&self, queries: usize) -> impl Iterator<Item = Chunk> {
         let (first_query, first_key, window) = (self.queries.start, self.queries.start - self.past, self.window);
         let seq = self.queries.len();
@@ -97,7 +97,7 @@ impl AttentionBias {
     }
 
     /// `[batch or 1, 1, 1, keys]`, without a graph: ln m of a key that counts m times.
-    #[cfg(feature = "gpu")]
+    #[cfg(any(feature = "gpu", feature = "train"))]
     pub(crate) fn log_multiplicity(&self) -> Option<Tensor<4>> {
         let logs = self.log_multiplicity.clone()?;
         #[cfg(feature = "train")]

@@ -1,19 +1,25 @@
 //! Attention a few queries at a time, on every device: the logits of these queries alone exist, forward and backward. Memory then grows
-//! with the length and not with its square, also where there is no fused kernel and autodiff would keep every weight.
+//! with the length and not with its square, also where there is no fused kernel and autodiff would keep every weight. On GPUs there are
+//! never more queries at a time than their kernels can count the weights of.
 
 use std::ops::Range;
 
-use burn::tensor::{Device, Tensor};
+#[cfg(feature = "train")]
+use burn::tensor::Device;
+use burn::tensor::Tensor;
 
 use super::{AttentionBias, attend};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
+#[cfg(feature = "train")]
 use crate::kernels::is_cpu;
 
 /// Queries at a time on GPUs, where nobody says how many.
+#[cfg(feature = "train")]
 const QUERIES: usize = 1024;
 
 /// Queries that attention takes at a time on a device where nobody says how many; `None`: all.
+#[cfg(feature = "train")]
 pub fn queries_at_once(device: &Device) -> Option<usize> {
     (!is_cpu(device)).then_some(QUERIES)
 }
@@ -21,6 +27,8 @@ pub fn queries_at_once(device: &Device) -> Option<usize> {
 /// As [`attend`](super::attend), at most `queries` queries at a time: q `[batch, heads, seq, head_dim]`, k and v
 /// `[batch, kv_heads, keys, head_dim]`; the output has the shape of q.
 pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries: usize) -> Tensor<4> {
+    #[cfg(feature = "gpu")]
+    let queries = queries.min(gpu::most_queries(&q, &k));
     let parts = bias.chunks(queries).map(|chunk| {
         let [q, k, v] = chunk.inputs([&q, &k, &v]);
         let bias = chunk.bias(bias, q.device().is_autodiff());
@@ -34,12 +42,15 @@ pub fn attend_in_chunks([q, k, v]: [Tensor<4>; 3], bias: &AttentionBias, queries
 }
 
 /// Gradients of q, k and v, shaped as these, from `grad_output`, that of the output, shaped as q. None of these tensors has a graph.
+#[cfg(feature = "train")]
 pub fn gradients_in_chunks(
     [q, k, v]: [Tensor<4>; 3],
     bias: &AttentionBias,
     queries: usize,
     grad_output: &Tensor<4>,
 ) -> [Tensor<4>; 3] {
+    #[cfg(feature = "gpu")]
+    let queries = queries.min(gpu::most_queries(&q, &k));
     let (mut of_q, mut of_k, mut of_v) = (Vec::new(), k.zeros_like(), v.zeros_like());
     for chunk in bias.chunks(queries) {
         let grad_output = grad_output.clone().slice_dim(2, chunk.queries.clone());
@@ -52,6 +63,7 @@ pub fn gradients_in_chunks(
 }
 
 /// Gradients of the inputs of a chunk from that of its output.
+#[cfg(feature = "train")]
 fn gradients_of_chunk(
     chunk: &Chunk,
     inputs: [Tensor<4>; 3],
@@ -70,6 +82,7 @@ fn gradients_of_chunk(
 }
 
 /// `total`, to whose rows `rows` a part is added.
+#[cfg(feature = "train")]
 fn added(total: Tensor<4>, rows: &Range<usize>, part: Tensor<4>) -> Tensor<4> {
     let [batch, heads, _, head_dim] = total.dims();
     let place = [0..batch, 0..heads, rows.clone(), 0..head_dim];
@@ -95,10 +108,8 @@ impl Chunk {
         let (seq, first) = (whole.queries.len(), whole.queries.start);
         let queries = first + self.queries.start..first + self.queries.end;
         let past = queries.start - (first - whole.past() + self.keys.start);
-        let log_multiplicity = whole.log_multiplicity.clone().map(|logs| {
-            let logs = logs.slice_dim(3, self.keys.clone());
-            if logs.device().is_autodiff() && !has_graph { logs.inner() } else { logs }
-        });
+        let logs = if has_graph { whole.log_multiplicity.clone() } else { whole.log_multiplicity() };
+        let log_multiplicity = logs.map(|logs| logs.slice_dim(3, self.keys.clone()));
         let starts = whole
             .document_starts
             .as_ref()

@@ -7,7 +7,7 @@
 #[cfg(feature = "train")]
 mod backward;
 mod bias;
-#[cfg(feature = "train")]
+#[cfg(any(feature = "gpu", feature = "train"))]
 mod chunks;
 mod few_queries;
 mod forward;
@@ -24,8 +24,10 @@ use pulp::Simd;
 #[cfg(feature = "train")]
 use self::backward::Backward;
 pub use self::bias::AttentionBias;
+#[cfg(any(feature = "gpu", feature = "train"))]
+pub use self::chunks::attend_in_chunks;
 #[cfg(feature = "train")]
-pub use self::chunks::{attend_in_chunks, gradients_in_chunks, queries_at_once};
+pub use self::chunks::{gradients_in_chunks, queries_at_once};
 use self::few_queries::few_queries;
 use self::forward::{Inputs, in_tiles};
 use self::key_values::Rows;
@@ -67,9 +69,10 @@ pub fn attend(
     if map_weights.is_none()
         && q.dims()[2] > FEW_QUERIES
         && gpu::has_matrix_units(&q.device())
-        && let Some(output) = gpu::attend_by_products([&q, &k, &v], bias)
+        && [&q, &k, &v].into_iter().all(gpu::is_plain)
     {
-        return output;
+        let queries = q.dims()[2];
+        return attend_in_chunks([q, k, v], bias, queries);
     }
     #[cfg(feature = "gpu")]
     if map_weights.is_none()

@@ -2,13 +2,12 @@
 
 use burn::tensor::Tensor;
 
-use super::{cubecl, output_like, rows, tensor};
+use super::{MOST_WORKGROUPS, cubecl, output_like, rows, tensor};
 use crate::kernels::AdamWStep;
 use cubecl::prelude::*;
 
+/// Units of a workgroup.
 const UNITS: usize = 256;
-/// Workgroups along one dimension that every WebGPU has.
-const MOST_WORKGROUPS: usize = (1 << 16) - 1;
 
 /// `tensors` are the weights, the first and the second moment, all shaped as the gradient; returns them after the update, in this order.
 pub fn adamw<const D: usize>(step: AdamWStep, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {

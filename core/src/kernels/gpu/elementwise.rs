@@ -6,17 +6,14 @@ use burn::tensor::Tensor;
 
 use super::products::{UNITS, gated_by, inverse_root_mean_square};
 use super::rotation::rotated_component;
-use super::{cubecl, is_plain, output_like, rows, tensor};
+use super::{MOST_WORKGROUPS, cubecl, is_plain, output_like, rows, tensor};
 use cubecl::prelude::*;
-
-/// Workgroups along one dimension that every WebGPU has.
-const MOST_ROWS: usize = (1 << 16) - 1;
 
 /// RMSNorm of the last dimension, of the norm's width.
 pub fn normed<const D: usize>(norm: &RmsNorm, x: &Tensor<D>) -> Option<Tensor<D>> {
     let (shape, width) = (x.dims(), x.dims()[D - 1]);
     let count = shape.iter().product::<usize>() / width;
-    if !is_plain(x) || count > MOST_ROWS {
+    if !is_plain(x) || count > MOST_WORKGROUPS {
         return None;
     }
     let x = rows(x.clone());
@@ -87,7 +84,7 @@ pub fn rotated(x: &Tensor<4>, cos: &Tensor<4>, sin: &Tensor<4>) -> Option<Tensor
 /// Workgroups that have a unit for each number of rows.
 fn by_rows<const D: usize>(shape: [usize; D]) -> Option<(CubeCount, CubeDim)> {
     let (width, size) = (shape[D - 1], shape.iter().product::<usize>());
-    let count = size.checked_div(width).filter(|&count| count <= MOST_ROWS)?;
+    let count = size.checked_div(width).filter(|&count| count <= MOST_WORKGROUPS)?;
     let columns = (width as u32).div_ceil(UNITS as u32);
     Some((CubeCount::Static(columns, count as u32, 1), CubeDim::new_1d(UNITS as u32)))
 }

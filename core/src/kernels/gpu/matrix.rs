@@ -12,6 +12,7 @@ use burn_cubecl::{Cube, cubecl};
 use super::{add_projection, output_like, rows, takes, tensor};
 use crate::kernels::packed::{NumberType, PackedMatrix};
 use crate::kernels::widening_dot::BLOCK;
+use crate::kernels::{ComputeType, linear};
 use cubecl::prelude::*;
 
 /// Words of a block of 8-bit numbers: one for the scale, and one for each four numbers.
@@ -67,8 +68,8 @@ impl GpuMatrix {
         self.words.clone()
     }
 
-    /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`.
-    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+    /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`; of few tokens in f32, whatever the type to compute in.
+    pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         if takes(x) {
             let nothing = Tensor::zeros([batch, seq, self.rows], &x.device());
@@ -79,7 +80,7 @@ impl GpuMatrix {
             let last = self.rows.min(first + panel);
             let ids = Tensor::arange(first as i64..last as i64, &x.device());
             let widened = self.widened(ids); // [panel, columns]
-            burn::tensor::module::linear(x.clone(), widened.transpose(), None)
+            linear(x.clone(), widened.transpose(), compute)
         });
         let mut panels: Vec<Tensor<3>> = panels.collect();
         if panels.len() == 1 { panels.remove(0) } else { Tensor::cat(panels, 2) }

@@ -2,7 +2,8 @@
 //! computation.
 //!
 //! A block then takes six launches: norm and projections; rotation and cache; attention (and one more behind 256 tokens); output
-//! projection and residual; norm and gate; last projection and residual. A block of a prompt takes about 20, seven of them Burn's products.
+//! projection and residual; norm and gate; last projection and residual. A block of a prompt takes about 20, seven of them Burn's products,
+//! under wgpu.
 //! Burn's own operations need about fifty; tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan,
 //! Metal and CUDA.
 
@@ -28,7 +29,7 @@ use burn_cubecl::{Cube, cubecl};
 pub use self::adamw::adamw;
 #[cfg(feature = "train")]
 pub use self::attention::gradients_by_products;
-pub use self::attention::{CachedKeys, attend, attend_by_products, attend_to_cache, slopes_of_heads};
+pub use self::attention::{CachedKeys, attend, attend_by_products, attend_to_cache, most_queries, slopes_of_heads};
 pub use self::choice::largest_logit;
 pub use self::elementwise::{gated, normed, rotated};
 pub use self::matrix::GpuMatrix;
@@ -38,22 +39,30 @@ use super::REFERENCE_KERNELS;
 
 /// Most tokens that the kernels for few tokens take.
 const FEW: usize = 8;
+/// Workgroups along one dimension that every WebGPU has.
+const MOST_WORKGROUPS: usize = (1 << 16) - 1;
 
 /// Launches that are sent to the GPU at once, as Burn's `tasks_max`. A token of a model of 30 layers
 /// takes some 220, so that it is sent once and not seven times; a prompt's are sent often enough for a slow GPU to show pictures between them.
 pub const LAUNCHES_AT_ONCE: usize = 256;
 
-/// Keeps compiled kernels, and which form of a product was fastest, in the user's cache folder: both take minutes. To be called before a device is opened; CubeCL's environment variables come first.
+/// Keeps compiled kernels, and which form of a product was fastest, in the user's cache folder: both take minutes. To be called before
+/// a device is opened. CubeCL's own file of settings and its environment variables come first.
 #[cfg(feature = "cuda")]
 pub fn keep_compiled_kernels() {
+    use cubecl::config::cache::CacheConfig;
     use cubecl::config::{CubeClRuntimeConfig, RuntimeConfig};
 
-    let settings = serde_json::json!({ "compilation": { "cache": true }, "environment": { "path": "global" } });
-    let config: CubeClRuntimeConfig = serde_json::from_value(settings).expect("these are fields of the settings");
+    let mut config = CubeClRuntimeConfig::from_current_dir();
+    config.compilation.cache = true;
+    if matches!(config.environment.path, CacheConfig::Target) {
+        config.environment.path = CacheConfig::Global;
+    }
     CubeClRuntimeConfig::try_set(config.override_from_env());
 }
 
-/// Whether a device has units for products of matrices, which make them the fastest of operations: NVIDIA's cards under CUDA.
+/// Whether a device has units for products of matrices, which make them the fastest of operations: NVIDIA's cards under CUDA, all of which
+/// since 2018 have them.
 pub fn has_matrix_units(device: &Device) -> bool {
     #[cfg(feature = "cuda")]
     {

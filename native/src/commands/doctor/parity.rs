@@ -51,7 +51,7 @@ fn computed(config: &Config, compute: ComputeType, device: &Device) -> Result<(V
     let ids: Vec<u32> = (0..CONTEXT as u32).map(|i| (i * 7919 + 13) % config.vocab_size as u32).collect();
     let inference = burn::module::Module::valid(&model).compute_in(compute);
     let logits: Tensor<3> = inference.forward(token_ids(&ids, [1, CONTEXT], device), &positions, None);
-    let mut trainer = Trainer::new(model, positions, hyperparameters(STEPS, compute));
+    let mut trainer = Trainer::new(model, positions, hyperparameters(STEPS, compute, device));
     let mut losses = Vec::new();
     for step in 0..STEPS {
         let report;

@@ -1,6 +1,7 @@
 //! How fast a device trains.
 
 use anyhow::Result;
+use burn::tensor::Device;
 use drope_core::config::Config;
 use drope_core::model::{ComputeType, Model};
 use drope_core::positions::Method;
@@ -24,10 +25,12 @@ pub struct Training {
 /// Times updates of a model on an autodiff device.
 pub fn ten_steps(config: &Config, model: Model, rows: [usize; 2], compute: ComputeType) -> Result<Training> {
     let positions = Method::of(config).positions(config, 1.0)?;
-    let trainer = Trainer::new(model, positions, hyperparameters(STEPS + 1, compute));
+    let hyperparameters = hyperparameters(STEPS + 1, compute, &model.device());
+    let recompute = hyperparameters.memory.recompute;
+    let trainer = Trainer::new(model, positions, hyperparameters);
     let seconds = update_seconds(trainer, STEPS, |step| batch(config, rows, step))?;
     let tokens_per_second = (STEPS * rows[0] * rows[1]) as f64 / seconds.iter().sum::<f64>();
-    let micro_batch = MicroBatch { context: rows[1], tokens: rows[0] * rows[1], recompute: false };
+    let micro_batch = MicroBatch { context: rows[1], tokens: rows[0] * rows[1], recompute };
     Ok(Training {
         tokens_per_second,
         operations_per_second: tokens_per_second * operations_per_token(config, micro_batch),
@@ -40,7 +43,8 @@ pub fn batch(config: &Config, [rows, length]: [usize; 2], step: usize) -> Batch 
     Batch::plain(ids, length)
 }
 
-pub fn hyperparameters(steps: usize, compute: ComputeType) -> Hyperparameters {
+/// On GPUs blocks are computed again, as recipes for real models do it: attention has kernels of its own then.
+pub fn hyperparameters(steps: usize, compute: ComputeType, device: &Device) -> Hyperparameters {
     Hyperparameters {
         steps,
         optimizer: OptimizerKind::AdamW,
@@ -48,7 +52,7 @@ pub fn hyperparameters(steps: usize, compute: ComputeType) -> Hyperparameters {
         schedule: Schedule::cosine(1e-3, 2, 0.1),
         max_gradient_norm: 1.0,
         compute,
-        memory: Memory::default(),
+        memory: Memory { recompute: device.clone().inner() != Device::flex(), ..Memory::default() },
         guard: None,
     }
 }

@@ -22,7 +22,7 @@ use crate::{files, machine, threads};
 /// Shares of the speed of products alone that whole updates reached where `core` was measured (docs/benchmarks.md).
 const SHARE_F32: [f64; 2] = [0.6, 0.85];
 const SHARE_BF16: [f64; 2] = [0.3, 0.45];
-/// Shares of a card's peak that others report for models of this size under FSDP. Nothing here was run on a card.
+/// Shares of a card's peak that others report for models of this size under FSDP, which was not run here.
 const SHARE_OF_CARDS: [f64; 2] = [0.25, 0.45];
 
 /// Arguments of `core plan`.

@@ -1,4 +1,4 @@
-//! Attention on GPUs, without a matrix of all weights: of few queries, or of a prompt in tiles.
+//! Attention on GPUs: of few queries, of a prompt in tiles, or as products around a softmax, of some queries at a time.
 
 mod few;
 mod tiles;
@@ -9,9 +9,9 @@ use burn_cubecl::tensor::CubeTensor;
 
 use self::few::attend_few;
 use self::tiles::attend_in_tiles;
-pub use self::weights::attend_by_products;
 #[cfg(feature = "train")]
 pub use self::weights::gradients_by_products;
+pub use self::weights::{attend_by_products, most_queries};
 use super::{FEW, buffer, is_plain, rows};
 
 /// Numbers of a head that the kernels have room for.

@@ -9,19 +9,28 @@ use super::few::LOWEST;
 use super::slopes_of_heads;
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::sum::{over_units, sum_of_units};
-use crate::kernels::gpu::{cubecl, is_plain, output_like, rows, tensor};
+use crate::kernels::gpu::{MOST_WORKGROUPS, cubecl, is_plain, output_like, rows, tensor};
 use cubecl::prelude::*;
 
 /// Units of a workgroup, which has a row of logits.
 const UNITS: usize = 256;
-/// Workgroups along one dimension that every WebGPU has.
-const MOST_ROWS: usize = (1 << 16) - 1;
+/// Most numbers of a matrix of weights, 1 GB: more do not fit into a buffer everywhere, and kernels count them in 32 bits.
+const MOST_WEIGHTS: usize = 1 << 28;
+
+/// Queries whose weights are no more than that: a power of two, so that few shapes of products are to be tried out. q and k as
+/// [`attend_by_products`] takes them.
+pub fn most_queries(q: &Tensor<4>, k: &Tensor<4>) -> usize {
+    let [batch, heads, ..] = q.dims();
+    let [_, kv_heads, keys, _] = k.dims();
+    let queries = (MOST_WEIGHTS / (batch * heads * keys).max(1)).min(MOST_WORKGROUPS * kv_heads / heads);
+    1 << queries.max(1).ilog2()
+}
 
 /// softmax(q·kᵀ + bias)·v of queries `[batch, heads, seq, head_dim]`, keys and values `[batch, kv_heads, keys, head_dim]`; the output is
-/// as the queries. `None` elsewhere than on a GPU, in other types than f32, with gradients, or of too many queries.
+/// as the queries. `None` elsewhere than on a GPU, in other types than f32, with gradients, or of more than [`most_queries`].
 pub fn attend_by_products(inputs: [&Tensor<4>; 3], bias: &AttentionBias) -> Option<Tensor<4>> {
     let [q, k, v] = in_rows(inputs)?;
-    Some(attention_weights(&q, &k, bias)?.matmul(v).reshape(q.dims()))
+    Some(attention_weights(&q, &k, bias).matmul(v).reshape(q.dims()))
 }
 
 /// Gradients of q, k and v, shaped as these, from that of the output, shaped as q; `None` as [`attend_by_products`].
@@ -32,7 +41,7 @@ pub fn gradients_by_products(
     grad_output: Tensor<4>,
 ) -> Option<[Tensor<4>; 3]> {
     let [q, k, v] = in_rows(inputs)?;
-    let weights = attention_weights(&q, &k, bias)?; // [batch, kv_heads, group · seq, keys]
+    let weights = attention_weights(&q, &k, bias); // [batch, kv_heads, group · seq, keys]
     let shape = q.dims();
     let [q_rows, grad_rows] = [q, grad_output].map(|x| grouped(x, k.dims()[1])); // [batch, kv_heads, group · seq, head_dim]
     let of_v = weights.clone().swap_dims(2, 3).matmul(grad_rows.clone());
@@ -42,9 +51,11 @@ pub fn gradients_by_products(
     Some([of_logits.matmul(k).reshape(shape), of_k, of_v])
 }
 
-/// The same tensors in row-major order, which products read fastest; `None` where they are not on a GPU, in f32 and without gradients.
+/// The same tensors in row-major order, which products read fastest; `None` where the kernels do not take them.
 fn in_rows(inputs: [&Tensor<4>; 3]) -> Option<[Tensor<4>; 3]> {
-    inputs.into_iter().all(is_plain).then(|| inputs.map(|input| tensor(rows(input.clone()))))
+    let [q, k, _] = inputs;
+    let is_taken = inputs.into_iter().all(is_plain) && q.dims()[2] <= most_queries(q, k);
+    is_taken.then(|| inputs.map(|input| tensor(rows(input.clone()))))
 }
 
 /// `[batch, heads, seq, head_dim]` to `[batch, kv_heads, group · seq, head_dim]`.
@@ -54,13 +65,10 @@ fn grouped(x: Tensor<4>, kv_heads: usize) -> Tensor<4> {
 }
 
 /// The softmax's weights, `[batch, kv_heads, group · seq, keys]`.
-fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Option<Tensor<4>> {
+fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tensor<4> {
     let [batch, heads, seq, _] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;
-    if group * seq > MOST_ROWS {
-        return None;
-    }
     let device = q.device();
     let logits = rows(grouped(q.clone(), kv_heads).matmul(k.clone().swap_dims(2, 3)));
     let first_seen = bias.first_seen();
@@ -69,7 +77,7 @@ fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Opti
     let logs = bias.log_multiplicity().unwrap_or_else(|| Tensor::zeros([1, 1, 1, keys], &device));
     let logs_batches = logs.dims()[0];
     let output = output_like(&logits, [batch, kv_heads, group * seq, keys]);
-    soften::launch(
+    softmax_of_row::launch(
         &logits.client.clone(),
         CubeCount::Static((group * seq) as u32, kv_heads as u32, batch as u32),
         CubeDim::new_1d(UNITS as u32),
@@ -84,7 +92,7 @@ fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Opti
         seen_batches,
         logs_batches,
     );
-    Some(tensor(output))
+    tensor(output)
 }
 
 /// weights · (gradient − Σ weights · gradient) of each row of the last dimension.
@@ -115,7 +123,7 @@ fn own_row() -> usize {
 /// Softmax of a row of logits with their bias; the weights of keys that the query does not attend to are 0.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn soften(
+fn softmax_of_row(
     logits: &[f32],
     slopes: &[f32],
     first_seen: &[f32],
