@@ -69,7 +69,8 @@ fn beside_rope(results: &Results) -> Option<(&'static str, [f64; 2])> {
     Some((budget, [accuracy("all")?, accuracy("keep")?]))
 }
 
-fn below_rope(results: &Results) -> Option<String> {
+/// The protocol's headline where full DroPE is below RoPE even after its best budget.
+pub fn below_rope(results: &Results) -> Option<String> {
     let (budget, [ours, rope]) = beside_rope(results)?;
     (ours < rope).then(|| {
         format!(

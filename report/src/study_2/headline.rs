@@ -20,8 +20,24 @@ pub struct Headline {
     pub rivals: Vec<Finding>,
 }
 
-/// `None` where nothing was judged. `h3` and `beside_copies` are sentences of what is no test.
-pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>, beside_copies: Option<String>) -> Option<Headline> {
+/// Sentences on what is no test.
+#[derive(Default)]
+pub struct NotTested {
+    /// That full DroPE is below RoPE after its best budget.
+    pub below_rope: Option<String>,
+    /// Where the best budget of full DroPE lies.
+    pub h3: Option<String>,
+    /// Full DroPE with and without copies.
+    pub beside_copies: Option<String>,
+}
+
+/// `None` where nothing was judged.
+pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Headline> {
+    let NotTested { below_rope, h3, beside_copies } = not_tested;
+    // The protocol wants this to be the headline.
+    let below_rope = below_rope.map(|sentence| {
+        format!("- **Full DroPE as published does not read further than RoPE here after any budget**. {sentence}\n")
+    });
     let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
     // The protocol wants what H4 and H5 say to be said first.
     judged.sort_by_key(|test| !is_of_rivals(test));
@@ -33,9 +49,9 @@ pub fn headline(hypotheses: &[Hypothesis], h3: Option<String>, beside_copies: Op
         format!("- **{}**{note}.\n", claim(test))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = brief.chain(beside_copies.clone().map(item)).collect();
+    let brief = below_rope.clone().into_iter().chain(brief).chain(beside_copies.clone().map(item)).collect();
     let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
-    let list = list.chain(beside_copies.map(item)).chain(h3.map(item)).collect();
+    let list = below_rope.into_iter().chain(list).chain(beside_copies.map(item)).chain(h3.map(item)).collect();
     let tests = [judged.len(), hypotheses.len()];
     (!judged.is_empty()).then_some(Headline { tests, brief, list, rivals })
 }

@@ -19,7 +19,7 @@ use std::path::Path;
 use anyhow::Result;
 
 pub use self::headline::Headline;
-use self::headline::headline;
+use self::headline::{NotTested, headline};
 use self::hypothesis::{Hypothesis, judged};
 use self::results::Results;
 use crate::{files, plot};
@@ -40,7 +40,12 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
     if let Some(text) = why::document(&results, heads, patches) {
         files::write(&root.join("docs/study-2-why.md"), &text)?;
     }
-    Ok(headline(&hypotheses, curve::place_of_the_maximum(&results), curve::beside_copies(&results)))
+    let not_tested = NotTested {
+        below_rope: against::below_rope(&results),
+        h3: curve::place_of_the_maximum(&results),
+        beside_copies: curve::beside_copies(&results),
+    };
+    Ok(headline(&hypotheses, not_tested))
 }
 
 /// The eight tests; H3 is none.

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::curve::{beside_copies, best_budget, lies_where_the_paper_recalibrates, shares_of_budgets};
 use super::difference::Verdict;
+use super::headline::NotTested;
 use super::hypotheses;
 use super::models::{CURVE, RIVALS, SCALINGS, TRUNKS, plain};
 use super::results::{Asked, FAR, NEAR, Results};
@@ -158,18 +159,21 @@ fn the_best_rival_on_the_selection_split_counts() {
         _ => cell,
     };
     let both = [with(0.9, 0.6), curve("all", [0.9, 0.8, 0.7, 0.6, 0.5, 0.3])].concat();
-    let headline = super::headline(&hypotheses(&results(both)), None, None).unwrap().list;
+    let headline = super::headline(&hypotheses(&results(both)), NotTested::default()).unwrap().list;
     let first = headline.lines().find(|line| line.starts_with("- ")).unwrap();
     assert!(
         first.contains(" than the best fair rival, ") && first.contains(": shown**. After 8 M tokens; "),
         "{headline}"
     );
-    let alike = super::headline(&hypotheses(&results(with(0.9, 0.9))), None, None).unwrap();
-    assert!(
-        alike.brief.starts_with("- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, "),
-        "{}",
-        alike.brief
-    );
+    let alike = super::headline(
+        &hypotheses(&results(with(0.9, 0.9))),
+        NotTested { below_rope: Some("Below.".to_owned()), ..NotTested::default() },
+    )
+    .unwrap();
+    let lines: Vec<&str> = alike.brief.lines().collect();
+    assert!(lines[0].ends_with("after any budget**. Below.") && alike.list.starts_with(lines[0]), "{}", alike.brief);
+    let tested = "- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, ";
+    assert!(lines[1].starts_with(tested), "{}", lines[1]);
     assert!(alike.rivals[0].claim.ends_with(" (after 8 M tokens)"), "{:?}", alike.rivals);
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
