@@ -14,22 +14,16 @@ import argparse
 import functools
 import json
 import pathlib
-import statistics
 import subprocess
 import sys
-import time
 
 import torch
 from results import RESULTS, add_rows, processor
+from training_step import ids, median_seconds
 from transformers import AutoModelForCausalLM
 
 MICRO_BATCHES = 4
 NEW_TOKENS = 64
-
-
-def ids(count, model):
-    """Token ids `[count]`, those that `core bench` reads, where the model is."""
-    return torch.tensor([(i * 7919 + 13) % model.config.vocab_size for i in range(count)], device=model.device)
 
 
 def wait():
@@ -39,15 +33,8 @@ def wait():
 
 
 def seconds(work, repeats):
-    """Median seconds of a call, after one that does not count."""
-    times = []
-    for _ in range(repeats + 1):
-        wait()
-        start = time.perf_counter()
-        work()
-        wait()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times[1:])
+    """Median seconds of a call, the card's work included, after one that does not count."""
+    return median_seconds(lambda: (work(), wait()), repeats)
 
 
 class Training:
@@ -70,7 +57,7 @@ class Training:
         self.optimizer.step()
 
     def measured(self, rows, length, updates):
-        batch = ids(rows * length, self.model).view(rows, length)
+        batch = ids(self.model, rows, length).to(self.model.device)
         return {"train": rows * length / seconds(lambda: self.update(batch), updates)}
 
 
@@ -84,7 +71,7 @@ class Reading:
 
     @torch.inference_mode()
     def measured(self, prompt, repeats):
-        text = ids(prompt, self.model).view(1, -1)
+        text = ids(self.model, 1, prompt).to(self.model.device)
         first = seconds(lambda: self.model(text, logits_to_keep=1), repeats)
         answer = lambda: self.model.generate(
             text, max_new_tokens=NEW_TOKENS + 1, min_new_tokens=NEW_TOKENS + 1, do_sample=False, pad_token_id=0, **self.options

@@ -2,10 +2,9 @@
 //! computation.
 //!
 //! A block then takes six launches: norm and projections; rotation and cache; attention (and one more behind 256 tokens); output
-//! projection and residual; norm and gate; last projection and residual. A block of a prompt takes about 20, seven of them Burn's products,
-//! under wgpu.
-//! Burn's own operations need about fifty; tests compare the kernels with them. The kernels are written in CubeCL, for WebGPU, Vulkan,
-//! Metal and CUDA.
+//! projection and residual; norm and gate; last projection and residual. Under wgpu a block of a prompt takes about 20, seven of them
+//! Burn's products. Burn's own operations need about fifty; tests compare the kernels with them. The kernels are written in CubeCL, for
+//! WebGPU, Vulkan, Metal and CUDA.
 
 #[cfg(feature = "train")]
 mod adamw;
