@@ -127,6 +127,17 @@ fn a_lost_model_is_made_again_where_a_job_still_reads_it() {
         );
     }
     assert!(weights("models/all-1") == before && !study.out("models/all-2").exists());
+
+    // Each comes when a job is to read it, and not all before the first such job.
+    std::fs::remove_dir_all(study.out("models")).unwrap();
+    for seed in [1, 2] {
+        std::fs::remove_file(study.out(&format!("done/eval-all-{seed}.json"))).unwrap();
+    }
+    let output = study.run(&["--threads", "1"]);
+    assert!(output.status.success(), "{}", said(&output));
+    let said = said(&output);
+    let begins = |name: &str| said.find(&format!("{name} begins")).expect(name);
+    assert!(begins("all-1") < begins("eval-all-1") && begins("eval-all-1") < begins("rope-2"), "{said}");
 }
 
 #[test]

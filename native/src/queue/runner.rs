@@ -1,5 +1,6 @@
 //! Runs jobs, several at once, until all are done or nothing more can be.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -49,8 +50,8 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
             queue.progress.was_done(jobs[index].cost, seconds);
         }
     }
-    queue.requeue_jobs_without_model(mine)?;
-    let outcome = queue.work(mine, threads);
+    let order = queue.requeue_jobs_without_model(mine)?;
+    let outcome = queue.work(&order, threads);
     queue.progress.finish();
     // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
     outcome.inspect_err(|_| queue.interrupt())?;
@@ -58,19 +59,38 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
 }
 
 impl Queue<'_> {
-    /// Sets finished jobs back to waiting if their model is missing and an unfinished job reads it.
-    fn requeue_jobs_without_model(&mut self, mine: &[usize]) -> Result<()> {
+    /// Sets finished jobs back to waiting if their model is missing and an unfinished job reads it. Returns the order of all jobs, in
+    /// which these come right before the first job that reads their model: what was measured already needs them no more.
+    fn requeue_jobs_without_model(&mut self, mine: &[usize]) -> Result<Vec<usize>> {
+        let mut again = HashSet::new();
         for index in graph::order(self.jobs)?.into_iter().rev().filter(|index| mine.contains(index)) {
             if matches!(self.phases[index], Phase::Done) {
                 continue;
             }
             for &before in &self.jobs[index].after {
-                if self.jobs[before].command.lacks_its_model() {
+                if matches!(self.phases[before], Phase::Done) && self.jobs[before].command.lacks_its_model() {
                     self.phases[before] = Phase::Waiting;
+                    again.insert(before);
                 }
             }
         }
-        Ok(())
+        let (mut order, mut unplaced) = (Vec::new(), again.clone());
+        for &index in mine.iter().filter(|index| !again.contains(index)) {
+            self.put_behind_models(index, &mut unplaced, &mut order);
+        }
+        Ok(order)
+    }
+
+    /// Appends a job behind those of `unplaced` that it waits for, which are then placed.
+    fn put_behind_models(&self, index: usize, unplaced: &mut HashSet<usize>, order: &mut Vec<usize>) {
+        if !matches!(self.phases[index], Phase::Done) {
+            for &before in &self.jobs[index].after {
+                if unplaced.remove(&before) {
+                    self.put_behind_models(before, unplaced, order);
+                }
+            }
+        }
+        order.push(index);
     }
 
     fn work(&mut self, mine: &[usize], threads: usize) -> Result<()> {
