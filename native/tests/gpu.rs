@@ -28,18 +28,24 @@ use pollster::block_on;
 /// product in another order, and AdamW divides each gradient by its own size, so that rounding can turn a weight's
 /// first step around. Vulkan in software differs by 1.4e-5 and 2e-6; cards may round the factors of products to TF32.
 const TOLERANCE: f32 = if cfg!(feature = "cuda") { 1e-3 } else { 1e-4 };
+/// The same of the largest number, where factors are rounded to bf16.
+const BF16_TOLERANCE: f32 = 2e-2;
 const STEPS: usize = 10;
 
-const CHOICE: DeviceChoice = if cfg!(feature = "cuda") { DeviceChoice::Cuda } else { DeviceChoice::Wgpu };
+/// CUDA where it is built in, unless wgpu is too and is shown a driver.
+fn choice() -> DeviceChoice {
+    let takes_vulkan = cfg!(feature = "wgpu") && std::env::var_os("VK_DRIVER_FILES").is_some();
+    if cfg!(feature = "cuda") && !takes_vulkan { DeviceChoice::Cuda } else { DeviceChoice::Wgpu }
+}
 
 /// The GPU; without an NVIDIA card `None`, and a line about what could not be run. Vulkan in software always exists.
 fn gpu(what: &str) -> Option<OpenDevice> {
-    match device::open(CHOICE) {
+    match device::open(choice()) {
         Ok(chosen) => {
             assert!(!chosen.is_cpu);
             Some(chosen)
         }
-        Err(error) if CHOICE == DeviceChoice::Cuda => {
+        Err(error) if choice() == DeviceChoice::Cuda => {
             println!("NOT RUN: {what}: {error}");
             None
         }
@@ -115,7 +121,7 @@ fn long_texts_have_the_logits_of_the_cpu() {
 fn attention_in_chunks_has_the_values_and_gradients_of_the_cpu() {
     const SEQ: usize = 600;
     let Some(OpenDevice { device, .. }) = gpu("attention in chunks") else { return };
-    let computed = |layer: &LayerPositions, device: &Device| {
+    let computed = |layer: &LayerPositions, device: &Device, compute: ComputeType| {
         let numbers = |shape: [usize; 4], seed: usize| {
             let values =
                 (0..shape.iter().product()).map(|i: usize| ((i * i + seed * i + seed) % 251) as f32 / 125.0 - 1.0);
@@ -125,8 +131,8 @@ fn attention_in_chunks_has_the_values_and_gradients_of_the_cpu() {
         let logs = Tensor::from_inner(numbers([2, 1, 1, SEQ], 5));
         let starts: Vec<usize> = (0..2 * SEQ).map(|i| if i % SEQ < 350 { 0 } else { 350 }).collect();
         let bias = AttentionBias::new(layer, 0..SEQ, Some(&logs)).with_documents(Some(starts.into()));
-        let output = attend_in_chunks(inputs.clone(), &bias, 256);
-        let [of_q, of_k, of_v] = gradients_in_chunks(inputs, &bias, 256, &numbers([2, 4, SEQ, 32], 7));
+        let output = attend_in_chunks(inputs.clone(), &bias, 256, compute);
+        let [of_q, of_k, of_v] = gradients_in_chunks(inputs, &bias, 256, compute, &numbers([2, 4, SEQ, 32], 7));
         [output, of_q, of_k, of_v].map(|tensor| tensor.into_data().iter::<f32>().collect::<Vec<f32>>())
     };
     let slopes = Encoding::Alibi { slopes: vec![0.5, 0.25, 0.125, 0.0625] };
@@ -134,11 +140,18 @@ fn attention_in_chunks_has_the_values_and_gradients_of_the_cpu() {
         LayerPositions { encoding: Encoding::None, window: Some(300) },
         LayerPositions { encoding: slopes, window: None },
     ] {
-        for (found, expected) in computed(&layer, &device).iter().zip(&computed(&layer, &Device::flex())) {
-            let largest = expected.iter().fold(0f32, |most, number| most.max(number.abs()));
-            let difference = largest_difference(found, expected) / largest;
-            println!("{layer:?}: largest difference {difference:.1e} of the largest number");
-            assert!(difference < TOLERANCE, "{layer:?}: {difference}");
+        let expected = computed(&layer, &Device::flex(), ComputeType::F32);
+        for (compute, tolerance) in [(ComputeType::F32, TOLERANCE), (ComputeType::Bf16, BF16_TOLERANCE)] {
+            if !compute.is_native_to(&device) {
+                println!("NOT RUN: attention in {}, which this device does not multiply", compute.name());
+                continue;
+            }
+            for (found, expected) in computed(&layer, &device, compute).iter().zip(&expected) {
+                let largest = expected.iter().fold(0f32, |most, number| most.max(number.abs()));
+                let difference = largest_difference(found, expected) / largest;
+                println!("{layer:?} in {}: largest difference {difference:.1e} of the largest number", compute.name());
+                assert!(difference < tolerance, "{layer:?} in {}: {difference}", compute.name());
+            }
         }
     }
 }
@@ -257,7 +270,7 @@ fn greedy_tokens_are_those_of_the_cpu() {
 }
 
 fn name() -> &'static str {
-    if CHOICE == DeviceChoice::Cuda { "cuda" } else { "wgpu" }
+    if choice() == DeviceChoice::Cuda { "cuda" } else { "wgpu" }
 }
 
 #[test]
@@ -282,7 +295,7 @@ fn a_shipped_model_answers_as_on_the_cpu() {
 /// `cargo xtask gpu` leaves wgpu nothing but Vulkan in software, which is slower than the CPU backend.
 #[test]
 fn vulkan_in_software_is_not_chosen_by_default() {
-    if CHOICE == DeviceChoice::Wgpu && std::env::var_os("VK_DRIVER_FILES").is_some() {
+    if choice() == DeviceChoice::Wgpu && std::env::var_os("VK_DRIVER_FILES").is_some() {
         assert!(device::open(DeviceChoice::Auto).unwrap().is_cpu);
     }
 }
@@ -292,8 +305,8 @@ fn a_machine_without_a_gpu_gets_a_sentence() {
     let folder = Folder::new("no-gpu");
     let (model, out) = (folder.model("model"), folder.path("out"));
     let arguments = ["logits", "--model", text(&model), "--ids", "1", "--out", text(&out), "--device", name()];
-    if CHOICE == DeviceChoice::Cuda {
-        if device::open(CHOICE).is_err() {
+    if choice() == DeviceChoice::Cuda {
+        if device::open(choice()).is_err() {
             refused(&arguments, "there is no NVIDIA card");
         }
         return;

@@ -6,6 +6,8 @@ use burn::tensor::{Int, Tensor, TensorData, activation::log_softmax};
 use burn_flex::FlexTensor;
 use pulp::Simd;
 
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::math::{exp_all, max};
 use super::parts::in_parts;
 use super::views::{numbers, tensor};
@@ -18,6 +20,10 @@ const TINY: f32 = 1e-30;
 
 /// Cross entropy of each target token in nats, `[tokens]`, of logits `[tokens, vocab]`.
 pub fn cross_entropy(logits: Tensor<2>, targets: &[u32]) -> Tensor<1> {
+    #[cfg(feature = "gpu")]
+    if let Some(losses) = gpu::cross_entropy(&logits, targets) {
+        return losses;
+    }
     if is_on_cpu(&logits) {
         apply(FusedCrossEntropy { targets: targets.into() }, [logits.into_dispatch()])
     } else {

@@ -31,12 +31,19 @@ mod rms_norm;
 mod rotary;
 mod swiglu;
 mod views;
+#[cfg(feature = "train")]
+mod vjp;
 mod widening_dot;
 
 use std::cell::Cell;
 use std::fmt::Debug;
 
-use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind, Flex, TensorMetadata};
+#[cfg(feature = "train")]
+use burn::backend::Autodiff;
+use burn::backend::tensor::FloatTensor;
+use burn::backend::{
+    Backend, BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind, Flex, TensorMetadata,
+};
 use burn::tensor::{DType, Device, Tensor};
 use burn_flex::FlexTensor;
 
@@ -58,6 +65,8 @@ pub use self::quantized::{QuantizedFormat, QuantizedMatrix};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
 pub use self::swiglu::swiglu;
+#[cfg(feature = "train")]
+pub use self::vjp::with_gradient;
 
 thread_local! {
     static REFERENCE_KERNELS: Cell<bool> = const { Cell::new(false) };
@@ -71,36 +80,78 @@ pub fn with_reference_kernels<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// An operation of N tensors with one output, and its derivative.
-pub(crate) trait Kernel<const N: usize>: Clone + Debug + Send + 'static {
+/// An operation of N tensors of a backend with one output, and its derivative.
+pub(crate) trait Kernel<const N: usize, B: Backend = Flex>: Clone + Debug + Send + 'static {
     /// What the backward pass needs beside the inputs.
     type Saved: Clone + Debug + Send + 'static;
 
     /// The output.
-    fn forward(&self, inputs: &[FlexTensor; N]) -> (FlexTensor, Self::Saved);
+    fn forward(&self, inputs: &[FloatTensor<B>; N]) -> (FloatTensor<B>, Self::Saved);
 
     /// Gradients of the inputs, computed from the gradient of the output.
     #[cfg(feature = "train")]
-    fn backward(&self, inputs: &[FlexTensor; N], saved: Self::Saved, gradient: FlexTensor) -> [FlexTensor; N];
+    fn backward(
+        &self,
+        inputs: &[FloatTensor<B>; N],
+        saved: Self::Saved,
+        gradient: FloatTensor<B>,
+    ) -> [FloatTensor<B>; N];
 }
 
-/// The operation on tensors for which [`is_on_cpu`] holds; all on the same device.
+/// Tensors of a device as those of a backend, with and without a graph.
+#[cfg(feature = "train")]
+pub(crate) trait TensorsOf<B: Backend>: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>> {}
+
+#[cfg(feature = "train")]
+impl<B: Backend, T: DispatchKindConversion<B> + DispatchKindConversion<Autodiff<B>>> TensorsOf<B> for T {}
+
+/// Tensors of a device as those of a backend.
+#[cfg(not(feature = "train"))]
+pub(crate) trait TensorsOf<B: Backend>: DispatchKindConversion<B> {}
+
+#[cfg(not(feature = "train"))]
+impl<B: Backend, T: DispatchKindConversion<B>> TensorsOf<B> for T {}
+
+/// The operation on tensors that the backend's kernels take ([`is_on_cpu`]); all on the same device.
 #[cfg_attr(
     not(feature = "train"),
     allow(clippy::needless_pass_by_value, reason = "the graph of gradients keeps the kernel")
 )]
-fn apply<const N: usize, const D: usize, K: Kernel<N>>(kernel: K, inputs: [DispatchTensor; N]) -> Tensor<D> {
+fn apply<B: Backend, const N: usize, const D: usize, K: Kernel<N, B>>(
+    kernel: K,
+    inputs: [DispatchTensor; N],
+) -> Tensor<D>
+where
+    DispatchTensor: TensorsOf<B>,
+{
     #[cfg(feature = "train")]
     if matches!(inputs[0].kind, DispatchTensorKind::Autodiff(_)) {
         return Tensor::from_dispatch(gradients::apply(kernel, inputs));
     }
-    let inputs = inputs.map(primitive);
-    of_primitive(kernel.forward(&inputs).0)
+    let inputs = inputs.map(primitive_of::<B>);
+    tensor_of::<B, D>(kernel.forward(&inputs).0)
 }
 
 /// A tensor without a graph.
+fn tensor_of<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<D>
+where
+    DispatchTensor: DispatchKindConversion<B>,
+{
+    Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<B>::Float(tensor)))
+}
+
+/// A backend's own form of a tensor of it that has no graph.
+fn primitive_of<B: Backend>(tensor: DispatchTensor) -> FloatTensor<B>
+where
+    DispatchTensor: DispatchKindConversion<B>,
+{
+    let tensor: Result<BackendTensor<B>, _> = DispatchTensor::try_into_backend(tensor);
+    tensor.expect("the tensor is on a device of the backend").float()
+}
+
+/// A tensor without a graph on the CPU.
 fn of_primitive<const D: usize>(tensor: FlexTensor) -> Tensor<D> {
-    Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<Flex>::Float(tensor)))
+    tensor_of::<Flex, D>(tensor)
 }
 
 /// Whether a device has units for products of matrices, so that it computes many tokens at once in the time of few.
@@ -125,26 +176,30 @@ fn is_cpu(device: &Device) -> bool {
 
 /// Whether the fused kernels can take the tensor: on the CPU, in f32, and with a graph that keeps what it needs.
 fn is_on_cpu<const D: usize>(tensor: &Tensor<D>) -> bool {
+    has_kernels(tensor, |kind| matches!(kind, DispatchTensorKind::Flex(_)))
+}
+
+/// Whether a tensor is one that fused kernels take, and of the kind that they serve.
+fn has_kernels<const D: usize>(tensor: &Tensor<D>, is_served: fn(&DispatchTensorKind) -> bool) -> bool {
     let tensor = tensor.clone().into_dispatch();
-    let is_flex = match &tensor.kind {
-        DispatchTensorKind::Flex(_) => true,
+    let is_served = match &tensor.kind {
         #[cfg(feature = "train")]
-        DispatchTensorKind::Autodiff(inner) => {
-            matches!(**inner, DispatchTensorKind::Flex(_)) && gradients::keeps_everything(&tensor)
-        }
-        #[allow(unreachable_patterns, reason = "other backends are features of other crates")]
-        _ => false,
+        DispatchTensorKind::Autodiff(inner) => is_served(inner) && gradients::keeps_everything(&tensor),
+        kind => is_served(kind),
     };
-    is_flex && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
+    is_served && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
 }
 
 /// The numbers of a tensor on the CPU that no gradient flows into.
 fn constant<const D: usize>(tensor: &Tensor<D>) -> FlexTensor {
-    let inner = if tensor.device().is_autodiff() { tensor.clone().inner() } else { tensor.clone() };
-    primitive(inner.into_dispatch())
+    primitive(without_graph(tensor).into_dispatch())
+}
+
+/// A tensor that no gradient flows into, on the device without autodiff.
+fn without_graph<const D: usize>(tensor: &Tensor<D>) -> Tensor<D> {
+    if tensor.device().is_autodiff() { tensor.clone().inner() } else { tensor.clone() }
 }
 
 fn primitive(tensor: DispatchTensor) -> FlexTensor {
-    let tensor: Result<BackendTensor<Flex>, _> = DispatchTensor::try_into_backend(tensor);
-    tensor.expect("the tensor is on the CPU").float()
+    primitive_of::<Flex>(tensor)
 }

@@ -12,7 +12,7 @@ use super::projection::Projection;
 use crate::config::{Config, ProjectionNorm};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu::GpuMatrix;
-use crate::kernels::{KeysOrValues, attend, rms_norm};
+use crate::kernels::{ComputeType, KeysOrValues, attend, rms_norm};
 
 /// Projections, norms and sizes of one attention layer.
 #[derive(Module, Debug)]
@@ -92,7 +92,7 @@ impl Attention {
         let [k, v] = self.shared_or_per_head([k, v], layer.kind);
         let k = rotation.read_keys(k);
         if layer.activations.is_none() && layer.patches.is_empty() {
-            return self.project_output(attend(q, k, v, bias, None));
+            return self.project_output(attend(q, k, v, bias, self.compute(), None));
         }
         let mut map_weights = |weights| {
             let weights = layer.patches.iter().fold(weights, |weights, patch| patch.apply(weights));
@@ -101,7 +101,7 @@ impl Attention {
             }
             weights
         };
-        self.project_output(attend(q, k, v, bias, Some(&mut map_weights)))
+        self.project_output(attend(q, k, v, bias, self.compute(), Some(&mut map_weights)))
     }
 
     /// What attention reads of a text without a cache: queries `[batch, heads, seq, head_dim]`, keys and values
@@ -111,6 +111,11 @@ impl Attention {
         let [q, k, v] = self.queries_keys_values(x, &mut layer);
         let [k, v] = self.shared_or_per_head([k, v].map(KeysOrValues::from), layer.kind);
         [q, layer.kind.rotation.read_keys(k).tensor(), v.tensor()]
+    }
+
+    /// In what the layer's products are computed.
+    pub(super) fn compute(&self) -> ComputeType {
+        self.q_proj.inference.compute()
     }
 
     /// The output projection: `[batch, heads, seq, head_dim]` to `[batch, seq, hidden]`.

@@ -10,7 +10,7 @@ use super::layer_kinds::LayerKinds;
 use super::pass::{Pass, SequenceLayout};
 use crate::kernels::rms_norm;
 #[cfg(feature = "train")]
-use crate::kernels::{AttentionBias, attend_in_chunks};
+use crate::kernels::{AttentionBias, ComputeType, attend_in_chunks};
 use crate::positions::Positions;
 
 /// The blocks of a model, for a text that begins with them.
@@ -57,7 +57,8 @@ impl<'a> Blocks<'a> {
     /// The same with the attention of at most `queries` queries at a time.
     #[cfg(feature = "train")]
     pub fn forward_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<3> {
-        let y = attend_in_chunks(self.attention_inputs(index, x.clone()), self.bias(index), queries);
+        let inputs = self.attention_inputs(index, x.clone());
+        let y = attend_in_chunks(inputs, self.bias(index), queries, self.compute(index));
         self.finish_block(index, x, y)
     }
 
@@ -80,6 +81,12 @@ impl<'a> Blocks<'a> {
     #[cfg(feature = "train")]
     pub fn bias(&self, index: usize) -> &AttentionBias {
         &self.kinds.of(index).bias
+    }
+
+    /// In what a block's products are computed.
+    #[cfg(feature = "train")]
+    pub fn compute(&self, index: usize) -> ComputeType {
+        self.model.layers[index].self_attn.compute()
     }
 
     fn inputs(&self, index: usize) -> LayerInputs<'_> {

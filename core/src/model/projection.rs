@@ -79,6 +79,11 @@ impl InferenceWeights {
         self.compute = compute;
     }
 
+    /// In what products are computed.
+    pub(super) fn compute(&self) -> ComputeType {
+        self.compute
+    }
+
     /// Takes the weights, packed.
     pub(super) fn pack(&mut self, weights: PackedWeights) {
         self.packed = Some(Arc::new(weights));

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
-use crate::kernels::{self, attend_in_chunks, gradients_in_chunks, queries_at_once};
+use crate::kernels::{self, attend_in_chunks, gradients_in_chunks, queries_at_once, with_gradient};
 use crate::model::{Blocks, Model, SequenceLayout, token_ids};
 use crate::positions::Positions;
 
@@ -41,7 +41,8 @@ pub struct Memory {
     #[serde(default)]
     pub recompute: bool,
     /// Queries whose attention is computed at once where blocks are computed again: on GPUs, where the logits of all queries of a row
-    /// would be in memory together, and where it is 1,024 unless it is given. The CPU's kernel needs no such bound.
+    /// would be in memory together, and where it is 1,024 unless it is given (under CUDA as many as have 2²⁸ logits). The CPU's kernel
+    /// needs no such bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attention_queries: Option<usize>,
 }
@@ -123,7 +124,7 @@ impl<'a> BatchSlice<'a> {
     fn whole(self) -> BatchGradients {
         let x = self.blocks.residual(ids(self.model, self.rows)); // [rows, length − 1, hidden]
         let (grad_x, mut found) = self.head(x.clone().inner());
-        let gradients = (x * Tensor::from_inner(grad_x)).sum().backward();
+        let gradients = with_gradient(x, grad_x).backward();
         add(self.model, &mut found.gradients, GradientsParams::from_grads(gradients, self.model));
         found
     }
@@ -179,7 +180,7 @@ impl RecomputedSlice<'_> {
         }
         let input = Tensor::from_inner(input).require_grad();
         let output = self.slice.blocks.forward(index, input.clone());
-        let mut gradients = (output * Tensor::from_inner(self.grad_output.clone())).sum().backward();
+        let mut gradients = with_gradient(output, self.grad_output.clone()).backward();
         self.grad_output = leaf_gradient(&input, &mut gradients);
         BatchGradients::of(gradients, self.slice.model)
     }
@@ -190,18 +191,18 @@ impl RecomputedSlice<'_> {
         let stream = Tensor::from_inner(input.clone()).require_grad();
         let read = blocks.attention_inputs(index, stream.clone());
         let inputs = read.clone().map(Tensor::inner);
-        let y = attend_in_chunks(inputs.clone(), blocks.bias(index), queries); // [batch, heads, seq, head_dim]
+        let (bias, compute) = (blocks.bias(index), blocks.compute(index));
+        let y = attend_in_chunks(inputs.clone(), bias, queries, compute); // [batch, heads, seq, head_dim]
 
         let (y, block_input) = (Tensor::from_inner(y).require_grad(), Tensor::from_inner(input).require_grad());
         let output = blocks.finish_block(index, block_input.clone(), y.clone());
-        let mut gradients = (output * Tensor::from_inner(self.grad_output.clone())).sum().backward();
+        let mut gradients = with_gradient(output, self.grad_output.clone()).backward();
         let (grad_y, grad_block_input) =
             (leaf_gradient(&y, &mut gradients), leaf_gradient(&block_input, &mut gradients));
         let mut found = BatchGradients::of(gradients, model);
 
-        let grad_inputs = gradients_in_chunks(inputs, blocks.bias(index), queries, &grad_y);
-        let [q, k, v] =
-            std::array::from_fn(|at| (read[at].clone() * Tensor::from_inner(grad_inputs[at].clone())).sum());
+        let grad_inputs = gradients_in_chunks(inputs, bias, queries, compute, &grad_y);
+        let [q, k, v] = std::array::from_fn(|at| with_gradient(read[at].clone(), grad_inputs[at].clone()));
         let mut gradients = (q + k + v).backward();
         self.grad_output = grad_block_input + leaf_gradient(&stream, &mut gradients);
         add(model, &mut found.gradients, GradientsParams::from_grads(gradients, *model));
@@ -211,7 +212,7 @@ impl RecomputedSlice<'_> {
     /// Gradients of the embedding.
     fn embedding(self) -> BatchGradients {
         let embedded = self.slice.blocks.embed(ids(self.slice.model, self.slice.rows));
-        BatchGradients::of((embedded * Tensor::from_inner(self.grad_output)).sum().backward(), self.slice.model)
+        BatchGradients::of(with_gradient(embedded, self.grad_output).backward(), self.slice.model)
     }
 }
 

@@ -83,17 +83,23 @@ impl AttentionBias {
         is_by_place.then_some(CachedKeys { at: self.past, past: self.past, window: self.window })
     }
 
-    /// Of each query, the first key that it attends to, counted from the first that takes part: `[batch or 1, seq]`.
+    /// Of each query, the first key that it attends to, counted from the first that takes part, `[batch, seq]`; `None` where rows are not
+    /// of several documents.
     #[cfg(feature = "gpu")]
-    pub(crate) fn first_seen(&self) -> Vec<f32> {
+    pub(crate) fn first_seen_in_documents(&self) -> Option<Vec<f32>> {
         let (seq, first_key) = (self.queries.len(), self.queries.start - self.past);
         let in_window = |query: usize| self.window.map_or(0, |window| (query + 1).saturating_sub(window));
-        let starts = self.document_starts.as_deref().unwrap_or(&[]);
-        let seen = |at: usize| {
-            let start = starts.get(at).copied().unwrap_or(0);
+        let starts = self.document_starts.as_deref()?;
+        let seen = |(at, &start): (usize, &usize)| {
             start.max(in_window(self.queries.start + at % seq)).saturating_sub(first_key) as f32
         };
-        (0..starts.len().max(seq)).map(seen).collect()
+        Some(starts.iter().enumerate().map(seen).collect())
+    }
+
+    /// Keys that a query attends to, itself included, where that is bounded.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn window(&self) -> Option<usize> {
+        self.window
     }
 
     /// `[batch or 1, 1, 1, keys]`, without a graph: ln m of a key that counts m times.

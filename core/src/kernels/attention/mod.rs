@@ -36,7 +36,7 @@ use self::tiles::{Columns, KEYS, Tile, scatter};
 #[cfg(feature = "gpu")]
 use super::gpu;
 use super::views::{Heads, heads_inside, numbers};
-use super::{Kernel, apply, constant, is_on_cpu, of_primitive};
+use super::{ComputeType, Kernel, apply, constant, is_on_cpu, of_primitive};
 
 /// Up to this many queries, keys are not transposed: tiles would be nearly empty.
 const FEW_QUERIES: usize = 8;
@@ -45,12 +45,15 @@ const FEW_QUERIES: usize = 8;
 ///
 /// q is `[batch, heads, seq, head_dim]`, with every factor of the logits folded in; k and v are
 /// `[batch, kv_heads, keys, head_dim]`, where `heads` is a multiple of `kv_heads`. `map_weights`, if given, receives the softmax's weights
-/// `[batch, heads, seq, keys]` and returns those that are used; the fused kernels do not serve then.
+/// `[batch, heads, seq, keys]` and returns those that are used; the fused kernels do not serve then. `compute` is for cards with units for
+/// products of matrices; elsewhere attention is computed in f32.
+#[cfg_attr(not(feature = "gpu"), allow(unused_variables, reason = "the CPU has one form"))]
 pub fn attend(
     q: Tensor<4>,
     k: KeysOrValues,
     v: KeysOrValues,
     bias: &AttentionBias,
+    compute: ComputeType,
     map_weights: Option<&mut dyn FnMut(Tensor<4>) -> Tensor<4>>,
 ) -> Tensor<4> {
     // The fused form does not compute the whole matrix of weights.
@@ -72,7 +75,7 @@ pub fn attend(
         && [&q, &k, &v].into_iter().all(gpu::is_plain)
     {
         let queries = q.dims()[2];
-        return attend_in_chunks([q, k, v], bias, queries);
+        return attend_in_chunks([q, k, v], bias, queries, compute);
     }
     #[cfg(feature = "gpu")]
     if map_weights.is_none()

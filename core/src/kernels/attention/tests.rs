@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 
 use super::{AttentionBias, KeysOrValues, PackedRows, attend, attend_in_chunks, gradients_in_chunks};
 use crate::kernels::check::{check, random};
-use crate::kernels::{NumberType, PackedMatrix, with_reference_kernels};
+use crate::kernels::{ComputeType, NumberType, PackedMatrix, with_reference_kernels};
 use crate::positions::{Encoding, LayerPositions};
 
 /// Values and gradients of `[1, heads, queries, head_dim]` behind `past` keys that are held.
@@ -23,7 +23,7 @@ fn compare(layer: &LayerPositions, heads: [usize; 2], queries: usize, past: usiz
             let q = part(0, heads).narrow(2, past, queries) / (head_dim as f64).sqrt();
             let keys = |x: Tensor<4>| x.narrow(2, seen.start, seen.len());
             let (k, v) = (part(heads, heads + kv_heads), part(heads + kv_heads, heads + 2 * kv_heads));
-            attend(q, keys(k).into(), keys(v).into(), &bias, None)
+            attend(q, keys(k).into(), keys(v).into(), &bias, ComputeType::F32, None)
         });
     }
 }
@@ -56,15 +56,15 @@ fn compare_chunks(layer: &LayerPositions, logs: Option<&Tensor<4>>, starts: Opti
     let bias = AttentionBias::new(layer, 0..90, logs.as_ref()).with_documents(starts.cloned());
     let leaves = inputs.clone().map(|input| Tensor::from_inner(input).require_grad());
     let [q, k, v] = leaves.clone();
-    let whole = attend(q, k.into(), v.into(), &bias, None);
+    let whole = attend(q, k.into(), v.into(), &bias, ComputeType::F32, None);
     let mut gradients = (whole.clone() * Tensor::from_inner(of_output.clone())).sum().backward();
     let whole = whole.inner();
     let of_whole = leaves.map(|leaf| leaf.grad_remove(&mut gradients).unwrap());
     for queries in [1, 7, 64, 200] {
         let apart = |one: &Tensor<4>, other: Tensor<4>| (one.clone() - other).abs().max().into_scalar::<f32>();
-        let chunked = attend_in_chunks(inputs.clone(), &bias, queries);
+        let chunked = attend_in_chunks(inputs.clone(), &bias, queries, ComputeType::F32);
         assert!(apart(&whole, chunked) < 1e-5, "{queries} at a time");
-        let of_chunked = gradients_in_chunks(inputs.clone(), &bias, queries, &of_output);
+        let of_chunked = gradients_in_chunks(inputs.clone(), &bias, queries, ComputeType::F32, &of_output);
         for (one, other) in of_whole.iter().zip(of_chunked) {
             assert!(apart(one, other) < 1e-4, "gradients, {queries} at a time");
         }
@@ -105,7 +105,7 @@ fn documents_of_a_row_do_not_see_each_other() {
         let attended = |[x]: [Tensor<4>; 1], starts: Option<Arc<[usize]>>| {
             let bias = AttentionBias::new(layer, 0..x.dims()[2], None).with_documents(starts);
             let [q, k, v] = [(0, 4), (4, 2), (6, 2)].map(|(from, heads)| x.clone().narrow(1, from, heads));
-            attend(q, k.into(), v.into(), &bias, None)
+            attend(q, k.into(), v.into(), &bias, ComputeType::F32, None)
         };
         let inputs = [random([3, 8, 150, 16], 1)];
         check(&inputs, |x| attended(x, Some(Arc::clone(&all))));
@@ -143,9 +143,10 @@ fn packed_keys_and_values_are_read_as_their_tensors() {
             let bias = AttentionBias::new(layer, past..past + queries, None);
             let rows = |heads| KeysOrValues::Packed(PackedRows::new(heads, past - bias.past()..past + queries));
             let q = random([1, heads, queries, head_dim], 3);
-            let found = attend(q.clone(), rows(&keys), rows(&values), &bias, None);
+            let found = attend(q.clone(), rows(&keys), rows(&values), &bias, ComputeType::F32, None);
             let [keys, values] = [&keys, &values].map(|heads| rows(heads).tensor().into());
-            let difference = (found - attend(q, keys, values, &bias, None)).abs().max().into_scalar::<f32>();
+            let difference =
+                (found - attend(q, keys, values, &bias, ComputeType::F32, None)).abs().max().into_scalar::<f32>();
             assert!(difference < 1e-5, "{head_dim} in {}, {queries} queries: {difference}", kind.name());
         }
     }

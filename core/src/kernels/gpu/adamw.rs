@@ -2,12 +2,9 @@
 
 use burn::tensor::Tensor;
 
-use super::{MOST_WORKGROUPS, cubecl, output_like, rows, tensor};
+use super::{cubecl, output_like, rows, tensor, units_for};
 use crate::kernels::AdamWStep;
 use cubecl::prelude::*;
-
-/// Units of a workgroup.
-const UNITS: usize = 256;
 
 /// `tensors` are the weights, the first and the second moment, all shaped as the gradient; returns them after the update, in this order.
 pub fn adamw<const D: usize>(step: AdamWStep, tensors: [Tensor<D>; 3], gradient: Tensor<D>) -> [Tensor<D>; 3] {
@@ -17,10 +14,11 @@ pub fn adamw<const D: usize>(step: AdamWStep, tensors: [Tensor<D>; 3], gradient:
     let outputs = [&weights, &first, &second].map(|tensor| output_like(tensor, shape));
     let [new_weights, new_first, new_second] = outputs.clone();
     let factors = step.factors();
+    let (count, dim) = units_for(size);
     update::launch(
         &weights.client.clone(),
-        CubeCount::Static(size.div_ceil(UNITS).min(MOST_WORKGROUPS) as u32, 1, 1),
-        CubeDim::new_1d(UNITS as u32),
+        count,
+        dim,
         weights.into_buffer_arg(),
         first.into_buffer_arg(),
         second.into_buffer_arg(),
@@ -66,6 +64,6 @@ fn update(
         new_first[i] = moment_1;
         new_second[i] = moment_2;
         new_weights[i] = kept * weights[i] - rate * moment_1 / (f32::sqrt(scale * moment_2) + epsilon);
-        i += CUBE_COUNT_X as usize * UNITS;
+        i += (CUBE_COUNT_X * CUBE_DIM_X) as usize;
     }
 }

@@ -111,7 +111,7 @@ impl GpuMatrix {
 }
 
 /// The buffer of integers, in row-major order.
-fn integers(tensor: Tensor<1, Int>) -> CubeTensor {
+pub fn integers(tensor: Tensor<1, Int>) -> CubeTensor {
     let tensor: Result<BackendTensor<Cube>, _> = DispatchTensor::try_into_backend(tensor.into_dispatch());
     into_contiguous(tensor.expect("the tensor is on the GPU").int())
 }

@@ -10,14 +10,19 @@
 mod adamw;
 mod attention;
 mod choice;
-mod elementwise;
+#[cfg(feature = "train")]
+mod cross_entropy;
+mod gate;
+mod linear;
 mod matrix;
+mod norm;
 mod products;
 mod projection;
+mod rotary;
 mod rotation;
 mod sum;
 
-use burn::backend::{BackendTensor, DispatchKindConversion, DispatchTensor, DispatchTensorKind};
+use burn::backend::DispatchTensorKind;
 use burn::tensor::{DType, Device, Shape, Tensor};
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
@@ -30,11 +35,17 @@ pub use self::adamw::adamw;
 pub use self::attention::gradients_by_products;
 pub use self::attention::{CachedKeys, attend, attend_by_products, attend_to_cache, most_queries, slopes_of_heads};
 pub use self::choice::largest_logit;
-pub use self::elementwise::{gated, normed, rotated};
+#[cfg(feature = "train")]
+pub use self::cross_entropy::cross_entropy;
+pub use self::gate::gated;
+pub use self::linear::linear_in_bf16;
 pub use self::matrix::GpuMatrix;
+pub use self::norm::normed;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
+pub use self::rotary::rotated;
 pub use self::rotation::{FewRotations, rotate_into_cache};
-use super::REFERENCE_KERNELS;
+use super::{REFERENCE_KERNELS, primitive_of, tensor_of};
+use cubecl::prelude::{CubeCount, CubeDim};
 
 /// Most tokens that the kernels for few tokens take.
 const FEW: usize = 8;
@@ -88,10 +99,20 @@ pub fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
     is_cube && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
 }
 
+/// Whether the kernels that have gradients take a tensor: on a GPU, in f32, with a graph or without.
+pub fn has_kernels<const D: usize>(tensor: &Tensor<D>) -> bool {
+    super::has_kernels(tensor, |kind| matches!(kind, DispatchTensorKind::Cube(_)))
+}
+
 /// A tensor's own buffer.
-fn buffer<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
-    let tensor: Result<BackendTensor<Cube>, _> = DispatchTensor::try_into_backend(tensor.into_dispatch());
-    tensor.expect("the tensor is on the GPU").float()
+pub fn buffer<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
+    primitive_of::<Cube>(tensor.into_dispatch())
+}
+
+/// Workgroups of a kernel whose units take numbers one by one, every unit one of them or several.
+fn units_for(size: usize) -> (CubeCount, CubeDim) {
+    let dim = CubeDim::new_1d(256);
+    (CubeCount::Static(size.div_ceil(dim.x as usize).clamp(1, MOST_WORKGROUPS) as u32, 1, 1), dim)
 }
 
 /// The same with the numbers in row-major order.
@@ -105,5 +126,5 @@ fn output_like(tensor: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
 }
 
 fn tensor<const D: usize>(tensor: CubeTensor) -> Tensor<D> {
-    Tensor::from_dispatch(DispatchTensor::from_backend(BackendTensor::<Cube>::Float(tensor)))
+    tensor_of::<Cube, D>(tensor)
 }

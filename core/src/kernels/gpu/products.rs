@@ -28,10 +28,15 @@ fn row() -> usize {
     CUBE_POS_Y as usize
 }
 
-/// 1/√(mean x² + ε) of the workgroup's row.
+/// 1/√(mean x² + ε) of the row that begins at `start`.
 #[cube]
-pub fn inverse_root_mean_square(x: &[f32], width: usize, epsilon: f32, shared: &mut Shared<[f32]>) -> f32 {
-    let start = row() * width;
+pub fn inverse_root_mean_square(
+    x: &[f32],
+    start: usize,
+    width: usize,
+    epsilon: f32,
+    shared: &mut Shared<[f32]>,
+) -> f32 {
     let mut sum = 0f32;
     let mut i = UNIT_POS as usize;
     while i < width {
@@ -72,7 +77,7 @@ fn projected_onto_three(
     #[comptime] kind: NumberType,
 ) -> f32 {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
     let mut part = 0f32;
     let of_k = q_width + k_width;
     if column() < q_width {
@@ -173,7 +178,7 @@ pub fn project_gated(
     #[comptime] kind: NumberType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
     let mut of_gate = 0f32;
     let mut of_up = 0f32;
     if column() < columns {
@@ -227,7 +232,7 @@ pub fn project_normed(
     #[comptime] kind: NumberType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
     let mut part = 0f32;
     if column() < columns {
         part = normed_part(x, gamma, weight, width, column(), kind);

@@ -51,23 +51,15 @@ pub fn rotate_into_cache(
     tensor(queries)
 }
 
-/// The number at `at`, the i-th of its head, rotated by the angle at `angle`.
+/// The number at `at`, the i-th of its head, rotated by an angle of this cosine and sine.
 #[cube]
-pub fn rotated_component(
-    x: &[f32],
-    at: usize,
-    i: usize,
-    head_dim: usize,
-    cos: &[f32],
-    sin: &[f32],
-    angle: usize,
-) -> f32 {
+pub fn rotated_component(x: &[f32], at: usize, i: usize, head_dim: usize, cos: f32, sin: f32) -> f32 {
     let half = head_dim / 2;
-    let mut rotated = x[at] * cos[angle];
+    let mut rotated = x[at] * cos;
     if i < half {
-        rotated -= x[at + half] * sin[angle];
+        rotated -= x[at + half] * sin;
     } else {
-        rotated += x[at - half] * sin[angle];
+        rotated += x[at - half] * sin;
     }
     rotated
 }
@@ -96,7 +88,8 @@ fn rotate(
         let own = projections[row * width + column];
         let head = column / head_dim;
         let i = column % head_dim;
-        let rotated = rotated_component(projections, row * width + column, i, head_dim, cos, sin, row * head_dim + i);
+        let angle = row * head_dim + i;
+        let rotated = rotated_component(projections, row * width + column, i, head_dim, cos[angle], sin[angle]);
         if head < heads {
             queries[(row * heads + head) * head_dim + i] = rotated * factors[row];
         } else if head < heads + kv_heads {

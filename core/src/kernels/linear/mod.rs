@@ -11,6 +11,8 @@ mod fused;
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use self::fused::FusedLinear;
+#[cfg(feature = "gpu")]
+use super::gpu;
 use super::is_cpu;
 use crate::names::named;
 
@@ -46,6 +48,10 @@ pub fn linear(x: Tensor<3>, weights: Tensor<2>, compute: ComputeType) -> Tensor<
     let plain = |x, weights| burn::tensor::module::linear(x, weights, None);
     if compute == ComputeType::F32 {
         return plain(x, weights);
+    }
+    #[cfg(feature = "gpu")]
+    if let Some(output) = gpu::linear_in_bf16(&x, &weights) {
+        return output;
     }
     let is_cpu = is_cpu(&x.device());
     let (x, weights) = (x.cast(FloatDType::BF16), weights.cast(FloatDType::BF16));

@@ -12,6 +12,7 @@ use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::kernels;
 use drope_core::model::{ComputeType, Model, NumberType, WeightType};
 use drope_core::positions::Method;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
@@ -77,7 +78,7 @@ pub struct BenchArgs {
     /// Rows and tokens of a training batch.
     #[arg(long, value_name = "ROWSxTOKENS", default_value = "16x256", value_parser = batch_shape)]
     batch: [usize; 2],
-    /// Compute blocks again in the backward pass, a quarter of the rows at a time: in less memory.
+    /// Compute blocks again in the backward pass, a quarter of the rows at a time (under CUDA all): in less memory.
     #[arg(long)]
     recompute: bool,
     /// Measure what the machine computes and reads at most, too, and print how much of it each speed takes.
@@ -210,7 +211,8 @@ fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Resul
     let &BenchArgs { repeats, recompute, batch: [rows, length], .. } = args;
     let config = model_folder::config(&args.model)?;
     let device = device.clone().autodiff();
-    let micro_batch_tokens = recompute.then(|| rows.div_ceil(4) * length);
+    let is_in_parts = recompute && !kernels::has_matrix_units(&device);
+    let micro_batch_tokens = is_in_parts.then(|| rows.div_ceil(4) * length);
     let hyperparameters = Hyperparameters {
         steps: repeats + 1,
         optimizer: OptimizerKind::AdamW,

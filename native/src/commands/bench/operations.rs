@@ -80,7 +80,7 @@ fn operations(
         measure("product with the embedding", 1, &|| product(&x, &embedding.clone().transpose()))?,
         measure("attention", layers, &|| {
             let (q, k, v) = (split(q.clone(), heads), split(k.clone(), kv_heads), split(v.clone(), kv_heads));
-            join(kernels::attend(q, k.into(), v.into(), &bias, None), queries)
+            join(kernels::attend(q, k.into(), v.into(), &bias, compute, None), queries)
         })?,
         measure("rotation of queries and keys", layers, &|| {
             let table = RotaryTable::new(angles.clone().cos(), angles.clone().sin());

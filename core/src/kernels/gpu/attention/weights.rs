@@ -2,14 +2,19 @@
 //! prompts where a card has units for products of matrices.
 //!
 //! The softmax adds the bias as it reads the logits and writes the weights, where Burn's operations read and write the matrix a dozen times.
+//! To compute in bf16 is to round the factors of the five products, the weights among them; logits, sums and outputs stay in f32.
 
-use burn::tensor::{Tensor, TensorData};
+use burn::backend::cubecl::dtype_to_elem_type;
+use burn::tensor::{DType, FloatDType, Tensor, TensorData};
+use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
+use burn_cubecl::tensor::CubeTensor;
 
 use super::few::LOWEST;
 use super::slopes_of_heads;
-use crate::kernels::AttentionBias;
+use crate::kernels::gpu::linear::product;
 use crate::kernels::gpu::sum::{over_units, sum_of_units};
-use crate::kernels::gpu::{MOST_WORKGROUPS, cubecl, is_plain, output_like, rows, tensor};
+use crate::kernels::gpu::{MOST_WORKGROUPS, cubecl, is_plain, rows, tensor};
+use crate::kernels::{AttentionBias, ComputeType};
 use cubecl::prelude::*;
 
 /// Units of a workgroup, which has a row of logits.
@@ -28,9 +33,9 @@ pub fn most_queries(q: &Tensor<4>, k: &Tensor<4>) -> usize {
 
 /// softmax(q·kᵀ + bias)·v of queries `[batch, heads, seq, head_dim]`, keys and values `[batch, kv_heads, keys, head_dim]`; the output is
 /// as the queries. `None` elsewhere than on a GPU, in other types than f32, with gradients, or of more than [`most_queries`].
-pub fn attend_by_products(inputs: [&Tensor<4>; 3], bias: &AttentionBias) -> Option<Tensor<4>> {
-    let [q, k, v] = in_rows(inputs)?;
-    Some(attention_weights(&q, &k, bias).matmul(v).reshape(q.dims()))
+pub fn attend_by_products(inputs: [&Tensor<4>; 3], bias: &AttentionBias, compute: ComputeType) -> Option<Tensor<4>> {
+    let [q, k, v] = factors(inputs, compute)?;
+    Some(product(attention_weights(&q, &k, bias), v).reshape(q.dims()))
 }
 
 /// Gradients of q, k and v, shaped as these, from that of the output, shaped as q; `None` as [`attend_by_products`].
@@ -38,24 +43,34 @@ pub fn attend_by_products(inputs: [&Tensor<4>; 3], bias: &AttentionBias) -> Opti
 pub fn gradients_by_products(
     inputs: [&Tensor<4>; 3],
     bias: &AttentionBias,
-    grad_output: Tensor<4>,
+    grad_output: &Tensor<4>,
+    compute: ComputeType,
 ) -> Option<[Tensor<4>; 3]> {
-    let [q, k, v] = in_rows(inputs)?;
+    let [q, k, v] = factors(inputs, compute)?;
     let weights = attention_weights(&q, &k, bias); // [batch, kv_heads, group · seq, keys]
     let shape = q.dims();
-    let [q_rows, grad_rows] = [q, grad_output].map(|x| grouped(x, k.dims()[1])); // [batch, kv_heads, group · seq, head_dim]
-    let of_v = weights.clone().swap_dims(2, 3).matmul(grad_rows.clone());
-    let of_weights = grad_rows.matmul(v.swap_dims(2, 3));
+    let [q, grad_output] = [q, factor(grad_output, compute)].map(|x| grouped(x, k.dims()[1])); // [batch, kv_heads, group · seq, head_dim]
+    let of_v = product(weights.clone().swap_dims(2, 3), grad_output.clone());
+    let of_weights = product(grad_output, v.swap_dims(2, 3));
     let of_logits = gradient_of_logits(&weights, of_weights);
-    let of_k = of_logits.clone().swap_dims(2, 3).matmul(q_rows);
-    Some([of_logits.matmul(k).reshape(shape), of_k, of_v])
+    let of_k = product(of_logits.clone().swap_dims(2, 3), q);
+    Some([product(of_logits, k).reshape(shape), of_k, of_v])
 }
 
-/// The same tensors in row-major order, which products read fastest; `None` where the kernels do not take them.
-fn in_rows(inputs: [&Tensor<4>; 3]) -> Option<[Tensor<4>; 3]> {
+/// The same tensors as [`factor`]s of products; `None` where the kernels do not take them.
+fn factors(inputs: [&Tensor<4>; 3], compute: ComputeType) -> Option<[Tensor<4>; 3]> {
     let [q, k, _] = inputs;
-    let is_taken = inputs.into_iter().all(is_plain) && q.dims()[2] <= most_queries(q, k);
-    is_taken.then(|| inputs.map(|input| tensor(rows(input.clone()))))
+    let are_taken = inputs.into_iter().all(is_plain) && q.dims()[2] <= most_queries(q, k);
+    are_taken.then(|| inputs.map(|input| factor(input, compute)))
+}
+
+/// A tensor rounded to the type to compute in, in row-major order, which products read fastest.
+fn factor(x: &Tensor<4>, compute: ComputeType) -> Tensor<4> {
+    let x = match compute {
+        ComputeType::F32 => x.clone(),
+        ComputeType::Bf16 => x.clone().cast(FloatDType::BF16),
+    };
+    tensor(rows(x))
 }
 
 /// `[batch, heads, seq, head_dim]` to `[batch, kv_heads, group · seq, head_dim]`.
@@ -64,43 +79,59 @@ fn grouped(x: Tensor<4>, kv_heads: usize) -> Tensor<4> {
     x.reshape([batch, kv_heads, heads / kv_heads * seq, head_dim])
 }
 
-/// The softmax's weights, `[batch, kv_heads, group · seq, keys]`.
+/// The softmax's weights in the type of q and k, `[batch, kv_heads, group · seq, keys]`.
 fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tensor<4> {
     let [batch, heads, seq, _] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;
     let device = q.device();
-    let logits = rows(grouped(q.clone(), kv_heads).matmul(k.clone().swap_dims(2, 3)));
-    let first_seen = bias.first_seen();
-    let seen_batches = first_seen.len() / seq;
-    let first_seen = Tensor::<1>::from_data(TensorData::from(first_seen.as_slice()), &device); // [batch or 1 · seq]
-    let logs = bias.log_multiplicity().unwrap_or_else(|| Tensor::zeros([1, 1, 1, keys], &device));
-    let logs_batches = logs.dims()[0];
-    let output = output_like(&logits, [batch, kv_heads, group * seq, keys]);
+    let logits = rows(product(grouped(q.clone(), kv_heads), k.clone().swap_dims(2, 3)));
+    // What there is not is not read, so that the logits can stand for it.
+    let first_seen = bias.first_seen_in_documents().map(|first_seen| {
+        Tensor::<1>::from_data(TensorData::from(first_seen.as_slice()), &device) // [batch · seq]
+    });
+    let logs = bias.log_multiplicity(); // [batch or 1, 1, 1, keys]
+    let logs_batches = logs.as_ref().map_or(1, |logs| logs.dims()[0]);
+    let slopes = (!bias.slopes.is_empty()).then(|| slopes_of_heads(&bias.slopes, heads, &device));
+    let has = [slopes.is_some(), first_seen.is_some(), logs.is_some()];
+    let given = |tensor: Option<CubeTensor>| tensor.unwrap_or_else(|| logits.clone());
+    let (slopes, first_seen, logs) = (given(slopes.map(rows)), given(first_seen.map(rows)), given(logs.map(rows)));
+    let output = weights_like(&logits, q.dtype());
     softmax_of_row::launch(
         &logits.client.clone(),
         CubeCount::Static((group * seq) as u32, kv_heads as u32, batch as u32),
         CubeDim::new_1d(UNITS as u32),
         logits.into_buffer_arg(),
-        rows(slopes_of_heads(&bias.slopes, heads, &device)).into_buffer_arg(),
-        rows(first_seen).into_buffer_arg(),
-        rows(logs).into_buffer_arg(),
+        slopes.into_buffer_arg(),
+        first_seen.into_buffer_arg(),
+        logs.into_buffer_arg(),
         output.clone().into_buffer_arg(),
         seq,
         keys,
         bias.past(),
-        seen_batches,
+        bias.window().unwrap_or(keys),
         logs_batches,
+        has[0],
+        has[1],
+        has[2],
+        dtype_to_elem_type(q.dtype()),
     );
     tensor(output)
+}
+
+/// Room for weights of these logits in another type.
+fn weights_like(logits: &CubeTensor, dtype: DType) -> CubeTensor {
+    let shape = logits.meta.shape().clone();
+    empty_device_contiguous_dtype(logits.client.clone(), logits.device.clone(), shape, dtype)
 }
 
 /// weights · (gradient − Σ weights · gradient) of each row of the last dimension.
 #[cfg(feature = "train")]
 fn gradient_of_logits(weights: &Tensor<4>, of_weights: Tensor<4>) -> Tensor<4> {
     let [batch, kv_heads, count, keys] = weights.dims();
+    let dtype = weights.dtype();
     let weights = rows(weights.clone());
-    let output = output_like(&weights, weights.meta.shape().clone());
+    let output = weights_like(&weights, dtype);
     differentiate::launch(
         &weights.client.clone(),
         CubeCount::Static(count as u32, kv_heads as u32, batch as u32),
@@ -109,6 +140,7 @@ fn gradient_of_logits(weights: &Tensor<4>, of_weights: Tensor<4>) -> Tensor<4> {
         rows(of_weights).into_buffer_arg(),
         output.clone().into_buffer_arg(),
         keys,
+        dtype_to_elem_type(dtype),
     );
     tensor(output)
 }
@@ -123,33 +155,46 @@ fn own_row() -> usize {
 /// Softmax of a row of logits with their bias; the weights of keys that the query does not attend to are 0.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn softmax_of_row(
+fn softmax_of_row<W: Float>(
     logits: &[f32],
     slopes: &[f32],
     first_seen: &[f32],
     logs: &[f32],
-    output: &mut [f32],
+    output: &mut [W],
     seq: usize,
     keys: usize,
     past: usize,
-    seen_batches: usize,
+    window: usize,
     logs_batches: usize,
+    #[comptime] has_slopes: bool,
+    #[comptime] has_documents: bool,
+    #[comptime] has_logs: bool,
+    #[define(W)] _type: ElemType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let unit = UNIT_POS as usize;
     let batch = CUBE_POS_Z as usize;
     let query = CUBE_POS_X as usize % seq;
     let group = CUBE_COUNT_X as usize / seq;
-    let slope = slopes[CUBE_POS_Y as usize * group + CUBE_POS_X as usize / seq];
+    let mut slope = 0f32;
+    if has_slopes {
+        slope = slopes[CUBE_POS_Y as usize * group + CUBE_POS_X as usize / seq];
+    }
     let start = own_row() * keys;
     let own = past + query;
-    let from = first_seen[batch % seen_batches * seq + query] as usize;
+    let mut from = 0usize;
+    if own + 1 > window {
+        from = own + 1 - window;
+    }
+    if has_documents {
+        from = first_seen[batch * seq + query] as usize;
+    }
     let of_logs = batch % logs_batches * keys;
     let mut largest = LOWEST.runtime();
     let mut sum = 0f32;
     let mut key = from + unit;
     while key <= own {
-        let logit = logits[start + key] - slope * (own - key) as f32 + logs[of_logs + key];
+        let logit = biased(logits[start + key], slope, own - key, logs, of_logs + key, has_logs);
         let highest = f32::max(largest, logit);
         sum = sum * f32::exp(largest - highest) + f32::exp(logit - highest);
         largest = highest;
@@ -163,30 +208,47 @@ fn softmax_of_row(
     while key < keys {
         let mut weight = 0f32;
         if key >= from && key <= own {
-            let logit = logits[start + key] - slope * (own - key) as f32 + logs[of_logs + key];
+            let logit = biased(logits[start + key], slope, own - key, logs, of_logs + key, has_logs);
             weight = f32::exp(logit - highest[0]) / total;
         }
-        output[start + key] = weight;
+        output[start + key] = W::cast_from(weight);
         key += UNITS;
     }
+}
+
+/// A logit with ALiBi's slope over a distance in tokens, and with the logarithm of its key's multiplicity.
+#[cube]
+fn biased(logit: f32, slope: f32, distance: usize, logs: &[f32], at: usize, #[comptime] has_logs: bool) -> f32 {
+    let mut biased = logit - slope * distance as f32;
+    if has_logs {
+        biased += logs[at];
+    }
+    biased
 }
 
 /// Gradient of a row of logits.
 #[cfg(feature = "train")]
 #[cube(launch)]
-fn differentiate(weights: &[f32], of_weights: &[f32], output: &mut [f32], keys: usize) {
+fn differentiate<W: Float>(
+    weights: &[W],
+    of_weights: &[f32],
+    output: &mut [W],
+    keys: usize,
+    #[define(W)] _type: ElemType,
+) {
     let mut shared = Shared::new_slice(UNITS);
     let start = own_row() * keys;
     let mut sum = 0f32;
     let mut key = UNIT_POS as usize;
     while key < keys {
-        sum += weights[start + key] * of_weights[start + key];
+        sum += f32::cast_from(weights[start + key]) * of_weights[start + key];
         key += UNITS;
     }
     let total = sum_of_units(&mut shared, sum);
     let mut key = UNIT_POS as usize;
     while key < keys {
-        output[start + key] = weights[start + key] * (of_weights[start + key] - total);
+        let of_logit = f32::cast_from(weights[start + key]) * (of_weights[start + key] - total);
+        output[start + key] = W::cast_from(of_logit);
         key += UNITS;
     }
 }
