@@ -17,7 +17,7 @@ use common::{Folder, core, refused, text};
 use device::{DeviceChoice, OpenDevice};
 use drope_core::Error;
 use drope_core::config::Config;
-use drope_core::kernels::{AttentionBias, attend_in_chunks, gradients_in_chunks};
+use drope_core::kernels::{AttentionBias, attend_in_chunks, gradients_in_chunks, linear};
 use drope_core::model::{ComputeType, Model, NumberTypes, WeightType, token_ids};
 use drope_core::positions::{Encoding, LayerPositions, Method};
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
@@ -152,6 +152,45 @@ fn attention_in_chunks_has_the_values_and_gradients_of_the_cpu() {
                 println!("{layer:?} in {}: largest difference {difference:.1e} of the largest number", compute.name());
                 assert!(difference < tolerance, "{layer:?} in {}: {difference}", compute.name());
             }
+        }
+    }
+}
+
+/// Of so many tokens that the sum of a gradient of weights is cut into parts, which do not divide them; with a matrix and its transpose.
+#[test]
+fn products_in_bf16_have_the_values_and_gradients_of_the_cpu() {
+    let Some(OpenDevice { device, .. }) = gpu("products in bf16") else { return };
+    if !ComputeType::Bf16.is_native_to(&device) {
+        println!("NOT RUN: products in bf16, which this device does not multiply");
+        return;
+    }
+    let computed = |is_transposed: bool, device: &Device, compute: ComputeType| {
+        let device = device.clone().autodiff();
+        let numbers = |count: usize, seed: usize| -> Vec<f32> {
+            (0..count).map(|i| ((i * i + seed * i + seed) % 251) as f32 / 125.0 - 1.0).collect()
+        };
+        let x = Tensor::<3>::from_data(TensorData::new(numbers(2 * 701 * 40, 1), [2, 701, 40]), &device).require_grad();
+        let shape = if is_transposed { [72, 40] } else { [40, 72] };
+        let weights = Tensor::<2>::from_data(TensorData::new(numbers(40 * 72, 2), shape), &device).require_grad();
+        let matrix = if is_transposed { weights.clone().transpose() } else { weights.clone() };
+        let output = linear(x.clone(), matrix, compute);
+        let factors = Tensor::from_data(TensorData::new(numbers(2 * 701 * 72, 3), [2, 701, 72]), &device);
+        let mut gradients = (output.clone() * factors).sum().backward();
+        let values = |data: TensorData| data.iter::<f32>().collect::<Vec<f32>>();
+        [
+            values(output.inner().into_data()),
+            values(x.grad_remove(&mut gradients).unwrap().into_data()),
+            values(weights.grad_remove(&mut gradients).unwrap().into_data()),
+        ]
+    };
+    for is_transposed in [false, true] {
+        let expected = computed(is_transposed, &Device::flex(), ComputeType::F32);
+        let found = computed(is_transposed, &device, ComputeType::Bf16);
+        for (what, (found, expected)) in ["output", "of x", "of the weights"].iter().zip(found.iter().zip(&expected)) {
+            let largest = expected.iter().fold(0f32, |most, number| most.max(number.abs()));
+            let difference = largest_difference(found, expected) / largest;
+            println!("{what}, transposed {is_transposed}: largest difference {difference:.1e} of the largest number");
+            assert!(difference < BF16_TOLERANCE, "{what}, transposed {is_transposed}: {difference}");
         }
     }
 }

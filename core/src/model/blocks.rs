@@ -54,12 +54,11 @@ impl<'a> Blocks<'a> {
         self.model.layers[index].forward(x, self.inputs(index))
     }
 
-    /// The same with the attention of at most `queries` queries at a time.
+    /// The result of a block's attention, `[batch, heads, seq, head_dim]`, for at most `queries` queries at a time; x is what goes into the
+    /// block.
     #[cfg(feature = "train")]
-    pub fn forward_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<3> {
-        let inputs = self.attention_inputs(index, x.clone());
-        let y = attend_in_chunks(inputs, self.bias(index), queries, self.compute(index));
-        self.finish_block(index, x, y)
+    pub fn attended_in_chunks(&self, index: usize, x: Tensor<3>, queries: usize) -> Tensor<4> {
+        attend_in_chunks(self.attention_inputs(index, x), self.bias(index), queries, self.compute(index))
     }
 
     /// What the attention of a block reads: queries `[batch, heads, seq, head_dim]`, keys and values

@@ -7,8 +7,8 @@
 //! come back to the model's device, which alone keeps the optimizer's state.
 //!
 //! A batch may go through the model in parts whose gradients add up (gradient accumulation). Of each part, logits exist for some
-//! tokens at a time, and the forward pass may keep nothing but the input of each block: the backward pass then computes one block
-//! at a time again (activation recomputation; Chen et al. 2016, arXiv 1604.06174). This needs the graph of one block only, on
+//! tokens at a time, and the forward pass may keep nothing but the input of each block (on GPUs the result of its attention too): the
+//! backward pass then computes one block at a time again (activation recomputation; Chen et al. 2016, arXiv 1604.06174). This needs the graph of one block only, on
 //! every device.
 
 use burn::module::Module;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::{Batch, inputs, predicted};
 use super::gradients::{BatchGradients, add};
-use crate::kernels::{self, attend_in_chunks, gradients_in_chunks, queries_at_once, with_gradient};
+use crate::kernels::{self, gradients_in_chunks, queries_at_once, with_gradient};
 use crate::model::{Blocks, Model, SequenceLayout, token_ids};
 use crate::positions::Positions;
 
@@ -115,6 +115,9 @@ struct RecomputedSlice<'a> {
     slice: BatchSlice<'a>,
     /// What goes into each block that is still to be computed, `[rows, length − 1, hidden]`.
     block_inputs: Vec<Tensor<3>>,
+    /// Where attention is computed for some queries at a time, what it gave in each of these blocks,
+    /// `[rows, heads, length − 1, head_dim]`: to compute it again would take longest.
+    attended: Vec<Tensor<4>>,
     /// Gradient of the loss by the output of the last block whose backward pass is still to run, `[rows, length − 1, hidden]`.
     grad_output: Tensor<3>,
 }
@@ -133,16 +136,20 @@ impl<'a> BatchSlice<'a> {
     fn without_graph(self, positions: &Positions) -> (RecomputedSlice<'a>, BatchGradients) {
         let model = self.model.valid();
         let blocks = blocks(&model, self.rows, positions);
-        let mut block_inputs = Vec::with_capacity(blocks.count());
+        let (mut block_inputs, mut attended) = (Vec::with_capacity(blocks.count()), Vec::new());
         let x = (0..blocks.count()).fold(blocks.embed(ids(&model, self.rows)), |x, index| {
             block_inputs.push(x.clone());
             match self.attention_queries {
                 None => blocks.forward(index, x),
-                Some(queries) => blocks.forward_in_chunks(index, x, queries),
+                Some(queries) => {
+                    let y = blocks.attended_in_chunks(index, x.clone(), queries);
+                    attended.push(y.clone());
+                    blocks.finish_block(index, x, y)
+                }
             }
         });
         let (grad_output, found) = self.head(x);
-        (RecomputedSlice { slice: self, block_inputs, grad_output }, found)
+        (RecomputedSlice { slice: self, block_inputs, attended, grad_output }, found)
     }
 
     /// Gradients of the last norm and of the projection onto the vocabulary, for some tokens at a time. Takes the residual
@@ -176,7 +183,8 @@ impl RecomputedSlice<'_> {
     fn block(&mut self, index: usize) -> BatchGradients {
         let input = self.block_inputs.pop().expect("there is an input for each block");
         if let Some(queries) = self.slice.attention_queries {
-            return self.block_in_chunks(index, input, queries);
+            let y = self.attended.pop().expect("attention was computed in each block");
+            return self.block_in_chunks(index, input, y, queries);
         }
         let input = Tensor::from_inner(input).require_grad();
         let output = self.slice.blocks.forward(index, input.clone());
@@ -186,14 +194,12 @@ impl RecomputedSlice<'_> {
     }
 
     /// The same from three graphs one after the other: behind attention, of a few queries of it at a time, and before it.
-    fn block_in_chunks(&mut self, index: usize, input: Tensor<3>, queries: usize) -> BatchGradients {
+    fn block_in_chunks(&mut self, index: usize, input: Tensor<3>, y: Tensor<4>, queries: usize) -> BatchGradients {
         let BatchSlice { model, blocks, .. } = &self.slice;
         let stream = Tensor::from_inner(input.clone()).require_grad();
         let read = blocks.attention_inputs(index, stream.clone());
         let inputs = read.clone().map(Tensor::inner);
         let (bias, compute) = (blocks.bias(index), blocks.compute(index));
-        let y = attend_in_chunks(inputs.clone(), bias, queries, compute); // [batch, heads, seq, head_dim]
-
         let (y, block_input) = (Tensor::from_inner(y).require_grad(), Tensor::from_inner(input).require_grad());
         let output = blocks.finish_block(index, block_input.clone(), y.clone());
         let mut gradients = with_gradient(output, self.grad_output.clone()).backward();

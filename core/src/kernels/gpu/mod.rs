@@ -16,6 +16,7 @@ mod gate;
 mod linear;
 mod matrix;
 mod norm;
+mod pack;
 mod products;
 mod projection;
 mod rotary;

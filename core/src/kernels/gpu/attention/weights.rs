@@ -5,15 +5,16 @@
 //! To compute in bf16 is to round the factors of the five products, the weights among them; logits, sums and outputs stay in f32.
 
 use burn::backend::cubecl::dtype_to_elem_type;
-use burn::tensor::{DType, FloatDType, Tensor, TensorData};
+use burn::tensor::{DType, Tensor, TensorData};
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 
 use super::few::LOWEST;
 use super::slopes_of_heads;
 use crate::kernels::gpu::linear::product;
+use crate::kernels::gpu::pack::packed;
 use crate::kernels::gpu::sum::{over_units, sum_of_units};
-use crate::kernels::gpu::{MOST_WORKGROUPS, cubecl, is_plain, rows, tensor};
+use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, rows, tensor};
 use crate::kernels::{AttentionBias, ComputeType};
 use cubecl::prelude::*;
 
@@ -21,13 +22,16 @@ use cubecl::prelude::*;
 const UNITS: usize = 256;
 /// Most numbers of a matrix of weights, 1 GB: more do not fit into a buffer everywhere, and kernels count them in 32 bits.
 const MOST_WEIGHTS: usize = 1 << 28;
+/// What the number of keys is filled up to a multiple of, with keys behind the last query, which no query attends to.
+const KEYS: usize = 64;
 
 /// Queries whose weights are no more than that: a power of two, so that few shapes of products are to be tried out. q and k as
 /// [`attend_by_products`] takes them.
 pub fn most_queries(q: &Tensor<4>, k: &Tensor<4>) -> usize {
     let [batch, heads, ..] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
-    let queries = (MOST_WEIGHTS / (batch * heads * keys).max(1)).min(MOST_WORKGROUPS * kv_heads / heads);
+    let keys = keys.next_multiple_of(KEYS).max(1);
+    let queries = (MOST_WEIGHTS / (batch * heads * keys)).min(MOST_WORKGROUPS * kv_heads / heads);
     1 << queries.max(1).ilog2()
 }
 
@@ -35,7 +39,8 @@ pub fn most_queries(q: &Tensor<4>, k: &Tensor<4>) -> usize {
 /// as the queries. `None` elsewhere than on a GPU, in other types than f32, with gradients, or of more than [`most_queries`].
 pub fn attend_by_products(inputs: [&Tensor<4>; 3], bias: &AttentionBias, compute: ComputeType) -> Option<Tensor<4>> {
     let [q, k, v] = factors(inputs, compute)?;
-    Some(product(attention_weights(&q, &k, bias), v).reshape(q.dims()))
+    let shape = q.dims();
+    Some(product(attention_weights(q, &k, bias), v).reshape(shape))
 }
 
 /// Gradients of q, k and v, shaped as these, from that of the output, shaped as q; `None` as [`attend_by_products`].
@@ -47,30 +52,32 @@ pub fn gradients_by_products(
     compute: ComputeType,
 ) -> Option<[Tensor<4>; 3]> {
     let [q, k, v] = factors(inputs, compute)?;
-    let weights = attention_weights(&q, &k, bias); // [batch, kv_heads, group · seq, keys]
-    let shape = q.dims();
-    let [q, grad_output] = [q, factor(grad_output, compute)].map(|x| grouped(x, k.dims()[1])); // [batch, kv_heads, group · seq, head_dim]
+    let weights = attention_weights(q.clone(), &k, bias); // [batch, kv_heads, group · seq, keys]
+    let (shape, keys) = (q.dims(), inputs[1].dims()[2]);
+    let [q, grad_output] = [q, factor(grad_output, 1, compute)].map(|x| grouped(x, k.dims()[1])); // [batch, kv_heads, group · seq, head_dim]
     let of_v = product(weights.clone().swap_dims(2, 3), grad_output.clone());
     let of_weights = product(grad_output, v.swap_dims(2, 3));
     let of_logits = gradient_of_logits(&weights, of_weights);
     let of_k = product(of_logits.clone().swap_dims(2, 3), q);
+    let [of_k, of_v] = [of_k, of_v].map(|x| if x.dims()[2] == keys { x } else { x.slice_dim(2, 0..keys) });
     Some([product(of_logits, k).reshape(shape), of_k, of_v])
 }
 
 /// The same tensors as [`factor`]s of products; `None` where the kernels do not take them.
 fn factors(inputs: [&Tensor<4>; 3], compute: ComputeType) -> Option<[Tensor<4>; 3]> {
-    let [q, k, _] = inputs;
+    let [q, k, v] = inputs;
     let are_taken = inputs.into_iter().all(is_plain) && q.dims()[2] <= most_queries(q, k);
-    are_taken.then(|| inputs.map(|input| factor(input, compute)))
+    are_taken.then(|| [factor(q, 1, compute), factor(k, KEYS, compute), factor(v, KEYS, compute)])
 }
 
-/// A tensor rounded to the type to compute in, in row-major order, which products read fastest.
-fn factor(x: &Tensor<4>, compute: ComputeType) -> Tensor<4> {
-    let x = match compute {
-        ComputeType::F32 => x.clone(),
-        ComputeType::Bf16 => x.clone().cast(FloatDType::BF16),
+/// A tensor `[batch, heads, rows, head_dim]` rounded to the type to compute in, with rows of zeros up to a multiple of `multiple`.
+fn factor(x: &Tensor<4>, multiple: usize, compute: ComputeType) -> Tensor<4> {
+    let dtype = match compute {
+        ComputeType::F32 => DType::F32,
+        ComputeType::Bf16 => DType::BF16,
     };
-    tensor(rows(x))
+    let shape = x.dims();
+    tensor(packed(buffer(x.clone()), shape, shape[2].next_multiple_of(multiple), dtype))
 }
 
 /// `[batch, heads, seq, head_dim]` to `[batch, kv_heads, group · seq, head_dim]`.
@@ -80,23 +87,23 @@ fn grouped(x: Tensor<4>, kv_heads: usize) -> Tensor<4> {
 }
 
 /// The softmax's weights in the type of q and k, `[batch, kv_heads, group · seq, keys]`.
-fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tensor<4> {
+fn attention_weights(q: Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tensor<4> {
     let [batch, heads, seq, _] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();
     let group = heads / kv_heads;
-    let device = q.device();
-    let logits = rows(product(grouped(q.clone(), kv_heads), k.clone().swap_dims(2, 3)));
+    let (device, dtype) = (q.device(), q.dtype());
+    let logits = rows(product(grouped(q, kv_heads), k.clone().swap_dims(2, 3)));
     // What there is not is not read, so that the logits can stand for it.
     let first_seen = bias.first_seen_in_documents().map(|first_seen| {
         Tensor::<1>::from_data(TensorData::from(first_seen.as_slice()), &device) // [batch · seq]
     });
     let logs = bias.log_multiplicity(); // [batch or 1, 1, 1, keys]
-    let logs_batches = logs.as_ref().map_or(1, |logs| logs.dims()[0]);
+    let [logs_batches, .., counted_keys] = logs.as_ref().map_or([1, 1, 1, keys], Tensor::dims);
     let slopes = (!bias.slopes.is_empty()).then(|| slopes_of_heads(&bias.slopes, heads, &device));
     let has = [slopes.is_some(), first_seen.is_some(), logs.is_some()];
     let given = |tensor: Option<CubeTensor>| tensor.unwrap_or_else(|| logits.clone());
     let (slopes, first_seen, logs) = (given(slopes.map(rows)), given(first_seen.map(rows)), given(logs.map(rows)));
-    let output = weights_like(&logits, q.dtype());
+    let output = weights_like(&logits, dtype);
     softmax_of_row::launch(
         &logits.client.clone(),
         CubeCount::Static((group * seq) as u32, kv_heads as u32, batch as u32),
@@ -111,10 +118,11 @@ fn attention_weights(q: &Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tens
         bias.past(),
         bias.window().unwrap_or(keys),
         logs_batches,
+        counted_keys,
         has[0],
         has[1],
         has[2],
-        dtype_to_elem_type(q.dtype()),
+        dtype_to_elem_type(dtype),
     );
     tensor(output)
 }
@@ -166,6 +174,7 @@ fn softmax_of_row<W: Float>(
     past: usize,
     window: usize,
     logs_batches: usize,
+    counted_keys: usize,
     #[comptime] has_slopes: bool,
     #[comptime] has_documents: bool,
     #[comptime] has_logs: bool,
@@ -189,7 +198,7 @@ fn softmax_of_row<W: Float>(
     if has_documents {
         from = first_seen[batch * seq + query] as usize;
     }
-    let of_logs = batch % logs_batches * keys;
+    let of_logs = batch % logs_batches * counted_keys;
     let mut largest = LOWEST.runtime();
     let mut sum = 0f32;
     let mut key = from + unit;
