@@ -133,7 +133,9 @@ fn a_lost_model_is_made_again_where_a_job_still_reads_it() {
     for seed in [1, 2] {
         std::fs::remove_file(study.out(&format!("done/eval-all-{seed}.json"))).unwrap();
     }
-    let output = study.run(&["--threads", "1"]);
+    let (plan, out) = (study.folder.path("plan.toml"), study.out(""));
+    let arguments = ["study", "--plan", text(&plan), "--out", text(&out), "--threads", "1"];
+    let output = core(&arguments).output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
     let said = said(&output);
     let begins = |name: &str| said.find(&format!("{name} begins")).expect(name);
