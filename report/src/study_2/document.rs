@@ -231,14 +231,18 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
         budgets if budgets.len() == CURVE.len() => Some(format!("the curve of {}", title(run))),
         budgets => Some(format!("{} after {}", title(run), list(&budgets))),
     });
-    let has_other_copies = OTHER_COPIES.iter().any(|run| results.only_reading(run, MECHANISM_BUDGET).is_some());
+    let other_copies: Vec<String> = OTHER_COPIES
+        .iter()
+        .filter(|run| results.only_reading(run, MECHANISM_BUDGET).is_none())
+        .map(|run| title(run))
+        .collect();
     let parts = [
-        (!has_largest_budget(results), "16 M tokens"),
-        (!has_perplexity(results), "perplexity at 1×"),
-        (!has_other_copies, "section 4 (mechanism)"),
-        (true, "section 5 (size)"),
+        (!has_largest_budget(results), "16 M tokens".to_owned()),
+        (!has_perplexity(results), "perplexity at 1×".to_owned()),
+        (!other_copies.is_empty(), format!("of section 4 (mechanism): {}", list(&other_copies))),
+        (true, "section 5 (size)".to_owned()),
     ];
-    let parts = parts.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name.to_owned());
+    let parts = parts.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name);
     let all = names.map(str::to_owned).chain(curves).chain(parts);
     section("What was not run", &joined(all.map(|name| format!("- {name}")), "\n"))
 }

@@ -201,7 +201,14 @@ fn other_copies_stand_beside_the_usual_ones_of_their_own_trunks() {
         assert!(text.contains(row), "{row} is not in\n{text}");
     }
     let document = super::document::document(&results, &hypotheses(&results));
-    assert!(!document.contains("- section 4 (mechanism)"), "{document}");
+    let missing = "- of section 4 (mechanism): DroPE with copies of needles too and DroPE with copies of single tokens, needles too";
+    assert!(document.contains(missing), "{document}");
+    assert!(
+        text.contains(
+            "## What was not measured\n\nAttention on the needle and beside it; Heads that long texts break.\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

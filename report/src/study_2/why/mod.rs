@@ -19,8 +19,12 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
         ("Attention on the needle and beside it", attention::text(&heads)),
         ("Heads that long texts break", patches::text(&patches)),
     ];
-    let parts: Vec<String> = parts.into_iter().filter_map(|(title, text)| Some(section(title, &text?))).collect();
+    let missing: Vec<&str> = parts.iter().filter(|(_, text)| text.is_none()).map(|(title, _)| *title).collect();
+    let mut parts: Vec<String> = parts.into_iter().filter_map(|(title, text)| Some(section(title, &text?))).collect();
     (!parts.is_empty()).then(|| {
+        if !missing.is_empty() {
+            parts.push(section("What was not measured", &format!("{}.", missing.join("; "))));
+        }
         format!(
             "# What may explain the second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. Models of the \
              [second study](study-2.md) after {} tokens of recalibration, described and not tested. Numbers are means over trunks; in \
