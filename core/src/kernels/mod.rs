@@ -3,7 +3,7 @@
 //! A file holds one operation in two forms: the reference form in Burn's tensor operations, which every device can compute and which tests
 //! compare with, and a fused form for the CPU ([`Flex`]), which reads its inputs once and writes its output once. The public function
 //! takes whichever the tensors allow. `packed/` and `quantized/` multiply with weights of fewer bits, for inference alone; `gpu/` has
-//! kernels in CubeCL, for inference and for what training computes without a graph.
+//! kernels in CubeCL, for inference and for training; those that are in a graph of gradients are a [`Kernel`] as the CPU's are.
 //!
 //! Loops are compiled for several instruction sets and chosen at run time by `pulp` (AVX2, AVX-512, NEON, wasm's SIMD128).
 

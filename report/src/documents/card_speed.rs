@@ -33,7 +33,7 @@ pub fn text(rows: &[CardSpeed]) -> String {
     let beside_it = |row: &CardSpeed| {
         let of = |row: &CardSpeed| [&row.card, &row.work, &row.model, &row.kind].map(Clone::clone);
         let ours = rows.iter().find(|ours| ours.program == OURS && row.program != OURS && of(ours) == of(row));
-        ours.filter(|_| !row.train.is_empty()).map(|ours| beside(&ours.train, &row.train))
+        ours.filter(|_| row.train.len() > 1).map(|ours| beside(&ours.train, &row.train))
     };
     let row = |row: &CardSpeed| {
         let speeds = [&row.train, &row.prefill, &row.decode].map(|speeds| or_dash(median(speeds)));
@@ -56,7 +56,7 @@ pub fn text(rows: &[CardSpeed]) -> String {
     section(
         "On a card",
         &format!(
-            "Tokens a second with CUDA, medians; the ratio is the median and the range of rounds in which every program runs once (`python bench/card.py`). \
+            "Tokens a second with CUDA, medians; where there are several rounds, in each of which every program runs once, the ratio is their median and range (`python bench/card.py`). \
              Rows of one run, and of three beside each other, are what the programs printed while a card was lent for a quarter of an hour, twice. \
              PyTorch trains in four micro-batches and keeps all activations, with its own fused attention; `core` takes all rows at once, computes blocks again and \
              writes out the weights of attention. The first run on a card compiles kernels and tries which form of each product is fastest, one or two \

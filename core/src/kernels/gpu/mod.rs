@@ -123,7 +123,12 @@ fn rows<const D: usize>(tensor: Tensor<D>) -> CubeTensor {
 
 /// Room for an output on the device of another tensor.
 fn output_like(tensor: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
-    empty_device_contiguous_dtype(tensor.client.clone(), tensor.device.clone(), shape.into(), DType::F32)
+    output_in(DType::F32, tensor, shape)
+}
+
+/// The same for numbers of another type.
+fn output_in(dtype: DType, tensor: &CubeTensor, shape: impl Into<Shape>) -> CubeTensor {
+    empty_device_contiguous_dtype(tensor.client.clone(), tensor.device.clone(), shape.into(), dtype)
 }
 
 fn tensor<const D: usize>(tensor: CubeTensor) -> Tensor<D> {

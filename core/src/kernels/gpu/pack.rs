@@ -7,10 +7,9 @@ use burn::backend::cubecl::dtype_to_elem_type;
 use burn::tensor::DType;
 use burn_cubecl::cubecl;
 use burn_cubecl::kernel::into_contiguous;
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 
-use super::units_for;
+use super::{output_in, units_for};
 use cubecl::prelude::*;
 
 /// `[batch, heads, rows, width]` in f32 and in any order to the same in `dtype` and in row-major order, with zeros behind each head's
@@ -26,7 +25,7 @@ pub fn packed(x: CubeTensor, [batch, heads, rows, width]: [usize; 4], filled: us
     let shape = [batch, heads, filled, width];
     let size: usize = shape.iter().product();
     let (count, dim) = units_for(size);
-    let output = empty_device_contiguous_dtype(x.client.clone(), x.device.clone(), shape.into(), dtype);
+    let output = output_in(dtype, &x, shape);
     pack::launch(
         &x.client.clone(),
         count,

@@ -6,7 +6,6 @@
 
 use burn::backend::cubecl::dtype_to_elem_type;
 use burn::tensor::{DType, Tensor, TensorData};
-use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 
 use super::few::LOWEST;
@@ -14,7 +13,7 @@ use super::slopes_of_heads;
 use crate::kernels::gpu::linear::product;
 use crate::kernels::gpu::pack::packed;
 use crate::kernels::gpu::sum::{over_units, sum_of_units};
-use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, rows, tensor};
+use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, output_in, rows, tensor};
 use crate::kernels::{AttentionBias, ComputeType};
 use cubecl::prelude::*;
 
@@ -129,8 +128,7 @@ fn attention_weights(q: Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tenso
 
 /// Room for weights of these logits in another type.
 fn weights_like(logits: &CubeTensor, dtype: DType) -> CubeTensor {
-    let shape = logits.meta.shape().clone();
-    empty_device_contiguous_dtype(logits.client.clone(), logits.device.clone(), shape, dtype)
+    output_in(dtype, logits, logits.meta.shape().clone())
 }
 
 /// weights · (gradient − Σ weights · gradient) of each row of the last dimension.
