@@ -13,7 +13,7 @@ mod parity;
 use std::time::Instant;
 
 use burn::tensor::{Device, Tensor, TensorData};
-use common::{Folder, core, refused, text};
+use common::{Folder, RECIPE, core, refused, succeeds, text};
 use device::{DeviceChoice, OpenDevice};
 use drope_core::Error;
 use drope_core::config::Config;
@@ -51,6 +51,19 @@ fn gpu(what: &str) -> Option<OpenDevice> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Burn's default device is a card here, also where the machine has none.
+#[test]
+fn a_run_on_the_cpu_is_resumed_where_there_is_no_card() {
+    let folder = Folder::new("no-card");
+    let (recipe, out) = (folder.write("recipe.toml", RECIPE.replace("steps = 60", "steps = 4")), folder.path("run"));
+    let pretrain = ["pretrain", "--recipe", text(&recipe), "--out", text(&out), "--device", "cpu", "--threads", "1"];
+    succeeds(&[&pretrain[..], &["--until", "2"]].concat());
+    let mut resumed = core(&[&pretrain[..], &["--resume"]].concat());
+    resumed.env("CUDA_VISIBLE_DEVICES", "").env("VK_DRIVER_FILES", "/dev/null").env("VK_ICD_FILENAMES", "/dev/null");
+    let resumed = resumed.output().unwrap();
+    assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
 }
 
 #[test]

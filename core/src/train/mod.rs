@@ -13,6 +13,7 @@ mod head_scale;
 mod mixed;
 mod optimizer;
 mod packed;
+mod read_on_cpu;
 pub mod recipe;
 mod schedule;
 mod shuffled;

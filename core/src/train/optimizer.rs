@@ -6,6 +6,7 @@ use burn::tensor::Bytes;
 use serde::{Deserialize, Serialize};
 
 use super::adamw::FusedAdamW;
+use super::read_on_cpu::ReadOnCpu;
 use crate::error::{Error, Result};
 use crate::model::Model;
 
@@ -32,20 +33,20 @@ const BIASES: &str = "bias";
 impl Optimizer {
     /// A fresh optimizer.
     pub fn new(kind: OptimizerKind, weight_decay: f32) -> Self {
-        let optimizer = ModuleOptimizer::from(FusedAdamW::new(weight_decay));
+        let adamw = |weight_decay| ReadOnCpu(FusedAdamW::new(weight_decay));
+        let optimizer = ModuleOptimizer::from(adamw(weight_decay));
         let optimizer = match kind {
             OptimizerKind::AdamW => optimizer,
             OptimizerKind::Muon => {
                 let muon = MuonConfig::new()
                     .with_adjust_lr_fn(AdjustLrFn::MatchRmsAdamW)
                     .with_weight_decay(Some(burn::optim::decay::WeightDecayConfig::new(weight_decay)));
-                optimizer.with_group(ParamGroup::from_predicate(BLOCK_MATRICES), muon.build(), None)
+                optimizer.with_group(ParamGroup::from_predicate(BLOCK_MATRICES), ReadOnCpu(muon.build()), None)
             }
         };
         // The last group that a parameter belongs to counts, so that these come behind the matrices, whose names biases begin with.
-        let without_decay = |optimizer: ModuleOptimizer, name| {
-            optimizer.with_group(ParamGroup::from_predicate(name), FusedAdamW::new(0.0), None)
-        };
+        let without_decay =
+            |optimizer: ModuleOptimizer, name| optimizer.with_group(ParamGroup::from_predicate(name), adamw(0.0), None);
         Self([NORMS, BIASES].into_iter().fold(optimizer, without_decay))
     }
 
