@@ -6,15 +6,13 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
 use super::matrix::integers;
-use super::sum::{over_units, sum_of_units};
+use super::softmax::ExpSum;
 use super::{MOST_WORKGROUPS, has_kernels, output_like, units_for};
 use crate::kernels::{Kernel, apply};
 use cubecl::prelude::*;
 
 /// Units of a workgroup, which has a row of logits.
 const UNITS: usize = 256;
-/// Below every logit.
-const LOWEST: f32 = -3e38;
 
 /// Cross entropy of each target token in nats, `[tokens]`, of logits `[tokens, vocab]`; `None` where the kernels do not take the logits.
 pub fn cross_entropy(logits: &Tensor<2>, targets: &[u32]) -> Option<Tensor<1>> {
@@ -83,22 +81,15 @@ fn losses_of_rows(logits: &[f32], targets: &[i32], losses: &mut [f32], log_sums:
     let mut shared = Shared::new_slice(UNITS);
     let row = CUBE_POS_X as usize;
     let start = row * vocab;
-    let mut largest = LOWEST.runtime();
-    let mut sum = 0f32;
+    let mut exponentials = ExpSum::new();
     let mut i = UNIT_POS as usize;
     while i < vocab {
-        let logit = logits[start + i];
-        let highest = f32::max(largest, logit);
-        sum = sum * f32::exp(largest - highest) + f32::exp(logit - highest);
-        largest = highest;
+        exponentials.add(logits[start + i]);
         i += UNITS;
     }
-    let mut highest = Array::new(1usize);
-    highest[0] = largest;
-    over_units(&mut shared, &mut highest, 1usize, false);
-    let total = sum_of_units(&mut shared, sum * f32::exp(largest - highest[0]));
+    let row_sum = exponentials.of_units(&mut shared);
     if UNIT_POS == 0 {
-        let log_sum = f32::ln(total) + highest[0];
+        let log_sum = f32::ln(row_sum.sum) + row_sum.largest;
         log_sums[row] = log_sum;
         losses[row] = log_sum - logits[start + targets[row] as usize];
     }

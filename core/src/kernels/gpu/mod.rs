@@ -21,6 +21,7 @@ mod products;
 mod projection;
 mod rotary;
 mod rotation;
+mod softmax;
 mod sum;
 
 use burn::backend::DispatchTensorKind;

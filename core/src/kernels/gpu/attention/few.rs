@@ -8,6 +8,7 @@ use burn::tensor::Tensor;
 use burn_cubecl::tensor::CubeTensor;
 
 use super::{CachedKeys, Strided};
+use crate::kernels::gpu::softmax::LOWEST;
 use crate::kernels::gpu::sum::over_units;
 use crate::kernels::gpu::{cubecl, output_like, rows, tensor};
 use cubecl::prelude::*;
@@ -18,8 +19,6 @@ const UNITS: usize = 64;
 const SPAN: usize = 256;
 /// Most query heads of a workgroup, whose weights lie in its shared memory.
 const HEADS: usize = 4;
-/// In place of −∞, which WGSL has no literal for.
-pub const LOWEST: f32 = -1e30;
 
 /// As [`attend_to_cache`](super::attend_to_cache).
 pub fn attend_few(

@@ -7,8 +7,8 @@
 
 use burn::tensor::Tensor;
 
-use super::few::LOWEST;
 use super::{CachedKeys, Strided};
+use crate::kernels::gpu::softmax::LOWEST;
 use crate::kernels::gpu::{cubecl, output_like, rows, tensor};
 use cubecl::prelude::*;
 

@@ -8,11 +8,11 @@ use burn::backend::cubecl::dtype_to_elem_type;
 use burn::tensor::{DType, Tensor, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 
-use super::few::LOWEST;
 use super::slopes_of_heads;
 use crate::kernels::gpu::linear::product;
 use crate::kernels::gpu::pack::packed;
-use crate::kernels::gpu::sum::{over_units, sum_of_units};
+use crate::kernels::gpu::softmax::ExpSum;
+use crate::kernels::gpu::sum::sum_of_units;
 use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, output_in, rows, tensor};
 use crate::kernels::{AttentionBias, ComputeType};
 use cubecl::prelude::*;
@@ -197,26 +197,20 @@ fn softmax_of_row<W: Float>(
         from = first_seen[batch * seq + query] as usize;
     }
     let of_logs = batch % logs_batches * counted_keys;
-    let mut largest = LOWEST.runtime();
-    let mut sum = 0f32;
+    let mut exponentials = ExpSum::new();
     let mut key = from + unit;
     while key <= own {
         let logit = biased(logits[start + key], slope, own - key, logs, of_logs + key, has_logs);
-        let highest = f32::max(largest, logit);
-        sum = sum * f32::exp(largest - highest) + f32::exp(logit - highest);
-        largest = highest;
+        exponentials.add(logit);
         key += UNITS;
     }
-    let mut highest = Array::new(1usize);
-    highest[0] = largest;
-    over_units(&mut shared, &mut highest, 1usize, false);
-    let total = sum_of_units(&mut shared, sum * f32::exp(largest - highest[0]));
+    let row_sum = exponentials.of_units(&mut shared);
     let mut key = unit;
     while key < keys {
         let mut weight = 0f32;
         if key >= from && key <= own {
             let logit = biased(logits[start + key], slope, own - key, logs, of_logs + key, has_logs);
-            weight = f32::exp(logit - highest[0]) / total;
+            weight = f32::exp(logit - row_sum.largest) / row_sum.sum;
         }
         output[start + key] = W::cast_from(weight);
         key += UNITS;
