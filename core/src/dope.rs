@@ -5,10 +5,11 @@ use nalgebra::DMatrix;
 
 use crate::config::Config;
 use crate::config::dope::{Criterion, DopeHead, ScoredVectors, Stage};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::generate::CHUNK;
 use crate::model::{Model, token_ids};
 use crate::positions::{Method, ntk_frequencies, rope_frequencies};
+use crate::read_back::numbers;
 
 /// Sums over the queries or keys of one head.
 #[derive(Clone)]
@@ -77,8 +78,7 @@ async fn accumulate(
             queries.iter_mut().chain(&mut *keys).zip(activations.queries.into_iter().chain(activations.keys))
         {
             let [_, _, seq, width] = seen.dims(); // [1, heads, seq, head_dim]
-            let data = seen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-            let values: Vec<f64> = data.iter::<f64>().collect();
+            let values: Vec<f64> = numbers(seen).await?;
             for (sums, rows) in sums.iter_mut().zip(values.chunks(seq * width)) {
                 for (row, position) in rows.chunks(width).zip(index * CHUNK..) {
                     sums.add(&rotated(row, inv_freq, position));

@@ -33,12 +33,15 @@ pub enum Error {
     /// A results file is not a list, or a result cannot be written as JSON.
     #[error("the results cannot be written ({0}); choose another file")]
     Results(String),
-    /// A text of a cell is missing or occurs more than once.
-    #[error("{cell}: found the texts {found}; merge needs each of them once")]
-    Texts {
+    /// A result that no measurement gives.
+    #[error("the results file is damaged ({0}); measure that cell again")]
+    DamagedResults(String),
+    /// A text or a question of a cell is missing or occurs more than once.
+    #[error("{cell}: found the numbers {found}; merge needs each of them once")]
+    Samples {
         /// Model, method and length.
         cell: String,
-        /// The texts that were found.
+        /// The numbers of the texts or questions that were found.
         found: String,
     },
     /// Windows that would skip tokens.
@@ -89,11 +92,24 @@ pub enum Error {
     /// A weight is NaN or infinite.
     #[error("the tensor {0} holds NaN or infinite values; this checkpoint is broken, use an earlier one")]
     NotFinite(String),
-    /// The model computes NaN or infinite logits, though its weights are finite.
+    /// Training cannot go on.
     #[error(
-        "the model computes logits that are NaN or infinite; check the temperature, the scaling and the precision of its weights"
+        "training diverged: the gradients of {0} updates in a row were not finite or far longer than before; start again in another --out with a lower schedule.peak"
     )]
-    LogitsNotFinite,
+    Diverged(usize),
+    /// A weight is larger than the numbers of a type.
+    #[error("the tensor {tensor} has numbers that are too large for {number_type}; use bf16 or f32")]
+    TooLarge {
+        /// Name of the tensor.
+        tensor: String,
+        /// The type.
+        number_type: &'static str,
+    },
+    /// The model computes numbers that are NaN or infinite, though its weights are finite.
+    #[error(
+        "the model computes {0} that are NaN or infinite; check the temperature, the scaling and the precision of its weights"
+    )]
+    ComputedNotFinite(&'static str),
     /// An answer as long as the cropped text leaves no room for the prompt.
     #[error(
         "cropping keeps {context} tokens, prompt and answer together, and {max_new_tokens} new ones leave no room for a prompt; ask for fewer new tokens"
@@ -121,7 +137,7 @@ pub enum Error {
         model: usize,
     },
     /// A token id is outside the vocabulary.
-    #[error("token id {id} is outside the vocabulary of {vocab_size}")]
+    #[error("token id {id} is outside the vocabulary of {vocab_size}; use the tokenizer that belongs to the model")]
     TokenId {
         /// The id.
         id: u32,

@@ -213,7 +213,7 @@ async fn next_token(
         let chosen = numbers(gpu::largest_logit(logits)).await?;
         return match chosen[..] {
             [place, 0.0] => Ok(place as u32),
-            _ => Err(Error::LogitsNotFinite),
+            _ => Err(Error::ComputedNotFinite("logits")),
         };
     }
     choose(&numbers(logits).await?, temperature, rng)
@@ -224,7 +224,7 @@ async fn next_token(
 /// # Errors
 /// If a logit is NaN or infinite.
 pub fn check_finite(logits: &[f32]) -> Result<()> {
-    if logits.iter().all(|logit| logit.is_finite()) { Ok(()) } else { Err(Error::LogitsNotFinite) }
+    if logits.iter().all(|logit| logit.is_finite()) { Ok(()) } else { Err(Error::ComputedNotFinite("logits")) }
 }
 
 /// The most likely token, or a sample of softmax(logits / temperature).

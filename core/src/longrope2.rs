@@ -1,14 +1,13 @@
 //! LongRoPE2's evolutionary search for the factors of LongRoPE (Shang et al. 2025, arXiv 2502.20082). This module runs
 //! no model: the caller measures candidates and keeps the state.
 
-use std::f64::consts::TAU;
 use std::ops::RangeInclusive;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use crate::positions::rope_frequencies;
+use crate::positions::{partial_drop_cutoff, rope_frequencies};
 
 /// The search space.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +64,7 @@ pub struct Population {
 impl Space {
     /// The space of a model's heads.
     pub fn new(factor: f64, rope_theta: f64, rotary_dim: usize, context: usize, bounds: Bounds) -> Self {
-        let slowest = TAU / context as f64;
+        let slowest = partial_drop_cutoff(context);
         let frequencies = rope_frequencies(rope_theta, rotary_dim);
         let critical = frequencies.iter().position(|&omega| omega < slowest).unwrap_or(frequencies.len() - 1);
         Self { factor, pairs: frequencies.len(), critical, bounds }

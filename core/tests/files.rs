@@ -263,6 +263,15 @@ fn parameters_that_make_no_sense_are_named() {
         let error = error.unwrap_err().to_string();
         assert!(error.starts_with("config.json: ") && error.contains(culprit), "{error}");
     }
+    // Before lists of that size are made.
+    for (field, size) in [("num_hidden_layers", 1 << 30), ("head_dim", 1 << 30), ("hidden_size", 1 << 30)] {
+        let mut config: serde_json::Value = serde_json::from_slice(&fixture("config.json")).unwrap();
+        config["model_type"] = "mistral".into();
+        config["sliding_window"] = 8.into();
+        config[field] = size.into();
+        let error = Config::from_json(&config.to_string()).unwrap_err().to_string();
+        assert!(error.contains(field), "{error}");
+    }
     let plain = case("rope").config();
     // A fitted temperature may fall with the length.
     Config { temperature_coefficient: -0.007, ..plain.clone() }.check().unwrap();

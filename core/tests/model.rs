@@ -225,7 +225,7 @@ fn a_cropped_text_never_exceeds_its_length_or_is_refused() {
 #[test]
 fn logits_that_are_not_numbers_end_in_a_sentence() {
     let answer = block_on(case("rope").absurd(&Device::flex()));
-    assert!(matches!(answer, Err(Error::LogitsNotFinite)), "{answer:?}");
+    assert!(matches!(answer, Err(Error::ComputedNotFinite("logits"))), "{answer:?}");
 }
 
 /// A generated token and all keys before it have the frequencies of the length that it ends.

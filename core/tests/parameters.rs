@@ -1,7 +1,7 @@
 //! Parameters that a reader chooses do what the same values in `config.json` do, and nothing else.
 #![cfg(not(target_arch = "wasm32"))]
 
-use drope_core::config::{Config, HeadScales};
+use drope_core::config::{Config, HeadScales, PositionScheme};
 use drope_core::positions::{Method, Parameters, Positions};
 use serde_json::{Value, json};
 
@@ -128,6 +128,19 @@ fn every_method_takes_a_temperature_in_place_of_its_own() {
     let with_heads = Config { head_scales: Some(HeadScales { factor: 8.0, scales }), ..plain() };
     let found = read(Method::Drope, &with_heads, 8.0, &json!({ "temperature_coefficient": 0 })).unwrap();
     assert_eq!((found.logit_scale, found.head_scales.len()), (1.0, 0));
+}
+
+/// A scaling that a model was trained with says nothing of the frequencies that dropping left.
+#[test]
+fn a_scaling_of_training_does_not_outlive_its_positions() {
+    let trained = json!({ "rope_type": "yarn", "factor": 4 });
+    let trained = config(&json!({ "rope_scaling": trained, "rope_scaling_trained": true }));
+    let tempered = Config { positions: PositionScheme::None, temperature_coefficient: 0.1, ..trained.clone() };
+    let scale = |factor| Method::Drope.positions(&tempered, factor).unwrap().logit_scale;
+    assert_eq!((scale(1.0), scale(8.0)), (1.0, 1.0 + 0.1 * 8f64.ln()));
+    let partial = Config { positions: PositionScheme::Partial { min_frequency: 0.1 }, ..trained };
+    let refused = Method::PDrope.positions(&partial, 4.0).unwrap_err().to_string();
+    assert!(refused.contains("already scaled by 4"), "{refused}");
 }
 
 #[test]

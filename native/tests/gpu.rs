@@ -318,7 +318,7 @@ fn greedy_tokens_are_those_of_the_cpu() {
         assert_eq!(found, block_on(case(name).greedy(&Device::flex(), TOKENS)), "{name}");
     }
     let absurd = block_on(case("rope").absurd(&device));
-    assert!(matches!(absurd, Err(Error::LogitsNotFinite)), "{absurd:?}");
+    assert!(matches!(absurd, Err(Error::ComputedNotFinite("logits"))), "{absurd:?}");
 }
 
 fn name() -> &'static str {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::left_out::is_default;
 use crate::names::named;
-use crate::results::{CellHeader, Reading, ResultCell, rounded};
+use crate::results::{CellHeader, Reading, ResultCell, check_all, joined, rounded};
 use crate::stats::{effective_trials, wilson_of_mean};
 
 named! {
@@ -138,24 +138,15 @@ impl BenchmarkCell {
 /// # Errors
 /// If a question of a cell is missing or occurs twice.
 pub fn merge(cells: Vec<BenchmarkCell>) -> Result<Vec<BenchmarkCell>> {
-    let mut merged: Vec<BenchmarkCell> = Vec::new();
-    for cell in cells {
-        match merged.iter_mut().find(|first| first.same_measurement(&cell)) {
-            Some(first) => first.answers.extend(cell.answers),
-            None => merged.push(cell),
-        }
-    }
+    let merged = joined(cells, BenchmarkCell::same_measurement, |first, cell| first.answers.extend(cell.answers));
     let whole = |cell: BenchmarkCell| {
         let is_score = |score: f64| (0.0..=1.0).contains(&score);
         if !cell.answers.iter().all(|answer| is_score(answer.score) && answer.normed.is_none_or(is_score)) {
-            return Err(Error::Results("a score is not from 0 to 1".into()));
+            return Err(Error::DamagedResults("a score is not from 0 to 1".into()));
         }
         let cell = cell.recomputed();
-        if !cell.answers.iter().map(|answer| answer.index).eq(0..cell.of_questions) {
-            let name = format!("{} {} {} at {}", cell.model, cell.method.name(), cell.task, cell.context);
-            let found: Vec<usize> = cell.answers.iter().map(|answer| answer.index).collect();
-            return Err(Error::Texts { cell: name, found: format!("{found:?}") });
-        }
+        let name = || format!("{} {} {} at {}", cell.model, cell.method.name(), cell.task, cell.context);
+        check_all(name, cell.answers.iter().map(|answer| answer.index), cell.of_questions)?;
         Ok(cell)
     };
     merged.into_iter().map(whole).collect()

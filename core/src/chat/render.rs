@@ -116,9 +116,17 @@ fn without_generation_blocks(source: &str) -> String {
     text
 }
 
+/// Most spaces that a line of JSON is indented by: a template must not fill the memory.
+const WIDEST_INDENT: usize = 64;
+
 /// JSON as Python's `json.dumps` writes it: with spaces, or indented if the argument `indent` says so.
 fn json_of(value: &Value, arguments: &Kwargs) -> std::result::Result<String, minijinja::Error> {
-    let indent = arguments.get::<Option<usize>>("indent")?.map(|width| " ".repeat(width));
+    let indent = arguments.get::<Option<usize>>("indent")?;
+    if indent.is_some_and(|width| width > WIDEST_INDENT) {
+        let reason = format!("tojson takes an indent of at most {WIDEST_INDENT}");
+        return Err(minijinja::Error::new(ErrorKind::InvalidOperation, reason));
+    }
+    let indent = indent.map(|width| " ".repeat(width));
     let mut text = Vec::new();
     let written = match &indent {
         Some(indent) => {

@@ -12,7 +12,10 @@ use serde_json::{Map, Value, json};
 use super::architecture::Activation;
 use super::families::{Decoder, Family, LLAMA, SMOLLM3};
 use super::fields::{ConfigJson, size};
-use super::{AttentionType, Config, PositionScheme, RopeParameters, RopeScaling, layer_types, proportional};
+use super::{
+    AttentionType, Config, LARGEST_HEAD, MOST_LAYERS, PositionScheme, RopeParameters, RopeScaling, WIDEST, at_most,
+    layer_types, proportional,
+};
 use crate::error::{Error, Result};
 
 /// The file that transformers loads if `config.json` names it.
@@ -183,6 +186,12 @@ impl ConfigJson {
         // A program that the config names may compute something else than what is read here.
         self.other.remove(AUTO_MAP);
         let layers = self.num_hidden_layers;
+        // What follows makes lists of these sizes.
+        at_most(&[
+            ("num_hidden_layers", layers, MOST_LAYERS),
+            ("hidden_size", self.hidden_size, WIDEST),
+            ("head_dim", self.head_dim.unwrap_or_default(), LARGEST_HEAD),
+        ])?;
         let mut decoder = Decoder { family, architecture: family.architecture, layer_types: Vec::new() };
         (family.read)(&mut self, &mut decoder)?;
         // A family that supports one of them has taken it out of `self` (Seed-OSS: attention_bias).

@@ -35,7 +35,17 @@ pub(crate) const MOST_LAYERS: usize = 4096;
 pub(crate) const WIDEST: usize = 1 << 20;
 const MOST_TOKENS: usize = 1 << 24;
 const MOST_HEADS: usize = 1 << 14;
-const LARGEST_HEAD: usize = 1 << 14;
+pub(crate) const LARGEST_HEAD: usize = 1 << 14;
+
+/// Refuses a size of a file that is above its limit.
+fn at_most(sizes: &[(&str, usize, usize)]) -> Result<()> {
+    match sizes.iter().find(|(_, size, most)| size > most) {
+        Some((name, size, most)) => {
+            Err(Error::Config(format!("{name} is {size} but no more than {most} is supported")))
+        }
+        None => Ok(()),
+    }
+}
 
 /// Shape of the model and how it reads positions.
 #[derive(Clone, Debug, PartialEq)]
@@ -199,18 +209,14 @@ impl Config {
     /// If not; the error names the first parameter that is wrong.
     pub fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(message));
-        for (name, size, most) in [
+        at_most(&[
             ("vocab_size", self.vocab_size, MOST_TOKENS),
             ("num_hidden_layers", self.num_hidden_layers, MOST_LAYERS),
             ("hidden_size", self.hidden_size, WIDEST),
             ("intermediate_size", self.intermediate_size, WIDEST),
             ("num_attention_heads", self.num_attention_heads, MOST_HEADS),
             ("head_dim", self.head_dim, LARGEST_HEAD),
-        ] {
-            if size > most {
-                return fail(format!("{name} is {size} but no more than {most} is supported"));
-            }
-        }
+        ])?;
         if self.max_position_embeddings < 2 {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
         }

@@ -39,6 +39,7 @@ impl Config {
             return None;
         }
         json.rope_scaling = Some(proportional::scaling(kept, self.head_dim));
+        json.rope_scaling_trained = None;
         Some(json.text())
     }
 }

@@ -13,7 +13,7 @@ use crate::kernels::rms_norm;
 use crate::kernels::{AttentionBias, ComputeType, attend_in_chunks};
 use crate::positions::Positions;
 
-/// The blocks of a model, for a text that begins with them.
+/// The blocks of a model, and what they share in a forward pass over whole texts without a cache.
 pub struct Blocks<'a> {
     model: &'a Model,
     pass: Pass,

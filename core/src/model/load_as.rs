@@ -110,14 +110,18 @@ impl<S: WeightSource> Matrix<'_, S> {
     fn floats(&self, kind: NumberType) -> Result<PackedWeights> {
         let mut matrix = PackedMatrix::new(kind, self.rows, self.columns);
         self.widened(|numbers| matrix.push(&numbers))?;
-        self.finite(matrix.is_finite())?;
+        if !matrix.is_finite() {
+            return Err(Error::TooLarge { tensor: self.name.to_owned(), number_type: kind.name() });
+        }
         Ok(PackedWeights::Cpu(matrix))
     }
 
     fn rounded(&self) -> Result<PackedWeights> {
         let mut matrix = QuantizedMatrix::new(QuantizedFormat::Q8_0, self.rows, self.columns);
         self.widened(|numbers| matrix.push_rounded(&numbers))?;
-        self.finite(matrix.is_finite())?;
+        if !matrix.is_finite() {
+            return Err(Error::TooLarge { tensor: self.name.to_owned(), number_type: "q8" });
+        }
         Ok(PackedWeights::Quantized(matrix))
     }
 
@@ -127,7 +131,9 @@ impl<S: WeightSource> Matrix<'_, S> {
             let rows = self.source.quantized_rows(self.name, &[self.rows, self.columns], rows)?;
             matrix.push_blocks(&rows.ok_or_else(|| Error::MissingTensor(self.name.to_owned()))?.bytes);
         }
-        self.finite(matrix.is_finite())?;
+        if !matrix.is_finite() {
+            return Err(Error::NotFinite(self.name.to_owned()));
+        }
         Ok(PackedWeights::Quantized(matrix))
     }
 
@@ -143,9 +149,5 @@ impl<S: WeightSource> Matrix<'_, S> {
             take(finite_f32(self.name, self.source.rows(self.name, &[self.rows, self.columns], rows)?)?);
         }
         Ok(())
-    }
-
-    fn finite(&self, is_finite: bool) -> Result<()> {
-        if is_finite { Ok(()) } else { Err(Error::NotFinite(self.name.to_owned())) }
     }
 }

@@ -41,7 +41,7 @@ pub(super) struct Pass {
     pub(super) document_starts: Option<Arc<[usize]>>,
     /// `[1, heads, 1, 1]` for each layer, or empty: factors of the logits.
     pub(super) head_scales: Vec<Tensor<4>>,
-    /// Heads that attend as they are told.
+    /// Attention weights that replace those of single heads (activation patching).
     pub(super) patches: Vec<AttentionPatch>,
 }
 

@@ -35,7 +35,7 @@ impl PackedWeights {
         self
     }
 
-    /// `[batch, seq, in]` to `[batch, seq, out]`. Products of integers are what they are, whatever the type to compute in.
+    /// `[batch, seq, in]` to `[batch, seq, out]`. Quantized weights are always multiplied as integers; `compute` has no effect on them.
     fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         match self {
             Self::Cpu(matrix) => matrix.product(x, compute),

@@ -87,11 +87,12 @@ pub(crate) fn pieces(shape: &[usize], block: usize) -> impl Iterator<Item = Rang
 /// If one is too large for the type.
 pub(crate) fn stored(name: &str, numbers: &[f32], stored_type: StoredType) -> Result<Vec<u8>> {
     let largest = numbers.iter().fold(0.0f32, |most, number| most.max(number.abs()));
+    let too_large = |number_type| Err(Error::TooLarge { tensor: name.to_owned(), number_type });
     Ok(match stored_type {
         StoredType::F32 => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
-        StoredType::F16 if !f16::from_f32(largest).is_finite() => return Err(Error::NotFinite(name.to_owned())),
+        StoredType::F16 if !f16::from_f32(largest).is_finite() => return too_large("f16"),
         StoredType::F16 => numbers.iter().flat_map(|&number| f16::from_f32(number).to_le_bytes()).collect(),
-        StoredType::Bf16 if !bf16::from_f32(largest).is_finite() => return Err(Error::NotFinite(name.to_owned())),
+        StoredType::Bf16 if !bf16::from_f32(largest).is_finite() => return too_large("bf16"),
         StoredType::Bf16 => numbers.iter().flat_map(|&number| bf16::from_f32(number).to_le_bytes()).collect(),
     })
 }

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::generate::{Flow, chunk_on, shared_beginning};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::Positions;
+use crate::read_back::numbers;
 
 /// Cross entropy in nats of each token but the first, given all before it. Perplexity is exp of the mean. `observe` is
 /// called after every chunk with the number of losses so far, and may stop the run; the result then has these.
@@ -75,7 +76,7 @@ pub async fn continuation_losses(
             }
         }
         if !losses.iter().all(|loss| loss.is_finite()) {
-            return Err(Error::NotFinite("losses".into()));
+            return Err(Error::ComputedNotFinite("losses"));
         }
         all.push(losses);
         if flow == Flow::Stop {
@@ -105,6 +106,5 @@ async fn chunk_losses(
     let log_probabilities = log_softmax(logits.reshape([predicting, config.vocab_size]), 1);
     let targets = &ids[end + 1 - predicting..=end];
     let chosen = log_probabilities.gather(1, token_ids(targets, [predicting, 1], &device));
-    let data = chosen.into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-    Ok(data.iter::<f32>().map(|log_probability| -log_probability).collect())
+    Ok(numbers(chosen).await?.into_iter().map(|log_probability: f32| -log_probability).collect())
 }

@@ -2,30 +2,22 @@
 
 use super::PerplexityCell;
 use crate::error::{Error, Result};
-use crate::results::ResultCell;
+use crate::results::{ResultCell, check_all, joined};
 
 /// Joins the shards of each cell; the numbers equal those of a run without shards.
 ///
 /// # Errors
 /// If a text of a cell is missing or occurs twice.
 pub fn merge(cells: Vec<PerplexityCell>) -> Result<Vec<PerplexityCell>> {
-    let mut merged: Vec<PerplexityCell> = Vec::new();
-    for cell in cells {
-        match merged.iter_mut().find(|first| first.same_measurement(&cell) && first.of_texts == cell.of_texts) {
-            Some(first) => first.texts.extend(cell.texts),
-            None => merged.push(cell),
-        }
-    }
+    let is_same = |a: &PerplexityCell, b: &PerplexityCell| a.same_measurement(b) && a.of_texts == b.of_texts;
+    let merged = joined(cells, is_same, |first, cell| first.texts.extend(cell.texts));
     let whole = |cell: PerplexityCell| {
         let cell = cell.recomputed();
-        let indices: Vec<usize> = cell.texts.iter().map(|text| text.index).collect();
-        if !indices.iter().copied().eq(0..cell.of_texts) {
-            let name = format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
-            return Err(Error::Texts { cell: name, found: format!("{indices:?}") });
-        }
+        let name = || format!("{} {} {}x", cell.model, cell.method.name(), cell.extension);
+        check_all(name, cell.texts.iter().map(|text| text.index), cell.of_texts)?;
         let losses = cell.curve.iter().copied().chain([Some(cell.loss), cell.answer_perplexity]).flatten();
         if !losses.into_iter().all(f64::is_finite) {
-            return Err(Error::Results("a loss is too large to be real".into()));
+            return Err(Error::DamagedResults("a loss is too large to be real".into()));
         }
         Ok(cell)
     };

@@ -2,7 +2,7 @@
 
 use super::Positions;
 use super::method_info::{Frequencies, MethodInfo};
-use crate::config::{Config, MAX_FACTOR};
+use crate::config::{Config, MAX_FACTOR, PositionScheme};
 use crate::error::{Error, Result};
 use crate::names::by_name;
 
@@ -89,7 +89,8 @@ impl Method {
         let frequencies = self.info().frequencies;
         let is_own = self == Self::of(config);
         let positions = |factor| Ok((self.info().positions)(config, factor)?.in_layers(config));
-        if is_own && config.rope.rope_scaling_trained {
+        // A model whose positions were dropped afterwards has other frequencies than it was trained with.
+        if is_own && config.positions == PositionScheme::Rotary && config.rope.rope_scaling_trained {
             return positions(trained);
         }
         let rescales = is_own && frequencies == Frequencies::Rescaled;

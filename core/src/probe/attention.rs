@@ -43,8 +43,11 @@ pub async fn attention(
     queries: usize,
     mut observe: impl AsyncFnMut(usize) -> Flow,
 ) -> Result<Option<AttentionStatistics>> {
-    if queries == 0 || ids.len() < queries {
+    if queries == 0 {
         return Err(Error::Zero("the number of tokens to look at"));
+    }
+    if ids.len() < queries {
+        return Err(Error::Question(format!("the text has {} tokens, fewer than the {queries} to look at", ids.len())));
     }
     config.check_ids(ids)?;
     let device = model.device();
@@ -66,7 +69,7 @@ pub async fn attention(
             let window = positions.layer(layer).window.unwrap_or(usize::MAX);
             let rows: Vec<f32> = numbers(measures(&weights)).await?;
             if !rows.iter().all(|number| number.is_finite()) {
-                return Err(Error::NotFinite("attention weights".into()));
+                return Err(Error::ComputedNotFinite("attention weights"));
             }
             for (head, rows) in rows.chunks(3 * read.len()).enumerate() {
                 let [entropy, own, previous] = [0, 1, 2].map(|row| &rows[row * read.len()..][..read.len()]);

@@ -43,9 +43,8 @@ pub async fn bias_gradients(
         let gradients = positional_bias(attention[layer].clone(), back).backward();
         query_key_squares(model, gradients, layer)
     });
-    let data = Tensor::cat(squares.collect(), 0).into_data_async().await;
-    let squares = data.map_err(|error| crate::Error::Device(error.to_string()))?;
-    Ok(squares.iter::<f64>().map(f64::sqrt).collect())
+    let squares: Vec<f64> = crate::read_back::numbers(Tensor::cat(squares.collect(), 0)).await?;
+    Ok(squares.into_iter().map(f64::sqrt).collect())
 }
 
 /// Sum of the squares of the gradients of one layer's query and key projections, `[1]`.

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 pub struct HeldOutLine {
     /// Updates before it; 0: the model as training begins.
     pub step: usize,
-    /// Tokens in them.
+    /// Training tokens before this measurement.
     pub tokens: u64,
-    /// Mean cross entropy of all windows.
+    /// Mean cross entropy of all windows, in nats.
     pub loss: f64,
     /// That of each window.
     pub windows: Vec<f64>,

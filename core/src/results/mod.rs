@@ -5,6 +5,8 @@ mod current;
 #[cfg(feature = "model")]
 mod fingerprint;
 mod held_out;
+#[cfg(feature = "statistics")]
+mod join;
 mod model;
 mod outcomes;
 mod retrieval;
@@ -17,6 +19,8 @@ pub use self::current::current;
 #[cfg(feature = "model")]
 pub use self::fingerprint::fingerprint;
 pub use self::held_out::HeldOutLine;
+#[cfg(feature = "statistics")]
+pub(crate) use self::join::{check_all, joined};
 pub use self::model::{ModelRecord, TrainingRecord};
 pub use self::outcomes::Outcomes;
 pub use self::retrieval::RetrievalCell;

@@ -39,7 +39,7 @@ pub struct TrainingRecord {
     pub seed: u64,
     /// Most copies of a sentence of filler.
     pub max_copies: f64,
-    /// Tokens so far and the loss of a step, every few steps.
+    /// Tokens so far and the loss of a step in nats, every few steps.
     pub curve: Vec<(f64, f64)>,
 }
 

@@ -66,7 +66,7 @@ impl TryFrom<String> for Outcomes {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self, Error> {
-        let damaged = || Error::Results(format!("{text:?} are not the outcomes of a number of questions"));
+        let damaged = || Error::DamagedResults(format!("{text:?} are not the outcomes of a number of questions"));
         let (questions, digits) = text.split_once(':').ok_or_else(damaged)?;
         let questions: usize = questions.parse().map_err(|_| damaged())?;
         let bits: Option<Vec<u32>> = digits.chars().map(|digit| digit.to_digit(16)).collect();

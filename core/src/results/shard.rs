@@ -50,7 +50,9 @@ pub fn merge(cells: Vec<RetrievalCell>) -> Result<Vec<RetrievalCell>> {
         // No run asks more questions than this, so the file is damaged.
         let is_possible = cell.correct <= cell.trials && cell.trials <= u32::MAX as usize;
         if !is_possible || !(0.0..=1.0).contains(&cell.string_match) {
-            return Err(Error::Results("a cell has more right answers than questions".into()));
+            return Err(Error::DamagedResults(
+                "a cell has more right answers than questions, or matches that are no share".into(),
+            ));
         }
         let shard = cell.shard.unwrap_or(Shard::WHOLE);
         let outcomes = (shard, cell.outcomes.take());

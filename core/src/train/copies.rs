@@ -29,7 +29,7 @@ pub enum RepeatedText {
     Spans,
 }
 
-/// Multiplicity of each token of a window, of which so many are of each document.
+/// Multiplicity of each token of a window; `documents` has the number of its tokens in each document.
 pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, documents: &[usize]) -> Vec<f32> {
     let tokens = documents.iter().sum();
     let mean = copies.max.powf(rng.random());

@@ -67,8 +67,8 @@ pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, micro_b
         Engine::Core => 0,
         // Two blocks at a time and the embeddings, which FSDP gathers for a pass.
         Engine::Torch { .. } => {
-            let embeddings = (config.vocab_size * config.hidden_size) as u64;
-            BF16 * (embeddings + 2 * (parameters - embeddings.min(parameters)) / layers.max(1))
+            let embeddings = embedding_parameters(config);
+            BF16 * (embeddings + 2 * (parameters - embeddings) / layers.max(1))
         }
     };
     let parts = [
@@ -96,11 +96,15 @@ pub fn operations_of_prompt(config: &Config, tokens: usize) -> f64 {
 
 /// Those of the blocks forward, for each token of a text.
 fn operations_of_blocks(config: &Config, tokens: usize) -> f64 {
-    let embeddings = if config.tie_word_embeddings { 1 } else { 2 } * config.vocab_size * config.hidden_size;
-    let weights = (config.num_parameters() - embeddings as u64) as f64;
+    let weights = (config.num_parameters() - embedding_parameters(config)) as f64;
     let attention_width = (config.num_attention_heads * config.head_dim) as f64;
     // Each query meets half of the text on average, with its keys and again with their values.
     2.0 * weights + config.num_hidden_layers as f64 * 2.0 * attention_width * tokens as f64
+}
+
+/// Parameters of the embedding, and of the matrix in front of the logits where that is another.
+fn embedding_parameters(config: &Config) -> u64 {
+    (config.vocab_size * config.hidden_size) as u64 * if config.tie_word_embeddings { 1 } else { 2 }
 }
 
 /// Those of the projection onto the vocabulary, tied or not, for a token; the embedding is a lookup.
@@ -134,12 +138,11 @@ fn numbers_of_block(config: &Config) -> u64 {
 
 /// Numbers that an optimizer keeps.
 fn optimizer_numbers(config: &Config, optimizer: OptimizerKind) -> u64 {
-    let (parameters, embedding) = (config.num_parameters(), (config.vocab_size * config.hidden_size) as u64);
-    let embeddings = if config.tie_word_embeddings { embedding } else { 2 * embedding };
+    let parameters = config.num_parameters();
     match optimizer {
         OptimizerKind::AdamW => 2 * parameters,
         // One moment of the matrices of blocks; AdamW for the rest.
-        OptimizerKind::Muon => parameters + embeddings,
+        OptimizerKind::Muon => parameters + embedding_parameters(config),
     }
 }
 

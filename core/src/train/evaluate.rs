@@ -5,10 +5,11 @@ use burn::tensor::Tensor;
 
 use super::backward::{blocks, ids, logits_at_once};
 use super::batch::{Batch, predicted};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernels;
 use crate::model::Model;
 use crate::positions::Positions;
+use crate::read_back::numbers;
 
 /// Mean cross entropy of each row of a batch, in nats. Threads of the caller's pool take a row at a time.
 ///
@@ -30,6 +31,5 @@ pub async fn row_losses(model: &Model, batch: &Batch, positions: &Positions) -> 
         });
         Tensor::cat(losses.collect(), 0).mean()
     });
-    let data = Tensor::cat(means, 0).into_data_async().await.map_err(|error| Error::Device(error.to_string()))?;
-    Ok(data.iter::<f64>().collect())
+    numbers(Tensor::cat(means, 0)).await
 }

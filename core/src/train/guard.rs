@@ -31,15 +31,15 @@ pub struct GuardState {
 pub(super) enum Verdict {
     Made,
     LeftOut,
-    /// One too many was left out.
-    End,
+    /// One too many was left out: so many in a row.
+    End(usize),
 }
 
 impl GuardState {
     /// Judges an update by its gradient norm. Without settings, one that is not finite ends the run.
     pub(super) fn judge(&mut self, settings: Option<GuardSettings>, norm: f64) -> Verdict {
         let Some(GuardSettings { spike, stop_after }) = settings else {
-            return if norm.is_finite() { Verdict::Made } else { Verdict::End };
+            return if norm.is_finite() { Verdict::Made } else { Verdict::End(1) };
         };
         let is_spike = self.norms.len() >= FEWEST && norm > spike * self.median();
         if norm.is_finite() && !is_spike {
@@ -51,7 +51,7 @@ impl GuardState {
             return Verdict::Made;
         }
         self.in_a_row += 1;
-        if self.in_a_row >= stop_after { Verdict::End } else { Verdict::LeftOut }
+        if self.in_a_row >= stop_after { Verdict::End(self.in_a_row) } else { Verdict::LeftOut }
     }
 
     fn median(&self) -> f64 {
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(resumed, guard);
         assert_eq!(guard.judge(settings, f64::INFINITY), Verdict::LeftOut);
         assert_eq!(guard.judge(settings, 11.0), Verdict::LeftOut);
-        assert_eq!(guard.judge(settings, 11.0), Verdict::End);
-        assert_eq!(GuardState::default().judge(None, f64::NAN), Verdict::End);
+        assert_eq!(guard.judge(settings, 11.0), Verdict::End(3));
+        assert_eq!(GuardState::default().judge(None, f64::NAN), Verdict::End(1));
     }
 }

@@ -51,7 +51,7 @@ impl HeadScaleFit {
         let loss = mean_cross_entropy(model, batch, hidden);
         let mean = numbers(loss.clone()).await?.iter().sum::<f64>();
         if !mean.is_finite() {
-            return Err(Error::NotFinite("loss".into()));
+            return Err(Error::ComputedNotFinite("losses"));
         }
         let gradients = GradientsParams::from_grads(loss.backward(), &self);
         let mut updated = optimizer.step(learning_rate, self, gradients);

@@ -48,7 +48,7 @@ pub struct PackedText<T> {
 const WINDOWS: u64 = 1 << 63;
 
 impl<T: TokenText> PackedText<T> {
-    /// The windows of a batch, of so many in all: the number of the draw, and that of the window.
+    /// For each row of a batch the index of the draw and that of its window, out of `windows` windows.
     fn windows(&self, seed: u64, step: usize, windows: u64) -> impl Iterator<Item = (u64, u64)> {
         let rows = (self.tokens_per_step / self.context).max(1) as u64;
         let draws = step as u64 * rows..(step as u64 + 1) * rows;

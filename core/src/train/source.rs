@@ -41,7 +41,7 @@ pub struct SyntheticDocuments {
     pub longest: usize,
     /// Tokens of a batch, roughly.
     pub tokens_per_step: usize,
-    /// Updates of the whole run.
+    /// Updates that draw from these documents, over which the curriculum goes.
     pub steps: usize,
 }
 

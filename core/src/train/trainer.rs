@@ -11,6 +11,7 @@ use super::schedule::Schedule;
 use crate::error::{Error, Result};
 use crate::model::{ComputeType, Model};
 use crate::positions::Positions;
+use crate::read_back::numbers;
 
 /// What decides the updates of a run, beside its text.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,18 +108,17 @@ impl Trainer {
     /// returns to its last checkpoint.
     pub async fn step(mut self, batch: &Batch) -> Result<(Self, StepReport)> {
         let Hyperparameters { memory, max_gradient_norm, guard, steps, ref schedule, .. } = self.hyperparameters;
-        let BatchGradients { mut gradients, token_losses: mut numbers } =
+        let BatchGradients { mut gradients, token_losses: mut means } =
             batch_gradients(&self.model, &self.devices, batch, &self.positions, memory);
-        numbers.push(clip(&self.model, &mut gradients, max_gradient_norm));
-        let data = Tensor::cat(numbers, 0).into_data_async().await;
-        let mut token_losses: Vec<f32> = data.map_err(|error| Error::Device(error.to_string()))?.iter().collect();
+        means.push(clip(&self.model, &mut gradients, max_gradient_norm));
+        let mut token_losses: Vec<f32> = numbers(Tensor::cat(means, 0)).await?;
         let gradient_norm = f64::from(token_losses.pop().unwrap_or(f32::NAN));
         let learning_rate = schedule.at(self.step, steps);
         let verdict = self.guard.judge(guard, gradient_norm);
         match verdict {
             Verdict::Made => self.model = self.optimizer.update(self.model, gradients, learning_rate),
             Verdict::LeftOut => {}
-            Verdict::End => return Err(Error::NotFinite("gradients".into())),
+            Verdict::End(updates) => return Err(Error::Diverged(updates)),
         }
         self.step += 1;
         let is_left_out = verdict == Verdict::LeftOut;

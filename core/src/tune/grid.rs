@@ -125,9 +125,14 @@ impl Grid {
 
 impl Axis {
     fn new(parameter: Parameter, own: Amount, values: &[Amount], longest: f64) -> Self {
-        let mut values = [values, &[own]].concat();
+        let mut distinct: Vec<Amount> = Vec::new();
+        for &value in values.iter().chain([&own]) {
+            if !distinct.contains(&value) {
+                distinct.push(value);
+            }
+        }
+        let mut values = distinct;
         values.sort_by(|a, b| a.at(longest).total_cmp(&b.at(longest)));
-        values.dedup();
         let own = values.iter().position(|value| *value == own).unwrap_or_default();
         Self { parameter, values, own }
     }

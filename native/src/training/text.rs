@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use drope_core::hash::short_hash;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::{Recipe, is_held_out};
-use drope_core::train::{AnySource, Batch, DocumentSource, MixedText, PackedText, TokenText};
+use drope_core::train::{AnySource, Batch, DocumentSource, MixedText, PackedText, SyntheticDocuments, TokenText};
 
 use crate::data::{DataShards, ShardText};
 
@@ -24,8 +24,10 @@ pub struct RunText {
 /// # Errors
 /// If shards are missing, were changed since they were written, or are of another tokenizer.
 pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
-    let synthetic = || -> AnySource { Box::new(recipe.documents(tokenizer, tokenizer.bos())) };
-    let Some(data) = &recipe.data else { return Ok(RunText { source: synthetic(), hash: None, held_out: None }) };
+    let documents = recipe.documents(tokenizer, tokenizer.bos());
+    let Some(data) = &recipe.data else {
+        return Ok(RunText { source: Box::new(documents), hash: None, held_out: None });
+    };
     let (mut sources, mut hashes): (Vec<(AnySource, f64)>, Vec<String>) = (Vec::new(), Vec::new());
     let mut held_out = recipe.evaluation.map(|_| Batch::empty(recipe.context));
     for shards in &data.shards {
@@ -50,7 +52,10 @@ pub fn open(recipe: &Recipe, tokenizer: &Tokenizer) -> Result<RunText> {
         sources.push((Box::new(PackedText { copies, ..packed(text) }), shards.weight));
     }
     if data.synthetic > 0.0 {
-        sources.push((synthetic(), data.synthetic));
+        // The curriculum ends with the updates that draw from these documents.
+        let share = data.synthetic / (data.synthetic + sources.iter().map(|(_, weight)| weight).sum::<f64>());
+        let steps = (recipe.steps as f64 * share).ceil() as usize;
+        sources.push((Box::new(SyntheticDocuments { steps, ..documents }), data.synthetic));
     }
     let hash = Some(short_hash(&hashes.iter().map(String::as_bytes).collect::<Vec<_>>()));
     Ok(RunText { source: Box::new(MixedText::new(sources, recipe.seed, recipe.steps)), hash, held_out })

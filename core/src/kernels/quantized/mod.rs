@@ -168,7 +168,7 @@ impl QuantizedMatrix {
         self.integers.len() + 2 * self.scales.len() + self.factors.len()
     }
 
-    /// Whether all numbers are.
+    /// Whether every scale, and so every number, is finite.
     pub fn is_finite(&self) -> bool {
         self.scales.iter().all(|&bits| half::f16::from_bits(bits).is_finite())
     }

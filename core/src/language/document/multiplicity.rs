@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::{CopiesOf, CopiesUnit, DocumentMix, LossClass, Piece, TokenRole};
 
-/// Multiplicity of each token of pieces that have so many.
+/// Multiplicity of each token; `lengths` has the number of tokens of each piece.
 ///
 /// With [`DocumentMix::separate_copies`] a document takes one number from `rng` whether it has copies or not, so that
 /// the documents after it are the same for every `max_copies`. Without it, the copies of a document change all random

@@ -50,7 +50,7 @@ pub struct EvaluationSettings {
 pub struct ShardsSettings {
     /// Where it is.
     pub folder: String,
-    /// How many of the updates have text of it, beside the weights of the others.
+    /// Its share of the updates is this divided by the sum of all weights, `synthetic` among them.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub weight: f64,
 }
