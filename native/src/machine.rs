@@ -54,7 +54,7 @@ pub fn ignores(signal: nix::sys::signal::Signal) -> bool {
     false
 }
 
-/// A line of /proc/self/status, in bytes.
+/// The number that a line of /proc/self/status gives in KiB, in bytes.
 #[cfg(target_os = "linux")]
 fn of_status(name: &str) -> Option<u64> {
     status(name)?.strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| 1024 * kib)

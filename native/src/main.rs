@@ -26,10 +26,14 @@ fn main() {
     // Burn panics on some failures of a device. Only the message is printed: a backtrace does not help the user.
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or_default();
-        // The program that reads our output has closed the pipe, as `| head` does: the end that other programs have there.
-        if message.contains("failed printing to stdout") {
+        if let Some((_, reason)) = message.split_once("failed printing to stdout: ") {
             files::remove_temporaries();
-            std::process::exit(OUTPUT_CLOSED);
+            // The program that reads our output has closed the pipe, as `| head` does: the end that other programs have there.
+            if reason.starts_with("Broken pipe") {
+                std::process::exit(OUTPUT_CLOSED);
+            }
+            eprintln!("error: cannot write the output ({reason}); check free space");
+            std::process::exit(FAILURE);
         }
         eprintln!("error: {info}");
     }));

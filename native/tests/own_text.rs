@@ -220,7 +220,9 @@ fn perplexity_of_shards_is_of_the_documents_that_are_asked_for() {
     let of_file = ["eval", "ppl", "--model", text(&model), "--text", text(&file), "--held-out"];
     refused(&[&of_file[..], &["0.1"]].concat(), "--held-out is for a folder of shards");
     let said = run(&[&of_file[..], &["1.5"]].concat());
-    assert!(said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("not a share from 0 to 1"));
+    assert!(
+        said.status.code() == Some(2) && String::from_utf8_lossy(&said.stderr).contains("not a number from 0 to 1")
+    );
 }
 
 #[test]

@@ -38,6 +38,11 @@ fn a_plan_that_does_not_fit_says_so() {
     // 4 · 4 bytes for each of 6.7 billion parameters are more than this machine has, or the sum says otherwise.
     let said = succeeds(&["plan", "--recipe", text(&llama), "--set", "compute=f32"]);
     assert!(said.contains("weights                          26.95 GB"), "{said}");
+    let said = succeeds(&["plan", "--recipe", text(&llama), "--gpu", "rtx4090:1"]);
+    assert!(said.contains("does not fit, whatever the batch: 1"), "{said}");
+    let folder = Folder::new("plan-gguf");
+    let gguf = folder.write("broken.gguf", b"GGUF");
+    refused(&["plan", "--recipe", text(&llama), "--from", text(&gguf)], "the GGUF file cannot be used");
     let output = run(&["plan", "--recipe", text(&llama), "--gpu", "h1000:8"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("known are"));

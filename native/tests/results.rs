@@ -180,10 +180,13 @@ fn shards_merge_into_what_one_run_gives() {
         cells(&merged).iter().all(|cell| cell["outcomes"].as_str().unwrap().starts_with("7:")),
         "of every question"
     );
+    refused(&arguments, "merged.json is there already; choose another --json");
     refused(
-        &["merge", text(third), text(first), "--json", text(&merged)],
+        &["merge", text(third), text(first), "--json", text(&folder.path("two.json"))],
         "found the shards 1/3 of 3 questions, 3/3 of 2 questions",
     );
+    let empty = folder.write("empty.json", "[]");
+    refused(&["merge", text(&empty), "--json", text(&folder.path("none.json"))], "do not all hold results");
 }
 
 #[test]

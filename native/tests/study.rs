@@ -99,9 +99,13 @@ fn what_has_changed_is_run_again_with_all_that_follows() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(said(&output).contains("all-2 has changed since it was run and is run again"), "{}", said(&output));
     assert!(said(&output).contains("eval-all-2 has changed") && !said(&output).contains("rope-2 has"));
-    assert!(weights("models/all-2") != before && weights("models/all-2.old") == before, "nothing is lost");
+    assert!(weights("models/all-2") != before && weights("models/all-2.old-1") == before, "nothing is lost");
     assert!(weights("models/rope-2") == trunk);
     assert_eq!(list(&study).matches(" done ").count(), 6, "{}", list(&study));
+    let second = weights("models/all-2");
+    study.folder.write("all.toml", recipe.replace("steps = 2", "steps = 4"));
+    assert!(study.run(&[]).status.success());
+    assert!(weights("models/all-2.old-1") == before && weights("models/all-2.old-2") == second, "of both changes");
 }
 
 /// As on a machine that got the records and results of another: models are not kept with them.

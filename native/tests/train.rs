@@ -91,7 +91,7 @@ fn a_run_that_diverges_says_so_and_keeps_its_last_checkpoint() {
     let output = run(&[&arguments[..], &["--resume"]].concat());
     let sentence = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{sentence}");
-    assert!(sentence.contains("training broke at step") && sentence.contains("lower schedule.peak"), "{sentence}");
+    assert!(sentence.contains("the run ended at step") && sentence.contains("lower schedule.peak"), "{sentence}");
     assert!(!out.join("model.safetensors").exists());
     assert!(std::fs::read(&weights).unwrap() == before, "the checkpoint is as it was");
 }

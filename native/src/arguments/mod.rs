@@ -7,7 +7,6 @@ mod numbers;
 mod parameters;
 mod reading;
 mod sweep;
-mod training;
 pub mod tuned;
 mod values;
 
@@ -18,5 +17,4 @@ pub use self::numbers::NumberArgs;
 pub use self::parameters::{ParameterArgs, axis, positions};
 pub use self::reading::ReadingArgs;
 pub use self::sweep::Sweep;
-pub use self::training::TrainArgs;
-pub use self::values::{above_zero, at_least_one, at_least_zero, depth, method_names, share, tokens, training_tokens};
+pub use self::values::{above_zero, at_least_one, at_least_zero, method_names, share, tokens, training_tokens};

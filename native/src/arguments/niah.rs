@@ -7,7 +7,7 @@ use drope_core::language::Values;
 use drope_core::niah::{Filler, Task};
 use drope_core::results::Shard;
 
-use super::{DifficultyArgs, Sweep, at_least_one, depth};
+use super::{DifficultyArgs, Sweep, at_least_one, share};
 
 /// Arguments of `core eval niah`.
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct NiahArgs {
     #[arg(long, default_value = "1/1")]
     pub shard: Shard,
     /// Depths of the needle, 0 (start of the haystack) to 1 (end); each depth is a cell. Default: random depths.
-    #[arg(long = "depth", value_delimiter = ',', value_parser = depth)]
+    #[arg(long = "depth", value_delimiter = ',', value_parser = share)]
     pub depths: Vec<f64>,
     /// What needles are hidden in: prose, decoys (prose with words of keys and values), repeated-decoys (a few sentences of
     /// them again and again), needles (nothing else), or grass (Wang's repeated sentences); default: grass for passkey, else prose.

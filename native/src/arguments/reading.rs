@@ -16,7 +16,7 @@ use crate::threads;
 /// A model and how to read it.
 #[derive(Args)]
 pub struct ReadingArgs {
-    /// Folder of the model.
+    /// Folder of the model, or a GGUF.
     #[arg(long)]
     pub model: PathBuf,
     #[arg(long, help = format!("Position method; {}; default: what the config says", method_names()))]

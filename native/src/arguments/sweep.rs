@@ -13,7 +13,7 @@ use crate::threads;
 /// A model and the ways to read it.
 #[derive(Args)]
 pub struct Sweep {
-    /// Folder of the model.
+    /// Folder of the model, or a GGUF.
     #[arg(long)]
     pub model: PathBuf,
     #[arg(

@@ -19,10 +19,10 @@ pub fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| format!("{text} is not a whole number of at least 1"))
 }
 
-/// A share from 0 to 1.
+/// A share, or a depth: a number from 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("{text} is not a share from 0 to 1"))
+    share.ok_or_else(|| format!("{text} is not a number from 0 to 1"))
 }
 
 /// Tokens: a whole number, or one followed by k (times 1024).
@@ -41,12 +41,6 @@ pub fn training_tokens(text: &str) -> Result<usize, String> {
     };
     let tokens = number.parse::<usize>().ok().and_then(|number| number.checked_mul(unit));
     tokens.filter(|&tokens| tokens > 0).ok_or_else(|| format!("{text} is no number of tokens, such as 250k or 1m"))
-}
-
-/// A number from 0 to 1.
-pub fn depth(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
-    number.ok_or_else(|| "a depth is a number from 0 to 1".to_owned())
 }
 
 /// Names of all methods, for help texts.

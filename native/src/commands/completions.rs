@@ -1,7 +1,5 @@
 //! `core completions`: what a shell needs to complete commands and options.
 
-use std::io::{self, Write};
-
 use anyhow::Result;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
@@ -18,6 +16,6 @@ pub fn completions(CompletionsArgs { shell }: &CompletionsArgs, mut command: Com
     let mut script = Vec::new();
     let name = command.get_name().to_owned();
     generate(*shell, &mut command, name, &mut script);
-    io::stdout().write_all(&script)?;
+    print!("{}", String::from_utf8(script)?);
     Ok(())
 }

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::{Args, Subcommand};
 use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::dope::truncated_entropies;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
-use crate::files::{self, model_folder};
+use crate::files::{self, model_folder, weights_files};
 use crate::reading::held_out::FittingContext;
 use crate::threads;
 
@@ -80,6 +80,12 @@ const NOISE_SEED: u64 = 42;
 /// Scores every head, chooses, and writes the choice.
 pub fn select(options: &SelectArgs) -> Result<()> {
     let &SelectArgs { from, stage, rank, order, .. } = options;
+    ensure!(
+        !(options.save && weights_files::is_gguf(&options.model)),
+        "{} is a GGUF, which has no field for the heads; write it as a folder with `core convert`, or leave out --save",
+        options.model.display()
+    );
+    options.json.as_deref().map_or(Ok(()), files::check_writable)?;
     let criterion = Criterion { from, stage, rank: (rank > 0).then_some(rank), order };
     let device = device::open(options.device)?.device;
     let context = FittingContext::open(&options.model, options.texts, options.seed, &device)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::benchmarks::{self, BenchmarkCell};
 use drope_core::perplexity::{self, PerplexityCell};
@@ -22,8 +22,9 @@ pub struct MergeArgs {
     json: PathBuf,
 }
 
-/// Joins the shards of each cell, and writes all cells into one file.
+/// Joins the shards of each cell, and writes all cells into one file, which must be a new one.
 pub fn merge(MergeArgs { files: paths, json }: &MergeArgs) -> Result<()> {
+    ensure!(!json.exists(), "{} is there already; choose another --json", json.display());
     let texts = paths.iter().map(|file| files::read_text(file)).collect::<Result<Vec<_>>>()?;
     let merged = if let Some(cells) = cells_of_all::<RetrievalCell>(&texts) {
         results::to_json(&results::merge(cells)?)
@@ -37,8 +38,8 @@ pub fn merge(MergeArgs { files: paths, json }: &MergeArgs) -> Result<()> {
     files::write(json, merged?.as_bytes())
 }
 
-/// The cells of every file, if all are of this kind.
+/// The cells of every file, if there are any and all are of this kind.
 fn cells_of_all<T: DeserializeOwned>(texts: &[String]) -> Option<Vec<T>> {
     let lists: Result<Vec<Vec<T>>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
-    Some(lists.ok()?.into_iter().flatten().collect())
+    lists.ok().map(|lists| lists.into_iter().flatten().collect()).filter(|cells: &Vec<T>| !cells.is_empty())
 }

@@ -23,6 +23,7 @@ mod recalibrate;
 mod reproduce;
 mod search;
 mod study;
+mod train_args;
 mod tune;
 
 use anyhow::Result;
@@ -161,8 +162,8 @@ pub fn execute(cli: Cli) -> Result<()> {
         Command::Dope(dope::Dope::Select(args)) => dope::select(&args),
         Command::Search(search::Search::Longrope2(args)) => search::longrope2(&args),
         Command::Tune(args) => tune::tune(&args),
-        Command::Reproduce(args) => reproduce::reproduce(&args),
-        Command::Study(args) => study::study(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args, &Cli::command()),
+        Command::Study(args) => study::study(&args, &Cli::command()),
         Command::Merge(args) => merge::merge(&args),
         Command::Completions(args) => completions::completions(&args, Cli::command()),
     }

@@ -29,7 +29,7 @@ pub struct PerplexityArgs {
     /// A text file to predict, or a folder of shards of `core data prepare`; default: held-out documents of the synthetic language.
     #[arg(long)]
     text: Option<PathBuf>,
-    /// Of shards: predict the share of documents that a recipe with this `data.held_out` keeps from training; default: all.
+    /// With shards: predict only the documents that training left out; give the recipe's data.held_out. Default: all documents.
     #[arg(long, requires = "text", value_parser = share)]
     held_out: Option<f64>,
     /// Texts, each as long as the longest window.
@@ -230,7 +230,16 @@ fn own_texts(
     let pieces = ids.chunks_exact(length.saturating_sub(bos.len()).max(1)).take(args.texts);
     let pieces: Vec<PredictedText> = pieces.map(predicted).collect();
     if pieces.is_empty() {
-        bail!("{} has {} tokens, fewer than the {length} of the longest window", path.display(), ids.len());
+        let part = if args.held_out.is_some() { "the held-out documents of " } else { "" };
+        bail!(
+            "{part}{} have {} tokens, fewer than the {length} of the longest window; give shorter --lengths or more text",
+            path.display(),
+            ids.len()
+        );
+    }
+    if pieces.len() < args.texts {
+        let name = path.display();
+        eprintln!("note: {name} has {} texts of {length} tokens, fewer than --texts {}", pieces.len(), args.texts);
     }
     Ok((source, pieces))
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 use drope_core::train::recipe::PositionEmbedding;
 
-use crate::arguments::TrainArgs;
+use super::train_args::TrainArgs;
 use crate::training;
 
 /// Arguments of `core pretrain`.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use crate::arguments::TrainArgs;
+use super::train_args::TrainArgs;
 use crate::training::{self, Engine};
 
 /// Arguments of `core recalibrate`.
 #[derive(Args)]
 pub struct RecalibrateArgs {
-    /// Folder of the trained model.
+    /// Folder of the trained model, or a GGUF.
     #[arg(long)]
     from: PathBuf,
     /// What trains: this program, or PyTorch's FSDP on several devices or machines; for it a folder is written, with the dropped model, all

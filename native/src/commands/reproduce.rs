@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use drope_core::results::Shard;
 
-use super::Cli;
 use crate::arguments::at_least_one;
 use crate::queue::{self, PlanRun};
 use crate::threads;
@@ -35,11 +34,11 @@ pub struct ReproduceArgs {
     documents: Option<PathBuf>,
 }
 
-/// Runs the jobs of the plan that are not done yet, and writes what there are results for.
-pub fn reproduce(args: &ReproduceArgs) -> Result<()> {
+/// Runs the jobs of the plan that are not done yet, and writes what there are results for; `parser` is that of the command line.
+pub fn reproduce(args: &ReproduceArgs, parser: &Command) -> Result<()> {
     let ReproduceArgs { plan, out, threads, .. } = args;
     if !args.render {
-        queue::run_plan(&PlanRun { plan, out, threads: *threads, shard: Shard::WHOLE, parser: &Cli::command() })?;
+        queue::run_plan(&PlanRun { plan, out, threads: *threads, shard: Shard::WHOLE, parser })?;
     }
     let data = args.data.clone().unwrap_or_else(|| out.join("results"));
     drope_report::write_reproduction(&data, out)?;

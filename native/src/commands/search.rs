@@ -86,7 +86,8 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
         request.model.display()
     );
     let device = device::open(request.device)?.device;
-    let context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    let mut context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
+    context.stopped = "stopped; the same command goes on with the next candidate";
     let config = &context.loaded.config;
     let factor = extension as f64;
     let (rotary_dim, length) = (config.rotary_dim(), config.max_position_embeddings);
@@ -96,33 +97,30 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let path = request.out.join("search.json");
     files::check_writable(&path)?;
     let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
-    let mut population =
+    let population =
         unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));
+    let mut state = SearchState { model, space, seed: request.seed, texts: request.texts, population };
     let bar = Progress::of_items(request.generations * POPULATION)?;
+    let judged = state.population.candidates.iter().filter(|candidate| candidate.perplexity.is_some()).count();
+    bar.go_on_from((state.population.generation * POPULATION + judged) as u64);
     loop {
-        for candidate in population.candidates.iter_mut().filter(|candidate| candidate.perplexity.is_none()) {
+        while let Some(next) = state.population.candidates.iter().position(|candidate| candidate.perplexity.is_none()) {
+            let candidate = &mut state.population.candidates[next];
             let positions = Method::LongRope.positions(&scaled(config, factor, candidate), factor)?;
             let perplexity = context.answer_loss(&positions, &texts)?.exp();
             candidate.perplexity = Some((perplexity * 1e6).round() / 1e6);
+            files::write(&path, &serde_json::to_vec(&state)?)?;
             bar.inc(1);
         }
-        let best = best(&population);
-        bar.set_message(format!("generation {}: perplexity {:.4}", population.generation, best.1));
-        let state = SearchState {
-            model: model.clone(),
-            space: space.clone(),
-            seed: request.seed,
-            texts: request.texts,
-            population,
-        };
-        files::write(&path, &serde_json::to_vec(&state)?)?;
-        population = state.population;
-        if population.generation + 1 >= request.generations {
+        let generation = state.population.generation;
+        bar.set_message(format!("generation {generation}: perplexity {:.4}", best(&state.population).1));
+        if generation + 1 >= request.generations {
             break;
         }
-        population = space.next(&population, request.seed);
+        state.population = state.space.next(&state.population, request.seed);
     }
     bar.finish_and_clear();
+    let population = state.population;
     let (found, perplexity) = best(&population);
     println!(
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",

@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command};
 use drope_core::results::Shard;
 
-use super::Cli;
 use crate::arguments::at_least_one;
 use crate::queue::{self, PlanRun};
 use crate::threads;
@@ -32,9 +31,8 @@ pub struct StudyArgs {
     pub dry_run: bool,
 }
 
-/// Runs the jobs of the plan that are not done yet, or lists them.
-pub fn study(args: &StudyArgs) -> Result<()> {
-    let run =
-        PlanRun { plan: &args.plan, out: &args.out, threads: args.threads, shard: args.shard, parser: &Cli::command() };
+/// Runs the jobs of the plan that are not done yet, or lists them; `parser` is that of the command line.
+pub fn study(args: &StudyArgs, parser: &Command) -> Result<()> {
+    let run = PlanRun { plan: &args.plan, out: &args.out, threads: args.threads, shard: args.shard, parser };
     if args.dry_run { queue::list_plan(&run) } else { queue::run_plan(&run) }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
-use super::{at_least_one, training_tokens};
+use crate::arguments::{at_least_one, training_tokens};
 use crate::device::DeviceChoice;
 use crate::threads;
 use crate::training::{TrainOptions, recipe};
@@ -19,7 +19,7 @@ pub struct TrainArgs {
     /// Fields of the recipe in place of its own, such as schedule.peak=2e-3,drop.positions=low; tables are separated by points.
     #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
     set: Vec<recipe::Setting>,
-    /// Tokens to train on, such as 250k or 1m, in place of the recipe's steps; the warm-up is then a tenth of the updates at most.
+    /// Tokens to train on, such as 250k (250,000) or 1m, in place of the recipe's steps; the warm-up is then a tenth of the updates at most.
     #[arg(long, value_parser = training_tokens)]
     tokens: Option<usize>,
     /// Seed of the weights and of the documents, instead of the recipe's.
@@ -40,7 +40,7 @@ pub struct TrainArgs {
     /// CPU threads that compute: they share the rows of a batch and the kernels; the result depends on their number in the last bits.
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
-    /// Updates between checkpoints.
+    /// Updates between checkpoints; one is also written ten minutes after the last.
     #[arg(long, default_value_t = 200)]
     save_every: usize,
     /// Checkpoints that are kept: the last, and of those before it `checkpoint-STEP`, each a model's folder that can be read.

@@ -32,7 +32,7 @@ use crate::{files, threads};
 #[derive(Args)]
 #[command(mut_arg("split", |split| split.default_value("selection")))]
 pub struct TuneArgs {
-    /// Folder of the model.
+    /// Folder of the model, or a GGUF.
     #[arg(long)]
     model: PathBuf,
     #[arg(

@@ -14,13 +14,15 @@ pub struct Pieces<R> {
     held: Vec<u8>,
     /// Bytes given.
     given: usize,
+    /// Why nothing follows what was given.
+    reason: Option<String>,
     piece: usize,
     is_over: bool,
 }
 
 impl<R: Read> Pieces<R> {
     pub fn new(bytes: R) -> Self {
-        Self { bytes, held: Vec::new(), given: 0, piece: PIECE, is_over: false }
+        Self { bytes, held: Vec::new(), given: 0, reason: None, piece: PIECE, is_over: false }
     }
 
     /// Reads until a piece is there, or the file ends; whether it has ended.
@@ -47,9 +49,8 @@ impl<R: Read> Iterator for Pieces<R> {
 
     fn next(&mut self) -> Option<RecordOrReason> {
         if self.is_over {
-            return None;
+            return self.reason.take().map(Err);
         }
-        let fail = |at: usize, reason: String| Some(Err(format!("byte {at}: {reason}")));
         match self.fill() {
             Ok(is_end) => {
                 self.is_over = is_end;
@@ -61,15 +62,19 @@ impl<R: Read> Iterator for Pieces<R> {
                 match String::from_utf8(piece) {
                     Ok(text) => Some(Ok(TextRecord { text, is_end })),
                     Err(error) => {
-                        // The document ends with what was read so far.
+                        // The document ends with the last letter before that byte.
+                        let valid = error.utf8_error().valid_up_to();
                         self.is_over = true;
-                        fail(at + error.utf8_error().valid_up_to(), "from here on it is not text in UTF-8".into())
+                        self.reason = Some(format!("byte {}: from here on it is not text in UTF-8", at + valid));
+                        let mut bytes = error.into_bytes();
+                        bytes.truncate(valid);
+                        String::from_utf8(bytes).ok().map(|text| Ok(TextRecord { text, is_end: true }))
                     }
                 }
             }
             Err(error) => {
                 self.is_over = true;
-                fail(self.given, format!("the rest cannot be read ({error})"))
+                Some(Err(format!("byte {}: the rest cannot be read ({error})", self.given)))
             }
         }
     }
@@ -99,6 +104,14 @@ mod tests {
     fn what_is_no_text_is_named_with_its_place() {
         let pieces = pieces(b"ab cd \xff ef", 4);
         assert_eq!(pieces[0], Ok(TextRecord { text: "ab".into(), is_end: false }));
-        assert!(pieces.last().unwrap().as_ref().unwrap_err().starts_with("byte 6: from here on"), "{pieces:?}");
+        let (reason, texts) = pieces.split_last().unwrap();
+        assert!(reason.as_ref().unwrap_err().starts_with("byte 6: from here on"), "{pieces:?}");
+        let texts: Vec<&TextRecord> = texts.iter().map(|text| text.as_ref().unwrap()).collect();
+        assert_eq!(
+            texts.iter().map(|record| &*record.text).collect::<String>(),
+            "ab cd ",
+            "what stands before is kept"
+        );
+        assert!(texts.last().unwrap().is_end);
     }
 }

@@ -336,11 +336,21 @@ impl<'a> ShardOutput<'a> {
         } else {
             self.writer.remove()?;
         }
-        ensure!(manifest.tokens() > 0, "the files hold no text; see {}", out.join(SKIPPED_FILE).display());
+        let progress = out.join(PROGRESS_FILE);
+        let remove =
+            || std::fs::remove_file(&progress).with_context(|| format!("cannot remove {}", progress.display()));
+        if manifest.tokens() == 0 {
+            // So that the folder can be taken for another column or other files.
+            remove()?;
+            bail!(
+                "the files hold no text in the field {:?}; name the right one with --column, or see {}",
+                manifest.column,
+                out.join(SKIPPED_FILE).display()
+            );
+        }
         files::write(&out.join(MANIFEST_FILE), (serde_json::to_string_pretty(&manifest)? + "\n").as_bytes())?;
         manifest.shards.iter().try_for_each(|shard| writer::remove_lengths(out, shard))?;
-        let progress = out.join(PROGRESS_FILE);
-        std::fs::remove_file(&progress).with_context(|| format!("cannot remove {}", progress.display()))?;
+        remove()?;
         Ok(manifest)
     }
 }

@@ -78,12 +78,13 @@ impl<R: BufRead> Lines<R> {
     fn record(&self, line: &[u8]) -> RecordOrReason {
         let fail = |reason: String| Err(format!("line {}: {reason}", self.line));
         match serde_json::from_slice::<Value>(line) {
+            Ok(Value::Array(_)) => fail("it is a list; a file of JSON has one object a line".to_owned()),
             Ok(mut value) => match value.get_mut(&self.column).map(Value::take) {
                 Some(Value::String(text)) => Ok(TextRecord { text, is_end: true }),
                 Some(_) => fail(format!("its field {:?} is no text", self.column)),
                 None => fail(format!("it has no field {:?}; name the field of the text with --column", self.column)),
             },
-            Err(error) => fail(format!("it is not JSON ({error})")),
+            Err(error) => fail(format!("it is not JSON ({error}); a file of JSON has one object a line")),
         }
     }
 }

@@ -9,7 +9,7 @@ use drope_core::token_shards::{TokenIndex, TokenType};
 use serde::{Deserialize, Serialize};
 
 use super::manifest::ShardEntry;
-use crate::files;
+use crate::files::{self, cannot_write};
 
 /// How much of the shard that is being written counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,7 +134,3 @@ fn remove(path: &Path) -> Result<()> {
 /// Ends of names of the files that are being written.
 const BIN: &str = "bin.part";
 const LENGTHS: &str = "lengths.part";
-
-fn cannot_write(path: &Path) -> String {
-    format!("cannot write {}; check free space and permissions", path.display())
-}

@@ -87,7 +87,8 @@ impl Staged {
     }
 }
 
-fn cannot_write(path: &Path) -> String {
+/// Context of an error.
+pub fn cannot_write(path: &Path) -> String {
     format!("cannot write {}; check free space and permissions", path.display())
 }
 
@@ -216,13 +217,13 @@ fn put_in_place(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result
     Ok(old)
 }
 
-/// Renames a folder to `NAME.old`, replacing what has that name. Returns the new path, if there was a folder.
+/// Renames a folder to `NAME.old-1`, or to the next number that is free. Returns the new path, if there was a folder.
 pub fn put_aside(folder: &Path) -> Result<Option<PathBuf>> {
     if !folder.exists() {
         return Ok(None);
     }
-    let old = with_suffix(folder, "old");
-    let _ = fs::remove_dir_all(&old);
+    let mut names = (1..).map(|number| with_suffix(folder, &format!("old-{number}")));
+    let old = names.find(|name| !name.exists()).context("every name for the old folder is taken")?;
     fs::rename(folder, &old).with_context(|| format!("cannot rename {}; check permissions", folder.display()))?;
     Ok(Some(old))
 }

@@ -23,6 +23,8 @@ pub struct FittingContext {
     pub method: Method,
     /// Number of texts by which a candidate is judged.
     pub texts: usize,
+    /// What Ctrl-C makes of the work.
+    pub stopped: &'static str,
     pub seed: u64,
 }
 
@@ -31,14 +33,14 @@ impl FittingContext {
     pub fn open(folder: &Path, texts: usize, seed: u64, device: &Device) -> Result<Self> {
         let loaded = model_folder::load(folder, NumberTypes::default(), device)?;
         let method = Method::of(&loaded.config);
-        Ok(Self { loaded, method, texts, seed })
+        Ok(Self { loaded, method, texts, seed, stopped: "stopped; the model is unchanged" })
     }
 
     /// Mean cross entropy of the answers in `texts`.
     pub fn answer_loss(&self, positions: &Positions, texts: &[Document]) -> Result<f64> {
         let (mut sum, mut count) = (0.0, 0u32);
         for text in texts {
-            interrupt::check("stopped; the model is unchanged")?;
+            interrupt::check(self.stopped)?;
             let losses = pollster::block_on(token_losses(
                 &self.loaded.model,
                 &self.loaded.config,

@@ -95,7 +95,7 @@ fn outcomes<M: Measurement>(
     let missing: Vec<usize> = samples.iter().copied().filter(|index| !found.contains_key(index)).collect();
     let bar = Progress::of_items(samples.len())?;
     bar.set_message(measurement.title());
-    bar.set_position((samples.len() - missing.len()) as u64);
+    bar.go_on_from((samples.len() - missing.len()) as u64);
     let measured = workers.map(&missing, stopped, |&index| {
         let outcome = measurement.sample(index)?;
         // After Ctrl-C an answer may lack its end.

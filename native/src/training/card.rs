@@ -4,6 +4,7 @@ use anyhow::Result;
 use drope_core::hash::short_hash;
 use drope_core::positions::Method;
 use drope_core::train::DocumentSource;
+use drope_core::train::recipe::Recipe;
 
 use super::checkpoint::TrainingState;
 use super::job::Job;
@@ -34,11 +35,7 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
          - **Recipe**: recipe.toml (hash {recipe_hash}), seed {seed}, {steps} updates of {tokens} tokens in all. {longest} \
          loss.jsonl has the loss, loss.svg draws it.\n\
          - **Data**: {data}.\n\
-         - **Measured**: not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
-         ```sh\n\
-         core eval niah --model . --extension 1,2,4,8 --json niah.json\n\
-         core eval ppl --model . --extension 1,2,4,8 --json ppl.json\n\
-         ```\n\n\
+         - **Measured**: {measured}\n\n\
          It opens in `core`, in the DroPE playground and in transformers:\n\n\
          ```python\n\
          model = AutoModelForCausalLM.from_pretrained(\".\"{trust})\n\
@@ -54,7 +51,33 @@ pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
         steps = state.step,
         tokens = state.tokens,
         data = data(job)?,
+        measured = measured(recipe, context),
     ))
+}
+
+/// What is known of how it reads, and the commands that measure it.
+fn measured(recipe: &Recipe, context: usize) -> String {
+    let Some(data) = &recipe.data else {
+        return "not yet. These commands measure it, with intervals, on questions that training does not see:\n\n\
+            ```sh\n\
+            core eval niah --model . --extension 1,2,4,8 --json niah.json\n\
+            core eval ppl --model . --extension 1,2,4,8 --json ppl.json\n\
+            ```"
+        .to_owned();
+    };
+    let known = match recipe.evaluation {
+        Some(_) => "held_out.jsonl has the loss on documents that training left out, in windows of the recipe.",
+        None => "not yet.",
+    };
+    let lengths = [1, 2, 4].map(|factor| (factor * context).to_string()).join(",");
+    let shards = data.shards.first().map_or("SHARDS", |shards| &*shards.folder);
+    let held_out = if data.held_out > 0.0 { format!(" --held-out {}", data.held_out) } else { String::new() };
+    format!(
+        "{known} This command measures longer windows:\n\n\
+         ```sh\n\
+         core eval ppl --model . --lengths {lengths} --texts 4 --text {shards}{held_out} --json ppl.json\n\
+         ```"
+    )
 }
 
 /// What it was trained on.

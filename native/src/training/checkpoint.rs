@@ -52,6 +52,10 @@ impl Checkpoint {
         Ok(folder.exists().then_some(Self(folder)))
     }
 
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
     /// Updates done.
     pub fn step(&self) -> Result<usize> {
         Ok(self.state()?.step)
@@ -69,7 +73,7 @@ impl Checkpoint {
         let run = self.0.display();
         ensure!(
             state.recipe == toml::to_string(job.recipe)?,
-            "the recipe is not the one that the run in {run} began with"
+            "the recipe is not the one that the run in {run} began with; give the same --recipe, --set, --tokens and --seed, or choose another --out"
         );
         ensure!(
             state.base.as_ref() == job.base.as_ref().map(|(_, hash)| hash),

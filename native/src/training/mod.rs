@@ -5,6 +5,7 @@ mod checkpoint;
 mod held_out;
 mod job;
 mod json_lines;
+mod options;
 mod picture;
 mod progress;
 pub mod recipe;
@@ -26,27 +27,11 @@ use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
 use self::job::Job;
+pub use self::options::TrainOptions;
 pub use self::record::training_record;
-use crate::device::DeviceChoice;
 use crate::files::model_folder::{self, model_name};
 use crate::files::weights_files;
 use drope_core::train::recipe::{ModelShape, PositionEmbedding, Recipe};
-
-/// Options of both commands.
-pub struct TrainOptions<'a> {
-    pub recipe: &'a Recipe,
-    pub out: &'a Path,
-    pub resume: bool,
-    pub device: DeviceChoice,
-    /// Cards that share each batch.
-    pub gpus: usize,
-    /// Updates between checkpoints.
-    pub save_every: usize,
-    /// Checkpoints that are kept, the last included.
-    pub keep: usize,
-    /// Updates after which to pause: the checkpoint is the folder of the model so far.
-    pub until: Option<usize>,
-}
 
 /// Updates done of the unfinished run in `out`; `None` where there is none.
 pub fn unfinished(out: &Path) -> Result<Option<usize>> {
@@ -87,6 +72,10 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
     ensure!(
         engine == Engine::Core || options.gpus == 1,
         "--gpus is for --engine core; accelerate's own configuration says which cards train with PyTorch"
+    );
+    ensure!(
+        engine == Engine::Core || (!options.resume && options.until.is_none() && options.keep == 1),
+        "--resume, --until and --keep are for --engine core; leave them out, and see train.py for what PyTorch keeps"
     );
     let base = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &base)?;

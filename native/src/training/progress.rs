@@ -117,7 +117,7 @@ impl RunProgress {
         // Text of one's own has no answers.
         let answers = line.answer_loss.map(|loss| format!("  answers {loss:.3}")).unwrap_or_default();
         self.bar.set_message(format!("loss {:.3}{answers}  {:.0} tokens/s", line.loss, line.tokens_per_second));
-        if state.step.is_multiple_of(EVERY) {
+        if state.step.is_multiple_of(EVERY) || self.bar.length() == Some(state.step as u64) {
             self.means = RunningMeans::default();
             self.lines.push(line);
             self.write()?;

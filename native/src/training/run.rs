@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use burn::tensor::Device;
@@ -16,13 +16,16 @@ use super::card::{CARD_FILE, card};
 use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::held_out::HeldOut;
 use super::job::Job;
+use super::options::TrainOptions;
 use super::progress::RunProgress;
 use super::text::RunText;
-use super::{TrainOptions, picture, recipe};
+use super::{picture, recipe};
 use crate::device::{self, OpenDevice};
 use crate::files::{self, model_folder};
 use crate::{allocator, interrupt};
 
+/// Time after which a checkpoint is written, though fewer updates were made than lie between two.
+const SAVE_AFTER: Duration = Duration::from_mins(10);
 /// Batches made ahead of the update that needs them.
 const BATCHES_AHEAD: usize = 4;
 
@@ -58,13 +61,12 @@ pub fn train_to_end(
     if interrupt::requested() {
         return Err(stopped(&state, recipe).into());
     }
+    let mut saved = Instant::now();
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
         let began = Instant::now();
         let report;
-        (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| {
-            format!("training broke at step {}; start again in another --out with a lower schedule.peak", state.step)
-        })?;
+        (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| ended(options.out, &state))?;
         state.step += 1;
         state.tokens += batch.ids.len() as u64;
         if report.is_left_out {
@@ -78,9 +80,10 @@ pub fn train_to_end(
         measure(held_out.as_mut(), options, job, &trainer, &state, &progress)?;
         let is_stopped = interrupt::requested();
         let is_paused = options.until.is_some_and(|until| state.step >= until) && state.step < recipe.steps;
-        let is_due = state.step.is_multiple_of(options.save_every) && state.step < recipe.steps;
-        if is_stopped || is_paused || is_due {
+        let is_due = state.step.is_multiple_of(options.save_every) || saved.elapsed() >= SAVE_AFTER;
+        if is_stopped || is_paused || (is_due && state.step < recipe.steps) {
             checkpoint::save(options.out, &state, job, &trainer, options.keep)?;
+            saved = Instant::now();
             picture::draw(options.out)?;
         }
         if is_stopped {
@@ -104,6 +107,15 @@ pub fn train_to_end(
     }
     checkpoint::remove(options.out)?;
     files::remove_lock(&lock_of(options.out), lock)
+}
+
+/// What a run says whose update failed.
+fn ended(out: &Path, state: &TrainingState) -> String {
+    let kept = match Checkpoint::find(out) {
+        Ok(Some(checkpoint)) => format!("; the model of its last checkpoint is in {}", checkpoint.folder().display()),
+        _ => String::new(),
+    };
+    format!("the run ended at step {}{kept}", state.step)
 }
 
 /// What a run that Ctrl-C ends says.
@@ -187,7 +199,11 @@ fn begin(
             bail!("{out} holds a finished model; choose another --out")
         }
         None if options.resume => bail!("there is nothing to resume in {out}; leave out --resume"),
-        None => Ok((TrainingState::default(), trainer(initial(device)?)?)),
+        None => {
+            // Of a run that was cut off before its first checkpoint.
+            checkpoint::remove_best(options.out)?;
+            Ok((TrainingState::default(), trainer(initial(device)?)?))
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use drope_core::config::Config;
 use drope_core::model::NumberTypes;
 use serde::Serialize;
 
-use super::{BenchArgs, NEW_TOKENS, cache_bytes, read_speed};
+use super::arguments::BenchArgs;
+use super::speed::{NEW_TOKENS, cache_bytes, read_speed};
 use crate::files::model_folder;
 use crate::machine::{forget_peak_memory, peak_memory, resident_memory};
 

@@ -10,7 +10,7 @@ use drope_core::kernels::{self, AttentionBias, ComputeType, RotaryTable};
 use drope_core::positions::{Encoding, LayerPositions};
 use serde::Serialize;
 
-use super::median;
+use super::speed::median;
 
 /// Milliseconds of one training step.
 #[derive(Serialize)]

@@ -11,7 +11,7 @@ use drope_core::train::cost::{self, MicroBatch};
 use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
-use super::{NEW_TOKENS, cache_bytes};
+use super::speed::{NEW_TOKENS, cache_bytes};
 use crate::machine;
 
 /// Sums that are added to in turn, so that an addition does not wait for the one before.

@@ -18,7 +18,7 @@ pub struct PrepareArgs {
     /// .parquet.
     #[arg(long, required = true, num_args = 1..)]
     text: Vec<String>,
-    /// Folder of the model whose tokenizer and special tokens are used.
+    /// Folder of the model, or its GGUF, whose tokenizer and special tokens are used.
     #[arg(long)]
     tokenizer: PathBuf,
     /// Folder for the shards; the same command goes on with a run that was stopped.
@@ -27,7 +27,7 @@ pub struct PrepareArgs {
     /// The field or column of the text in .jsonl, .json and .parquet.
     #[arg(long, default_value = "text")]
     column: String,
-    /// A shard ends with the document that takes it past so many million tokens.
+    /// Million tokens of a shard; documents are not split, so that it may be a little longer.
     #[arg(long, default_value = "500", value_parser = at_least_one)]
     shard_size: usize,
     /// CPU threads that tokenize.

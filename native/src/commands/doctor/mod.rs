@@ -1,6 +1,7 @@
 //! `core doctor`: whether a device computes what the CPU does, how fast it trains, and a report of both.
 
 mod parity;
+mod random;
 mod speed;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use drope_core::model::{ComputeType, Model};
 use serde::Serialize;
 
 use self::parity::Parity;
+use self::random::random_config;
 use self::speed::{Training, ten_steps};
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
@@ -142,15 +144,4 @@ fn timed_model(args: &DoctorArgs, config: Option<&Config>, device: &Device) -> R
     let config = random_config(512, 1536, 8, 4096, args.context)?;
     let model = Model::random(&config, 1, &device);
     Ok((config, model))
-}
-
-/// The config of a random model with heads of 64.
-fn random_config(hidden: usize, inner: usize, layers: usize, vocabulary: usize, context: usize) -> Result<Config> {
-    let heads = hidden / 64;
-    Ok(Config::from_json(&format!(
-        r#"{{"model_type": "llama", "hidden_size": {hidden}, "intermediate_size": {inner}, "num_hidden_layers": {layers},
-        "num_attention_heads": {heads}, "num_key_value_heads": {}, "vocab_size": {vocabulary}, "rope_theta": 10000.0,
-        "max_position_embeddings": {context}, "rms_norm_eps": 1e-5, "tie_word_embeddings": true}}"#,
-        heads / 2
-    ))?)
 }

@@ -9,7 +9,7 @@ use drope_core::positions::Method;
 use drope_core::train::Trainer;
 use serde::Serialize;
 
-use super::random_config;
+use super::random::random_config;
 use super::speed::{batch, hyperparameters};
 
 /// Updates that are compared.

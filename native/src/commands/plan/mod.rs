@@ -8,16 +8,16 @@ use anyhow::{Context, Result, ensure};
 use burn::tensor::Device;
 use clap::Args;
 use drope_core::config::Config;
-use drope_core::loaded_model::CONFIG_FILE;
 use drope_core::model::ComputeType;
 use drope_core::train::cost::{Engine, MemoryPart, MicroBatch, memory, operations_per_token};
 use drope_core::train::recipe::Recipe;
 
 use self::cards::Cards;
 use crate::arguments::at_least_one;
+use crate::files::{self, model_folder, weights_files};
 use crate::timing::products_per_second;
 use crate::training::recipe::{self, Setting};
-use crate::{files, machine, threads};
+use crate::{machine, threads};
 
 /// Shares of the speed of products alone that whole updates reached where `core` was measured (docs/benchmarks.md).
 const SHARE_F32: [f64; 2] = [0.6, 0.85];
@@ -34,7 +34,7 @@ pub struct PlanArgs {
     /// Fields of the recipe in place of its own, as in `core recalibrate`.
     #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
     set: Vec<Setting>,
-    /// Folder of the model, or its config.json; by default the file beside the recipe that has its name and ends with .json.
+    /// Folder of the model, a GGUF, or a config.json; by default the file beside the recipe that has its name and ends with .json.
     #[arg(long)]
     from: Option<PathBuf>,
     /// Cards and their number, such as h100:8: what PyTorch's FSDP needs on them. Without it, what `core` needs on this machine.
@@ -65,7 +65,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
 
 fn config(args: &PlanArgs) -> Result<Config> {
     let path = match &args.from {
-        Some(folder) if folder.is_dir() => folder.join(CONFIG_FILE),
+        Some(model) if model.is_dir() || weights_files::is_gguf(model) => return model_folder::config(model),
         Some(file) => file.clone(),
         None => {
             let beside = args.recipe.with_extension("json");
@@ -80,9 +80,11 @@ fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, to
     let rows = args.rows.min((recipe.tokens_per_step / recipe.context / cards.count).max(1));
     let micro_batch =
         MicroBatch { context: recipe.context, tokens: rows * recipe.context, recompute: recipe.memory.recompute };
-    let parts = memory(config, recipe.optimizer, Engine::Torch { devices: cards.count }, micro_batch);
+    let need = |tokens: usize| {
+        memory(config, recipe.optimizer, Engine::Torch { devices: cards.count }, MicroBatch { tokens, ..micro_batch })
+    };
     println!("memory of each of {} {} under FSDP, {rows} rows of {} at once:", cards.count, cards.name, recipe.context);
-    print_memory(&parts, cards.memory);
+    print_memory(need, micro_batch, cards.memory, "give fewer --rows");
     let operations = operations_per_token(config, micro_batch) * tokens;
     let seconds = SHARE_OF_CARDS.map(|share| operations / (cards.count as f64 * cards.bf16_peak * share));
     print_time(operations, tokens, seconds);
@@ -104,7 +106,8 @@ fn on_this_machine(args: &PlanArgs, recipe: &Recipe, config: &Config, tokens: f6
         recipe.memory.micro_batch_tokens.unwrap_or(usize::MAX).min(recipe.tokens_per_step).max(recipe.context);
     let micro_batch = MicroBatch { context: recipe.context, tokens: at_once, recompute: recipe.memory.recompute };
     println!("memory of `core` on the CPU, {at_once} tokens at once:");
-    print_memory(&memory(config, recipe.optimizer, Engine::Core, micro_batch), total);
+    let need = |tokens: usize| memory(config, recipe.optimizer, Engine::Core, MicroBatch { tokens, ..micro_batch });
+    print_memory(need, micro_batch, total, "lower memory.micro_batch_tokens");
     let peak = threads::with_shared_kernels(args.threads, || products_per_second(recipe.compute, &Device::flex()))?;
     let is_native = recipe.compute == ComputeType::Bf16 && recipe.compute.is_native_to(&Device::flex());
     let shares = if is_native { SHARE_BF16 } else { SHARE_F32 };
@@ -122,14 +125,29 @@ fn on_this_machine(args: &PlanArgs, recipe: &Recipe, config: &Config, tokens: f6
     Ok(())
 }
 
-fn print_memory(parts: &[MemoryPart], available: u64) {
-    let sum: u64 = parts.iter().map(|part| part.bytes).sum();
-    for part in parts {
+/// The parts that so many tokens at once need, and what to do where they do not fit.
+fn print_memory(need: impl Fn(usize) -> Vec<MemoryPart>, micro_batch: MicroBatch, available: u64, fewer_at_once: &str) {
+    let sum_of = |parts: &[MemoryPart]| parts.iter().map(|part| part.bytes).sum::<u64>() as f64;
+    let fits = |bytes: f64| bytes <= 0.9 * available as f64;
+    let parts = need(micro_batch.tokens);
+    let sum = sum_of(&parts);
+    for part in &parts {
         println!("  {:28} {:>9.2} GB", part.name, part.bytes as f64 / 1e9);
     }
-    println!("  {:28} {:>9.2} GB of {:.0} GB", "in all", sum as f64 / 1e9, available as f64 / 1e9);
-    if sum as f64 > 0.9 * available as f64 {
-        println!("  This does not fit: set memory.recompute = true, or let fewer tokens through the model at once.");
+    println!("  {:28} {:>9.2} GB of {:.0} GB", "in all", sum / 1e9, available as f64 / 1e9);
+    if fits(sum) {
+        return;
+    }
+    let of_model = sum_of(&need(0));
+    if !fits(of_model) {
+        println!(
+            "  This does not fit, whatever the batch: {:.2} GB do not depend on it; plan for several cards (--gpu h100:8)",
+            of_model / 1e9
+        );
+    } else if micro_batch.recompute {
+        println!("  This does not fit: {fewer_at_once}.");
+    } else {
+        println!("  This does not fit: set memory.recompute = true, or {fewer_at_once}.");
     }
 }
 

@@ -1,0 +1,95 @@
+//! Speeds of updates, prompts and generation.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use burn::tensor::Device;
+use drope_core::config::Config;
+use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::kernels;
+use drope_core::model::{ComputeType, Model, NumberType};
+use drope_core::positions::Method;
+use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
+
+use super::arguments::BenchArgs;
+use crate::files::model_folder;
+use crate::timing::update_seconds;
+
+/// Tokens that are generated after the prompt.
+pub const NEW_TOKENS: usize = 64;
+
+/// Tokens a second of updates, the median.
+pub fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> Result<f64> {
+    let &BenchArgs { repeats, recompute, batch: [rows, length], .. } = args;
+    let config = model_folder::config(&args.model)?;
+    let device = device.clone().autodiff();
+    let is_in_parts = recompute && !kernels::has_matrix_units(&device);
+    let micro_batch_tokens = is_in_parts.then(|| rows.div_ceil(4) * length);
+    let hyperparameters = Hyperparameters {
+        steps: repeats + 1,
+        optimizer: OptimizerKind::AdamW,
+        weight_decay: 0.1,
+        schedule: Schedule::cosine(1e-4, 0, 1.0),
+        max_gradient_norm: 1.0,
+        compute,
+        memory: Memory { micro_batch_tokens, recompute, attention_queries: None },
+        guard: None,
+    };
+    let model = model_folder::model(&args.model, &config, &device)?;
+    let trainer = Trainer::new(model, Method::of(&config).positions(&config, 1.0)?, hyperparameters);
+    let ids = (0..rows * length).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
+    let batch = Batch::plain(ids, length);
+    let seconds = update_seconds(trainer, repeats, |_| batch.clone())?;
+    median(seconds.into_iter().map(|seconds| (rows * length) as f64 / seconds).collect())
+}
+
+/// Tokens a second of a prompt and of what is generated behind it, the medians.
+pub fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize) -> Result<(f64, f64)> {
+    let new = NEW_TOKENS;
+    let positions = Method::of(config).positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
+    let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
+    let options = Options {
+        max_new_tokens: new + 1,
+        stop: vec![],
+        context: prompt + new + 1,
+        crop_length: None,
+        temperature: 0.0,
+        seed: 0,
+    };
+    let (mut prefill, mut decode) = (Vec::new(), Vec::new());
+    for repeat in 0..=repeats {
+        let start = Instant::now();
+        let mut read = start;
+        let observe = async |event| {
+            if event == Event::Read(prompt) {
+                read = Instant::now();
+            }
+            Flow::Continue
+        };
+        pollster::block_on(generate(model, config, &positions, &ids, &options, observe))?;
+        if repeat > 0 {
+            prefill.push(prompt as f64 / (read - start).as_secs_f64());
+            // Reading the prompt already gives the first token, so it does not count as decoded.
+            decode.push(new as f64 / read.elapsed().as_secs_f64());
+        }
+    }
+    Ok((median(prefill)?, median(decode)?))
+}
+
+/// Bytes of the keys and values of all layers.
+pub fn cache_bytes(config: &Config, kind: NumberType, tokens: usize) -> u64 {
+    let numbers = 2 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * tokens;
+    let bits = match kind {
+        NumberType::F32 => 32,
+        NumberType::F16 | NumberType::Bf16 => 16,
+        // And a scale of 32 bits for each 32 numbers.
+        NumberType::Q8 => 9,
+    };
+    (numbers * bits / 8) as u64
+}
+
+/// The median of several runs.
+pub fn median(mut values: Vec<f64>) -> Result<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().context("--repeats must be at least 1")
+}
