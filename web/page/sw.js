@@ -37,6 +37,8 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { origin, pathname } = new URL(request.url);
   if (request.method !== "GET" || origin !== self.location.origin) return;
+  // The page asks the server itself whether there is a newer version.
+  if (request.cache === "no-store") return;
   if (request.mode !== "navigate") {
     event.respondWith(file(request));
   } else if ([self.registration.scope, `${self.registration.scope}index.html`].includes(origin + pathname)) {

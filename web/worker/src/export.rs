@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 
+use drope_core::chat::TOKENIZER_CONFIG_FILE;
 use drope_core::config::{Config, MODELING_FILE};
 use drope_core::loaded_model::{CONFIG_FILE, INDEX_FILE, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_protocol::Reply;
@@ -38,6 +39,13 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
         zip.write_all(&bytes).map_err(|error| failed(&error))?;
         run.yield_to_messages().await;
         run.check()?;
+    }
+    // Only models with a chat template have it; a GGUF has its own.
+    if let Ok(template) = folder.read(TOKENIZER_CONFIG_FILE).await
+        && note.weights != [GGUF_FILE]
+    {
+        zip.start_file(format!("{name}/{TOKENIZER_CONFIG_FILE}"), options).map_err(|error| failed(&error))?;
+        zip.write_all(&template).map_err(|error| failed(&error))?;
     }
     let config =
         folder.read(CONFIG_FILE).await.ok().and_then(|bytes| Config::from_json(std::str::from_utf8(&bytes).ok()?).ok());

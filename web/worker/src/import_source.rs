@@ -247,14 +247,20 @@ fn missing(name: &str) -> Interruption {
     Interruption::Failed(format!("There is no {name}; a model's folder has {wanted}."))
 }
 
-/// The address of a folder; a model's page on Hugging Face stands for its files.
+/// The address of a folder; a page of a model on Hugging Face, or of one of its files, stands for its files.
 pub fn folder_address(address: &str) -> Result<String, Interruption> {
     let url = Url::new(address.trim())
         .map_err(|_| Interruption::Failed(format!("{address:?} is no address; it begins with https://.")))?;
     let path = url.pathname();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if url.hostname() == "huggingface.co" && parts.len() == 2 {
-        return Ok(format!("https://huggingface.co/{}/{}/resolve/main/", parts[0], parts[1]));
+    if url.hostname() == "huggingface.co" {
+        match parts[..] {
+            [owner, model] => return Ok(format!("https://huggingface.co/{owner}/{model}/resolve/main/")),
+            [owner, model, "tree" | "blob" | "resolve", branch, ..] => {
+                return Ok(format!("https://huggingface.co/{owner}/{model}/resolve/{branch}/"));
+            }
+            _ => {}
+        }
     }
     Ok(format!("{}{}/", url.origin(), path.trim_end_matches('/')))
 }

@@ -43,6 +43,9 @@ fn DepthStrip(state: State) -> impl IntoView {
                 on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { state.depth.set(depth) }
                 on:change=move |_| ask(state) />
         </div>
+        <p class="hint" hidden=move || last.with(Option::is_none)>
+            "Shaded is as much as the models ever saw at once in training. Drag along the strip to hide the needle elsewhere."
+        </p>
     }
 }
 
@@ -99,8 +102,7 @@ pub fn HaystackText(asked: Asked) -> impl IntoView {
     }
     let question = tokens_of(&question, before, &ends, limit);
     let caption = format!(
-        "{tokens} tokens, {:.1} times the training context of {}. The shaded part of the strip is as much as the models ever saw at once in training; \
-         strong marks are what is asked for. Drag along the strip to hide the needle elsewhere.",
+        "{tokens} tokens, {:.1} times the training context of {}. Strong marks are what is asked for.",
         tokens as f64 / context as f64,
         context
     );

@@ -67,7 +67,15 @@ pub fn take(state: State, reply: Reply) {
 
 /// Takes in which models the browser keeps. A column whose model is gone reads with the page's.
 pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
+    let before = state.stored.get_untracked().unwrap_or_default();
+    let is_other = |name: &str| {
+        let known = before.iter().find(|model| model.name == name);
+        let now = models.iter().flatten().find(|model| model.name == name);
+        known.is_some() && known != now
+    };
+    let changed: Vec<String> = before.iter().map(|model| model.name.clone()).filter(|name| is_other(name)).collect();
     state.stored.set(models);
+    forget(state, &changed);
     for column in state.columns.get_untracked() {
         let is_gone =
             |name: &String| StudyModel::named(name).is_none() && untrack(|| state.stored_model(name)).is_none();
@@ -77,6 +85,17 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
             column.model.set(None);
             column.clear();
         }
+    }
+}
+
+/// Deletes what models have answered that have other weights, or are asked in another form, under the same name.
+fn forget(state: State, changed: &[String]) {
+    let is_of = |model: &Option<String>| model.as_ref().is_some_and(|name| changed.contains(name));
+    for column in state.columns.get_untracked().into_iter().filter(|column| column.model.with_untracked(is_of)) {
+        column.clear();
+    }
+    if !changed.is_empty() {
+        state.counted.update(|counted| counted.retain(|(cell, _)| !is_of(&cell.reading.model)));
     }
 }
 

@@ -19,11 +19,7 @@ pub const TRIALS_AT_DEPTH: usize = 10;
 pub fn ask(state: State) {
     let run = begin_alone(state, Running::Answer);
     // On a phone the answers are below the form.
-    if let Ok(Some(answers)) = document().query_selector(".answers") {
-        let options = web_sys::ScrollIntoViewOptions::new();
-        options.set_block(web_sys::ScrollLogicalPosition::Nearest);
-        answers.scroll_into_view_with_scroll_into_view_options(&options);
-    }
+    show_columns(web_sys::ScrollLogicalPosition::Nearest);
     state.asked.set(None);
     for column in state.columns.get_untracked() {
         column.clear();
@@ -31,12 +27,25 @@ pub fn ask(state: State) {
     send(state, Request::Answer(comparison(state, run)));
 }
 
+/// Scrolls to the columns, once the page shows what was changed.
+pub fn show_columns(place: web_sys::ScrollLogicalPosition) {
+    request_animation_frame(move || {
+        if let Ok(Some(answers)) = document().query_selector(".answers") {
+            let options = web_sys::ScrollIntoViewOptions::new();
+            options.set_block(place);
+            answers.scroll_into_view_with_scroll_into_view_options(&options);
+        }
+    });
+}
+
 /// Asks the rows of the first screen; what the page has answers to is shown at once.
 pub fn tell_story(state: State) {
     let story = state.story;
     story.forget();
     if story.is_first() && !story.has_fourth.get_untracked() {
-        stop(state);
+        if state.running.get_untracked() == Some(Running::Story) {
+            stop(state);
+        }
         return story.show_first();
     }
     let run = begin_alone(state, Running::Story);
@@ -200,11 +209,15 @@ pub fn stop(state: State) {
 
 /// Begins a run after which no waiting cell is measured.
 fn begin_alone(state: State, what: Running) -> u32 {
+    let is_cut_off = state.running.with_untracked(|running| *running == Some(Running::Model)) && what != Running::Model;
     state.error.set(None);
-    state.model_error.set(None);
+    state.model_error.set(is_cut_off.then(|| CUT_OFF.to_owned()));
     state.queue.update(VecDeque::clear);
     begin(state, what)
 }
+
+/// What is said of a model that another run has kept from being taken in.
+const CUT_OFF: &str = "The model was not taken in, because something else was asked meanwhile; add it again.";
 
 fn begin(state: State, what: Running) -> u32 {
     state.asks_own.set(false);

@@ -35,14 +35,15 @@ pub fn recalibrate(state: State) {
     begin(state, Phase::Running, name, Request::Recalibrate);
 }
 
-/// Saves a model that the browser keeps as a zip.
-pub fn export_model(state: State, name: String) {
+/// Saves a model that the browser keeps as a zip; `error` is shown where the button is.
+pub fn export_model(name: String, error: RwSignal<Option<String>>) {
+    error.set(None);
     let on_reply = move |reply, blob: Option<Blob>| {
         if let Reply::Exported { name, .. } = reply {
             blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob));
         }
     };
-    carry_out(state, &Request::Export { run: 1, name }, "The zip could not be made", on_reply);
+    carry_out(error, &Request::Export { run: 1, name }, "The zip could not be made", on_reply);
 }
 
 /// Renders the chat templates of models that the browser keeps, each once.
@@ -65,22 +66,27 @@ fn render_template(state: State, name: String) {
         }
     };
     let request = Request::Template { run: 1, name };
-    carry_out(state, &request, "The chat template could not be read", on_reply);
+    carry_out(state.model_error, &request, "The chat template could not be read", on_reply);
 }
 
 /// Starts a worker for one request, so that neither answers nor training wait; it ends with it.
-fn carry_out(state: State, request: &Request, failed: &'static str, hear: impl Fn(Reply, Option<Blob>) + 'static) {
+fn carry_out(
+    error: RwSignal<Option<String>>,
+    request: &Request,
+    failed: &'static str,
+    hear: impl Fn(Reply, Option<Blob>) + 'static,
+) {
     let worker: Rc<RefCell<Option<Worker>>> = Rc::default();
     let own = worker.clone();
     let on_reply = move |reply, blob| match reply {
         Reply::Failed { message, .. } => {
-            state.model_error.set(Some(message));
+            error.set(Some(message));
             own.take().iter().for_each(end);
         }
         Reply::Finished { .. } => own.take().iter().for_each(end),
         reply => hear(reply, blob),
     };
-    let fail = move |reason: &str| state.model_error.set(Some(format!("{failed} ({reason}).")));
+    let fail = move |reason: &str| error.set(Some(format!("{failed} ({reason}).")));
     let broken = worker.clone();
     let on_error = move |message: String| {
         broken.take().iter().for_each(end);

@@ -3,7 +3,7 @@
 use drope_protocol::{ChatFormat, Reading, StoredModel};
 use leptos::prelude::*;
 
-use crate::link::runs::{choose_chat, remove_model, stop_answers};
+use crate::link::runs::{choose_chat, remove_model, show_columns, stop_answers};
 use crate::link::trainer::export_model;
 use crate::screens::enter;
 use crate::state::State;
@@ -37,7 +37,7 @@ pub fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
                 <button type="button" class="quiet" on:click=move |_| put_into_column(state, to_ask.get_value())>
                     "Ask it"<span class="visually-hidden">{format!(", {name}")}</span>
                 </button>
-                <button type="button" class="quiet" on:click=move |_| export_model(state, to_save.clone())>
+                <button type="button" class="quiet" on:click=move |_| export_model(to_save.clone(), state.model_error)>
                     "Save zip"<span class="visually-hidden">{format!(" of {name}")}</span>
                 </button>
                 <button type="button" class="quiet" aria-label=format!("Remove {name}")
@@ -74,6 +74,7 @@ pub fn put_into_column(state: State, model: StoredModel) {
         });
     }
     enter(state, Screen::Play);
+    show_columns(web_sys::ScrollLogicalPosition::Center);
 }
 
 #[cfg(test)]

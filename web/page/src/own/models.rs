@@ -47,7 +47,9 @@ pub fn OwnModels(state: State) -> impl IntoView {
         event.prevent_default();
         let address = address.get_untracked();
         let parts: Vec<&str> = address.trim().split('/').filter(|part| !part.is_empty()).collect();
-        let name = parts.iter().rev().find(|part| !["resolve", "main"].contains(part)).copied().unwrap_or("model");
+        // On Hugging Face the address goes on behind the model's name, by /tree, /blob or /resolve.
+        let end = parts.iter().position(|part| ["tree", "blob", "resolve"].contains(part)).unwrap_or(parts.len());
+        let name = parts[..end].last().copied().unwrap_or("model");
         import(state, clean(name), Origin::Address(address.clone()), &Array::new());
     };
     view! {

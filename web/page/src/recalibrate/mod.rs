@@ -68,13 +68,13 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             <h2>"Drop the positions yourself"</h2>
             <p class="hint">
                 "Here nano-rope, a model with rotary positions, loses them in this tab, and is trained on short texts, at no more than its 256 \
-                 tokens, until it reads without them: the same update as in the command line, in a worker of its own, on the CPU. Dropping the low \
-                 frequencies alone is mended in a few hundred updates; dropping all of them takes thousands."
+                 tokens, until it reads without them: the same update as in the command line, in a worker of its own, on the CPU. Without the low \
+                 frequencies the model recovers in a few hundred updates; without any positions it needs thousands."
             </p>
             <Settings state />
             <div class="buttons">
                 <button id="drop" type="button" disabled=move || !is_idle() on:click=move |_| try_drop(state)>
-                    {move || if training.phase.get() == Phase::Trying { "Dropping…" } else { "Drop the positions" }}
+                    {move || if training.phase.get() == Phase::Trying { "Measuring…" } else { "Measure what dropping costs" }}
                 </button>
                 <button id="recalibrate" type="button" class="primary" on:click=press
                     disabled=move || matches!(training.phase.get(), Phase::Trying | Phase::Pausing)>
@@ -88,9 +88,9 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                     {format!("Recalibrate {QUICK} updates (a minute or two)")}
                 </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
-                    on:click=move |_| untrack(kept).into_iter().for_each(|model| put_into_column(state, model))>"Put it into a column"</button>
+                    on:click=move |_| untrack(kept).into_iter().for_each(|model| put_into_column(state, model))>"Compare it under Play"</button>
                 <button type="button" hidden=move || kept().is_none()
-                    on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name))>"Save zip"</button>
+                    on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(model.name, training.error))>"Save zip"</button>
             </div>
             <p id="drop-cost" role="status">{cost}</p>
             <p class="hint" hidden=move || !lost()>
@@ -105,15 +105,14 @@ pub fn Recalibrate(state: State) -> impl IntoView {
     }
 }
 
-/// The recalibrated model that was begun last, as far as the browser keeps it.
+/// The recalibrated model that was begun last, as far as the browser keeps it; after a reload one that is not finished, if there is one.
 fn latest(state: State) -> Option<StoredModel> {
     let stored = state.stored.get()?;
-    let name = state.training.name.get();
-    let is_it = |model: &&StoredModel| match &name {
-        Some(name) => model.name == *name,
-        None => model.recalibration.is_some(),
-    };
-    stored.iter().rfind(is_it).cloned()
+    if let Some(name) = state.training.name.get() {
+        return stored.into_iter().find(|model| model.name == name);
+    }
+    let is_paused = |model: &StoredModel| model.recalibration.as_ref().map(RecalibrationState::is_unfinished);
+    stored.into_iter().filter(|model| is_paused(model).is_some()).max_by_key(is_paused)
 }
 
 /// What is dropped, and how it is trained.

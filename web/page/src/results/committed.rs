@@ -18,7 +18,7 @@ const DEPTHS: &str = include_str!("../../../../docs/results/depths.json");
 const ABLATION: &str = include_str!("../../../../docs/results/ablation.json");
 
 /// Where the comparison is uneven; a test compares the numbers with the models' `loss.jsonl`.
-pub const UNEVEN: &str = "The methods' own models are compared unevenly, unlike those of the figure above, of which five can be chosen under Model: DroPE's model was trained on 31.3 million tokens \
+pub const UNEVEN: &str = "This table is not a fair comparison, unlike the figure above, whose five models can be chosen under Model: DroPE's model was trained on 31.3 million tokens \
      and RoPE's, which the scalings read, on 16.1 million; only DroPE's models have copies and SSMax (logits that grow with the \
      length); and there is one training seed of each.";
 

@@ -26,7 +26,7 @@ const DEPTHS: [u32; 5] = [0, 25, 50, 75, 100];
 pub fn Heatmap(state: State) -> impl IntoView {
     let results = StoredValue::new(committed_at_depths());
     let is_running = move || state.running.with(|running| is_at_depth(running.as_ref()));
-    let press = move |_| if is_running() { stop(state) } else { measure_all(state, untrack(|| all_keys(state))) };
+    let press = move |_| if is_running() { stop(state) } else { measure_all(state, untrack(|| missing_keys(state))) };
     let cells = move || untrack(|| all_cells(state, results));
     view! {
         <section class="heatmap" aria-label="Depth and length">
@@ -91,6 +91,14 @@ fn all_keys(state: State) -> Vec<CellKey> {
         }
     }
     keys
+}
+
+/// Those that were not asked here to the end; all of them where none is missing.
+fn missing_keys(state: State) -> Vec<CellKey> {
+    let all = all_keys(state);
+    let is_missing = |key: &&CellKey| state.counted(key).is_none_or(|counted| counted.done < TRIALS_AT_DEPTH);
+    let missing: Vec<CellKey> = all.iter().filter(is_missing).cloned().collect();
+    if missing.is_empty() { all } else { missing }
 }
 
 fn key(reading: Reading, kind: QuestionKind, extension: usize, depth: u32) -> CellKey {

@@ -75,7 +75,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                         story.has_fourth.update(|has| *has = !*has);
                         if story.has_fourth.get_untracked() && untrack(is_live) { tell_story(state); }
                     }>
-                    {move || if story.has_fourth.get() { "Hide the fourth" } else { "RoPE with the same training" }}
+                    "RoPE with the same training"
                 </button>
             </p>
             <p class="fair">{fair()}</p>

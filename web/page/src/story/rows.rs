@@ -5,8 +5,10 @@ use leptos::prelude::*;
 use super::{seeds, whole};
 use crate::columns::answers::explained;
 use crate::parts::row::{AnswerRow, Share};
+use crate::parts::status::LoadingFiles;
 use crate::state::State;
 use crate::state::column::Column;
+use crate::state::engine::Engine;
 use crate::state::running::Running;
 use crate::state::story::Story;
 
@@ -14,7 +16,7 @@ use crate::state::story::Story;
 const NOTES: [&str; 4] = [
     "rotary positions, as trained",
     "the same model, positions scaled, no training",
-    "slow rotations dropped, recalibrated at 256 tokens",
+    "slow rotations dropped, then trained further on 256 tokens",
     "positions kept, the same further training",
 ];
 
@@ -23,13 +25,19 @@ const NOTES: [&str; 4] = [
 pub fn Rows(state: State) -> impl IntoView {
     let story = state.story;
     let is_asking = move || state.running.get() == Some(Running::Story);
+    // What went wrong with a question that was not asked to the end; beside the columns the same stands below them.
+    let failure = move || state.error.get().filter(|_| story.asked.with(Option::is_none));
+    let is_loading =
+        move || state.loading.with(Option::is_some) || state.engine.with(|engine| *engine == Engine::Loading);
     view! {
         <ol class="rows">
             <For each=move || story.rows() key=|row| row.key let:row>
                 <Row story row />
             </For>
         </ol>
-        <p class="hint said" aria-live="polite">{move || said(story, is_asking())}<span class="visually-hidden">{move || outcomes(story)}</span></p>
+        {move || is_asking().then(|| view! { <LoadingFiles state /> })}
+        <p class="failure" role="alert" hidden=move || failure().is_none()>{failure}</p>
+        <p class="hint said" aria-live="polite">{move || said(story, is_asking(), is_loading())}<span class="visually-hidden">{move || outcomes(story)}</span></p>
     }
 }
 
@@ -53,8 +61,9 @@ fn Row(story: Story, row: Column) -> impl IntoView {
 }
 
 /// What is asked, and where the answers are from.
-fn said(story: Story, is_asking: bool) -> String {
+fn said(story: Story, is_asking: bool, is_loading: bool) -> String {
     story.asked.with(|asked| match asked {
+        None if is_asking && is_loading => "Loading the models…".to_owned(),
         None if is_asking => "Drawing another text…".to_owned(),
         None => "Not asked yet.".to_owned(),
         Some(asked) => {

@@ -14,8 +14,12 @@ pub fn PlainWords() -> impl IntoView {
     let published = study().methods.iter().find(|line| line.name == "DroPE").and_then(|line| line.points.last());
     let published = published.map(|point| format!("at {}× it answers {}", point.extension, whole(point.mean)));
     let entries = [
-        ("RoPE", "tells the model where a word stands by turning its numbers, the further the more.".to_owned()),
-        ("Why it breaks", "A longer text turns the slow ones to angles that training never showed.".to_owned()),
+        (
+            "RoPE",
+            "tells the model where a word stands: it rotates pairs of numbers, by larger angles for later words."
+                .to_owned(),
+        ),
+        ("Why it breaks", "In a longer text the slow rotations reach angles that training never showed.".to_owned()),
         (
             "YaRN",
             "turns more slowly, so that a longer text stays within the angles that are known. It needs no training."

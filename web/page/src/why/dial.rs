@@ -4,7 +4,8 @@ use drope_core::probe::HeadProbe;
 use leptos::prelude::*;
 
 use crate::columns::answers::explained;
-use crate::link::runs::ask_dial;
+use crate::link::runs::{ask_dial, stop};
+use crate::parts::estimate::{duration, seconds_of_all};
 use crate::parts::row::{AnswerRow, Share};
 use crate::state::State;
 use crate::state::column::Column;
@@ -37,12 +38,18 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             _ => format!("The {dropped} slowest of {count} rotations are dropped."),
         }
     };
+    let ask_both = move || {
+        let story = state.story;
+        let tokens = story.extension.get() * story.context();
+        let time = duration(seconds_of_all(state, dial.columns().to_vec(), tokens));
+        format!("Ask both at {}× (about {time})", story.extension.get())
+    };
     let is_asking = move || matches!(state.running.get(), Some(Running::Dial | Running::DialProbe));
     view! {
         <section class="dial" aria-label="Cut">
             <h2>"Turn the cut yourself"</h2>
             <p class="hint">
-                "A bar for each rotation, as high as it turns often within 256 tokens; the dashed line is one whole turn. Slow ones are \
+                "One bar per frequency; its height is the number of turns within 256 tokens, and the dashed line is one whole turn. Slow ones are \
                  at the right. Drop more or fewer, and both models are asked the question of the first screen, at its length."
             </p>
             <svg viewBox=format!("0 0 {} {}", BAR[0] * count as f64, BAR[1]) preserveAspectRatio="xMinYMid" role="img" aria-label=said>
@@ -74,8 +81,9 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
                 "Slow them down instead, the slower the more (CoPE)"
             </label>
             <p class="buttons">
-                <button id="ask-dial" type="button" class="primary" disabled=is_asking on:click=move |_| ask_dial(state)>
-                    {move || format!("Ask both at {}×", state.story.extension.get())}
+                <button id="ask-dial" type="button" class="primary"
+                    on:click=move |_| if is_asking() { stop(state) } else { ask_dial(state) }>
+                    {move || if is_asking() { "Stop".to_owned() } else { ask_both() }}
                 </button>
             </p>
             <ol class="rows">
