@@ -1,6 +1,7 @@
 //! `report`: writes every document of this repository that is made of results files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
@@ -13,9 +14,18 @@ struct Cli {
     root: PathBuf,
 }
 
-fn main() -> Result<()> {
-    let Cli { root } = Cli::parse();
+fn main() -> ExitCode {
+    match write(&Cli::parse().root) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn write(root: &Path) -> Result<()> {
     let data = root.join("docs/results");
     drope_report::write_reproduction(&data, &root.join("docs/reproduction"))?;
-    drope_report::write_documents(&data, &root)
+    drope_report::write_documents(&data, root)
 }

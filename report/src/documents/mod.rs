@@ -31,7 +31,8 @@ use crate::study_2::Headline;
 
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
-const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer rivals";
+const FIRST: &str = "The [first study](docs/study.md), registered too";
+const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer baselines";
 
 /// The same, with how much of it has run.
 fn second(headline: &Headline) -> String {
@@ -56,11 +57,12 @@ impl Found {
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\nThe first:\n\n{first}"))
     }
 
-    /// The same in few words.
+    /// The same in few words, with the first study's accuracies above.
     fn brief(&self) -> Option<String> {
-        let first = self.first.as_ref().map(|first| first.brief.clone());
+        let table = self.first.as_ref().map(|first| first.by_length.clone());
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.brief));
-        first.into_iter().chain(second).reduce(|first, second| format!("{first}\n{second}"))
+        let first = self.first.as_ref().map(|first| format!("{FIRST}:\n\n{}", first.claims));
+        table.into_iter().chain(second).chain(first).reduce(|before, next| format!("{before}\n{next}"))
     }
 }
 

@@ -6,9 +6,10 @@ use drope_core::results::{LinePoint, MethodLine, RetrievalCell, StudyFigure, rou
 use super::hypotheses::{HypothesisTest, TrunkPart};
 use super::models::{ReadRun, StudyReading, TRUNKS};
 use super::paired_tests::lengths;
-use super::questions::PRIMARY;
+use super::questions::{LENGTHS, PRIMARY};
 use super::rows::StudyResults;
 use super::sentences::findings;
+use crate::markdown::{line, or_dash, table};
 use crate::plot::{self, Plot, PlotLine, PlotPoint};
 
 /// What is drawn: name, run, and whether it is read as was chosen on the selection split, which leaves it out where nothing
@@ -69,6 +70,29 @@ pub fn figure(results: &StudyResults, tests: &[HypothesisTest]) -> StudyFigure {
     let trunks = [complete, TRUNKS.count()];
     let (task, findings, played) = (PRIMARY.name.to_owned(), findings(results, tests), played(results));
     StudyFigure { task, floor, lengths, trunks, findings, rivals: Vec::new(), methods, played }
+}
+
+/// The rows of [`by_length`], and their names in [`DRAWN`].
+const BRIEF: [(&str, &str); 6] = [
+    ("RoPE", "RoPE, read plainly"),
+    ("RoPE, best scaling", "RoPE, at its best"),
+    ("RoPE with copies, best scaling", "RoPE with copies, at its best"),
+    ("DroPE", "DroPE"),
+    ("DroPE with copies", "DroPE with copies"),
+    ("partial DroPE with copies", "partial DroPE with copies"),
+];
+
+/// Some of the figure's lines as a table, in percent.
+pub fn by_length(figure: &StudyFigure) -> String {
+    let row = |&(name, drawn): &(&str, &str)| {
+        let found = figure.methods.iter().find(|line| line.name == drawn);
+        let share = |extension: usize| {
+            let point = found?.points.iter().find(|point| point.extension == extension)?;
+            Some(format!("{:.0}", 100.0 * point.mean))
+        };
+        line(name, LENGTHS.map(|extension| or_dash(share(extension))))
+    };
+    table(["", "1×", "2×", "4×", "8×"], BRIEF.iter().map(row))
 }
 
 /// The lines of [`PLAYED`]. The last is read at its best where that is its method.

@@ -62,14 +62,16 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
     let decoys = post_hoc::decoys(&results).map(|item| item + "\n").unwrap_or_default();
-    let brief = plain_words::by_length(&results) + &sentences::claims(&tests) + &decoys;
-    Ok(Some(StudySummary { brief, list, tables: plain_words::tables(&results) }))
+    let claims = sentences::claims(&tests) + &decoys;
+    Ok(Some(StudySummary { by_length: figure::by_length(&drawn), claims, list, tables: plain_words::tables(&results) }))
 }
 
 /// What other documents say of the study.
 pub struct StudySummary {
-    /// Accuracies against length, the claims, and what decoys do.
-    pub brief: String,
+    /// Accuracies against length, each run as it is read in the tests.
+    pub by_length: String,
+    /// The claims, and what decoys do.
+    pub claims: String,
     /// A sentence for each headline, as a list.
     pub list: String,
     /// Accuracies in plain words.

@@ -40,7 +40,7 @@ pub fn tables(results: &StudyResults) -> String {
 }
 
 /// The first of the tables: accuracy against length.
-pub fn by_length(results: &StudyResults) -> String {
+fn by_length(results: &StudyResults) -> String {
     table(["", "1×", "2×", "4×", "8×"], rows(results, &LENGTHS.map(|extension| (PRIMARY, extension))))
 }
 

@@ -10,6 +10,8 @@ use super::rivals::OURS;
 /// Loss at 1× and on the latest value, against RoPE of the same budget, above which it counts.
 const AT_1X: f64 = 0.02;
 const LATEST: f64 = 0.05;
+/// Budgets of H4.
+const BUDGETS: [&str; 2] = ["1m", "8m"];
 
 /// Sentences, those that apply.
 pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
@@ -43,7 +45,7 @@ pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
         }
     }
     said.dedup();
-    said.extend(["1m", "8m"].into_iter().flat_map(|budget| costs(results, budget)));
+    said.extend(BUDGETS.into_iter().flat_map(|budget| costs(results, budget)));
     said
 }
 
@@ -54,7 +56,7 @@ pub fn unmeasured(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
         .is_none()
         .then(|| "full DroPE at its best budget against RoPE of the same budget".to_owned());
     let has_both = |budget| [OURS, "keep"].iter().all(|run| results.best_reading(run, budget, &NEAR).is_some());
-    let costs = ["1m", "8m"].into_iter().filter(|budget| !has_both(budget));
+    let costs = BUDGETS.into_iter().filter(|budget| !has_both(budget));
     let costs = costs.map(|budget| format!("what partial DroPE with copies costs at 1× after {}", tokens(budget)));
     rope.into_iter().chain(tests).chain(costs).collect()
 }
@@ -80,6 +82,11 @@ pub fn below_rope(results: &Results) -> Option<String> {
             100.0 * rope
         )
     })
+}
+
+/// The first that partial DroPE with copies loses against RoPE, as far as it is measured.
+pub fn first_cost(results: &Results) -> Option<String> {
+    BUDGETS.into_iter().find_map(|budget| costs(results, budget).into_iter().next())
 }
 
 /// What partial DroPE with copies loses against RoPE of the same budget.

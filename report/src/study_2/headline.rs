@@ -12,7 +12,7 @@ use crate::study::{corrected_p_text, interval_text};
 pub struct Headline {
     /// Tests that were run, and all.
     pub tests: [usize; 2],
-    /// The claims of the tests with their verdicts, for the README.
+    /// The claims of H4 and H5 with their verdicts, and what partial DroPE costs: for the README.
     pub brief: String,
     /// The same with their numbers.
     pub list: String,
@@ -29,11 +29,13 @@ pub struct NotTested {
     pub h3: Option<String>,
     /// Full DroPE with and without copies.
     pub beside_copies: Option<String>,
+    /// What partial DroPE with copies loses against RoPE.
+    pub cost: Option<String>,
 }
 
 /// `None` where nothing was judged.
 pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Headline> {
-    let NotTested { below_rope, h3, beside_copies } = not_tested;
+    let NotTested { below_rope, h3, beside_copies, cost } = not_tested;
     // The protocol wants this to be the headline.
     let below_rope = below_rope.map(|sentence| {
         format!("- **Full DroPE as published does not read further than RoPE here after any budget**. {sentence}\n")
@@ -44,12 +46,12 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
     let finding =
         |test: &&Hypothesis| Finding { claim: format!("{} ({})", claim(test), test.note), numbers: numbers(test) };
     let rivals = judged.iter().filter(|test| is_of_rivals(test)).map(finding).collect();
-    let brief = judged.iter().map(|test| {
+    let brief = judged.iter().filter(|test| is_of_rivals(test)).map(|test| {
         let note = if test.note.is_empty() { String::new() } else { format!(" ({})", test.note) };
         format!("- **{}**{note}.\n", claim(test))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = below_rope.clone().into_iter().chain(brief).chain(beside_copies.clone().map(item)).collect();
+    let brief = below_rope.clone().into_iter().chain(brief).chain(cost.map(item)).collect();
     let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
     let list = below_rope.into_iter().chain(list).chain(beside_copies.map(item)).chain(h3.map(item)).collect();
     let tests = [judged.len(), hypotheses.len()];

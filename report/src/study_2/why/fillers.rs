@@ -24,7 +24,13 @@ pub fn text(results: &Results) -> Option<String> {
         |side: &&(Side, RangeInclusive<usize>)| accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
     let row = |side: &(Side, RangeInclusive<usize>)| {
         let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(accuracy(side, asked, s))));
-        line(title(&side.0.run), shares)
+        let (run, trunks) = side;
+        let name = if *trunks == TRUNKS {
+            title(&run.run)
+        } else {
+            format!("{}, trunks {} and {}", title(&run.run), trunks.start(), trunks.end())
+        };
+        line(name, shares)
     };
     let rows: Vec<Vec<String>> = sides.iter().filter(is_measured).map(row).collect();
     let names = ["prose", "decoys", "repeated decoys"];
