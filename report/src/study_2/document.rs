@@ -149,7 +149,8 @@ pub fn spread(over: Option<OverTrunks>) -> String {
     or_dash(over.map(|OverTrunks { mean, ci95, trunks, .. }| {
         let interval = ci95.map(|ci95| ci95.map(|end| format!("{:.1}", 100.0 * end)));
         let interval = interval.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();
-        let of = if trunks == TRUNKS.count() { String::new() } else { format!(" ({trunks} trunks)") };
+        let noun = if trunks == 1 { "trunk" } else { "trunks" };
+        let of = if trunks == TRUNKS.count() { String::new() } else { format!(" ({trunks} {noun})") };
         format!("{:.1}{interval}{of}", 100.0 * mean)
     }))
 }
