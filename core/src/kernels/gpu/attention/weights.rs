@@ -12,6 +12,7 @@ use super::slopes_of_heads;
 use crate::kernels::gpu::linear::product;
 use crate::kernels::gpu::pack::packed;
 use crate::kernels::gpu::softmax::ExpSum;
+#[cfg(feature = "train")]
 use crate::kernels::gpu::sum::sum_of_units;
 use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, output_in, rows, tensor};
 use crate::kernels::{AttentionBias, ComputeType};
