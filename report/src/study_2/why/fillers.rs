@@ -24,13 +24,7 @@ pub fn text(results: &Results) -> Option<String> {
         |side: &&(Side, RangeInclusive<usize>)| accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
     let row = |side: &(Side, RangeInclusive<usize>)| {
         let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(accuracy(side, asked, s))));
-        let (run, trunks) = side;
-        let name = if *trunks == TRUNKS {
-            title(&run.run)
-        } else {
-            format!("{}, trunks {} and {}", title(&run.run), trunks.start(), trunks.end())
-        };
-        line(name, shares)
+        line(title(&side.0.run), shares)
     };
     let rows: Vec<Vec<String>> = sides.iter().filter(is_measured).map(row).collect();
     let names = ["prose", "decoys", "repeated decoys"];
@@ -38,7 +32,11 @@ pub fn text(results: &Results) -> Option<String> {
     (!rows.is_empty()).then(|| {
         format!(
             "The primary task in three haystacks: prose; prose with words of keys and numbers; and some 128 tokens of the latter again and \
-             again, so that longer texts have no more different decoys. Exact answers in percent, in each run's best reading.\n\n{}",
+             again, so that longer texts have no more different decoys. Exact answers in percent, in each run's best reading. Models with other \
+             copies come from trunks {} and {} alone, and so does the second row of *{}*, beside which they stand.\n\n{}",
+            OTHER_COPIES_TRUNKS.start(),
+            OTHER_COPIES_TRUNKS.end(),
+            title("all-copies"),
             table(header, rows)
         )
     })
