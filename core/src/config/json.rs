@@ -191,7 +191,8 @@ impl ConfigJson {
             ("num_hidden_layers", layers, MOST_LAYERS),
             ("hidden_size", self.hidden_size, WIDEST),
             ("head_dim", self.head_dim.unwrap_or_default(), LARGEST_HEAD),
-        ])?;
+        ])
+        .map_err(Error::Config)?;
         let mut decoder = Decoder { family, architecture: family.architecture, layer_types: Vec::new() };
         (family.read)(&mut self, &mut decoder)?;
         // A family that supports one of them has taken it out of `self` (Seed-OSS: attention_bias).

@@ -37,12 +37,10 @@ const MOST_TOKENS: usize = 1 << 24;
 const MOST_HEADS: usize = 1 << 14;
 pub(crate) const LARGEST_HEAD: usize = 1 << 14;
 
-/// Refuses a size of a file that is above its limit.
-fn at_most(sizes: &[(&str, usize, usize)]) -> Result<()> {
+/// Refuses a size of a file that is above its limit: each has its name, itself and the limit.
+pub(crate) fn at_most(sizes: &[(&str, usize, usize)]) -> std::result::Result<(), String> {
     match sizes.iter().find(|(_, size, most)| size > most) {
-        Some((name, size, most)) => {
-            Err(Error::Config(format!("{name} is {size} but no more than {most} is supported")))
-        }
+        Some((name, size, most)) => Err(format!("{name} is {size} but no more than {most} is supported")),
         None => Ok(()),
     }
 }
@@ -216,7 +214,8 @@ impl Config {
             ("intermediate_size", self.intermediate_size, WIDEST),
             ("num_attention_heads", self.num_attention_heads, MOST_HEADS),
             ("head_dim", self.head_dim, LARGEST_HEAD),
-        ])?;
+        ])
+        .map_err(Error::Config)?;
         if self.max_position_embeddings < 2 {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
         }

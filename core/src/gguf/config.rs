@@ -6,7 +6,9 @@ use super::TRAINING_CONTEXT;
 use super::dropped::{NO_ANGLES, dropped};
 use super::metadata::Metadata;
 use super::tensors::TensorInfo;
-use crate::config::{AttentionType, Config, Family, LARGEST_HEAD, Llama3Parameters, MOST_LAYERS, PositionScheme};
+use crate::config::{
+    AttentionType, Config, Family, LARGEST_HEAD, Llama3Parameters, MOST_LAYERS, PositionScheme, at_most,
+};
 use crate::error::{Error, Result};
 use crate::positions::{llama3_frequencies, rope_frequencies};
 
@@ -39,13 +41,8 @@ pub(super) fn config(
         None => return Err(Error::Gguf("it has no heads".into())),
     };
     // Lists of these sizes are made before the config is checked.
-    for (name, number, most) in
-        [("block_count", size("block_count")?, MOST_LAYERS), ("key_length", head_dim, LARGEST_HEAD)]
-    {
-        if number > most as u64 {
-            return Err(Error::Gguf(format!("{name} is {number} but no more than {most} is supported")));
-        }
-    }
+    let [layers, longest] = [size("block_count")?, head_dim].map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+    at_most(&[("block_count", layers, MOST_LAYERS), ("key_length", longest, LARGEST_HEAD)]).map_err(Error::Gguf)?;
     let rotated = metadata.optional_u64(&key("rope.dimension_count"))?.unwrap_or(head_dim);
     let vocabulary = match metadata.optional_u64(&key("vocab_size"))? {
         Some(size) => size,

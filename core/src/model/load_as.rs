@@ -110,18 +110,14 @@ impl<S: WeightSource> Matrix<'_, S> {
     fn floats(&self, kind: NumberType) -> Result<PackedWeights> {
         let mut matrix = PackedMatrix::new(kind, self.rows, self.columns);
         self.widened(|numbers| matrix.push(&numbers))?;
-        if !matrix.is_finite() {
-            return Err(Error::TooLarge { tensor: self.name.to_owned(), number_type: kind.name() });
-        }
+        self.fits(matrix.is_finite(), kind.name())?;
         Ok(PackedWeights::Cpu(matrix))
     }
 
     fn rounded(&self) -> Result<PackedWeights> {
         let mut matrix = QuantizedMatrix::new(QuantizedFormat::Q8_0, self.rows, self.columns);
         self.widened(|numbers| matrix.push_rounded(&numbers))?;
-        if !matrix.is_finite() {
-            return Err(Error::TooLarge { tensor: self.name.to_owned(), number_type: "q8" });
-        }
+        self.fits(matrix.is_finite(), NumberType::Q8.name())?;
         Ok(PackedWeights::Quantized(matrix))
     }
 
@@ -135,6 +131,11 @@ impl<S: WeightSource> Matrix<'_, S> {
             return Err(Error::NotFinite(self.name.to_owned()));
         }
         Ok(PackedWeights::Quantized(matrix))
+    }
+
+    /// Finite numbers that were rounded to a type are not finite where one is too large for it.
+    fn fits(&self, is_finite: bool, number_type: &'static str) -> Result<()> {
+        if is_finite { Ok(()) } else { Err(Error::TooLarge { tensor: self.name.to_owned(), number_type }) }
     }
 
     /// Rows that are read at once, one piece after the other.

@@ -131,10 +131,9 @@ impl Axis {
                 distinct.push(value);
             }
         }
-        let mut values = distinct;
-        values.sort_by(|a, b| a.at(longest).total_cmp(&b.at(longest)));
-        let own = values.iter().position(|value| *value == own).unwrap_or_default();
-        Self { parameter, values, own }
+        distinct.sort_by(|a, b| a.at(longest).total_cmp(&b.at(longest)));
+        let own = distinct.iter().position(|value| *value == own).unwrap_or_default();
+        Self { parameter, values: distinct, own }
     }
 }
 

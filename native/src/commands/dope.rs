@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::dope::truncated_entropies;
@@ -80,11 +80,9 @@ const NOISE_SEED: u64 = 42;
 /// Scores every head, chooses, and writes the choice.
 pub fn select(options: &SelectArgs) -> Result<()> {
     let &SelectArgs { from, stage, rank, order, .. } = options;
-    ensure!(
-        !(options.save && weights_files::is_gguf(&options.model)),
-        "{} is a GGUF, which has no field for the heads; write it as a folder with `core convert`, or leave out --save",
-        options.model.display()
-    );
+    if options.save {
+        weights_files::check_has_config(&options.model, "field for the heads, which --save would write")?;
+    }
     options.json.as_deref().map_or(Ok(()), files::check_writable)?;
     let criterion = Criterion { from, stage, rank: (rank > 0).then_some(rank), order };
     let device = device::open(options.device)?.device;

@@ -80,11 +80,7 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
         lowest <= 1.0 && (1.0..=100.0).contains(&highest),
         "--lowest is {lowest} and --highest {highest}, but they must be at most 1 and from 1 to 100"
     );
-    ensure!(
-        !weights_files::is_gguf(&request.model),
-        "{} is a GGUF, which has no fields for the factors; write it as a folder with `core convert`",
-        request.model.display()
-    );
+    weights_files::check_has_config(&request.model, "fields for the factors")?;
     let device = device::open(request.device)?.device;
     let mut context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
     context.stopped = "stopped; the same command goes on with the next candidate";

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use burn::tensor::TensorData;
 use drope_core::gguf::Gguf;
 use drope_core::hash::ShortHash;
@@ -100,6 +100,16 @@ impl Weights {
 /// Whether a model is a GGUF and not a folder.
 pub fn is_gguf(model: &Path) -> bool {
     model.extension().is_some_and(|ending| ending == "gguf")
+}
+
+/// Refuses a GGUF where something is to be written into a model's config.
+pub fn check_has_config(model: &Path, lacks: &str) -> Result<()> {
+    ensure!(
+        !is_gguf(model),
+        "{} is a GGUF, which has no {lacks}; write it as a folder with `core convert`",
+        model.display()
+    );
+    Ok(())
 }
 
 /// Opens a GGUF.

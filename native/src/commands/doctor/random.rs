@@ -1,4 +1,4 @@
-//! A model without a folder.
+//! The config of a random model.
 
 use anyhow::Result;
 use drope_core::config::Config;

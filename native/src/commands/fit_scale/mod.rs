@@ -58,11 +58,7 @@ pub struct FitScaleArgs {
 /// Fits, and writes the result into the model's config or a copy of the model.
 pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
     let FitScaleArgs { model, out, kind, documents, seed, device, .. } = args;
-    ensure!(
-        !weights_files::is_gguf(model),
-        "{} is a GGUF, which has no field for the temperature; write it as a folder with `core convert`",
-        model.display()
-    );
+    weights_files::check_has_config(model, "field for the temperature")?;
     if let Some(out) = out {
         ensure!(!weights_files::holds_weights(out), "{} holds a model already; choose another --out", out.display());
     }
