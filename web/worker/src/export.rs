@@ -22,6 +22,10 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
     let failed = |error: &dyn std::fmt::Display| Interruption::Failed(format!("The zip could not be made ({error})."));
     // Weights are as good as random: compressing them takes long and gains nothing.
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let add = |zip: &mut ZipWriter<Cursor<Vec<u8>>>, called: &str, bytes: &[u8]| {
+        zip.start_file(format!("{name}/{called}"), options).map_err(|error| failed(&error))?;
+        zip.write_all(bytes).map_err(|error| failed(&error))
+    };
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let mut files =
         vec![(CONFIG_FILE.to_owned(), CONFIG_FILE.to_owned()), (TOKENIZER_FILE.into(), TOKENIZER_FILE.into())];
@@ -35,23 +39,20 @@ pub async fn export(name: &str, run: &Run) -> Result<(), Interruption> {
     }
     for (file, called) in files {
         let bytes = folder.read(&file).await?;
-        zip.start_file(format!("{name}/{called}"), options).map_err(|error| failed(&error))?;
-        zip.write_all(&bytes).map_err(|error| failed(&error))?;
+        add(&mut zip, &called, &bytes)?;
         run.yield_to_messages().await;
         run.check()?;
     }
     // Only models with a chat template have it; a GGUF has its own.
-    if let Ok(template) = folder.read(TOKENIZER_CONFIG_FILE).await
-        && note.weights != [GGUF_FILE]
+    if note.weights != [GGUF_FILE]
+        && let Ok(template) = folder.read(TOKENIZER_CONFIG_FILE).await
     {
-        zip.start_file(format!("{name}/{TOKENIZER_CONFIG_FILE}"), options).map_err(|error| failed(&error))?;
-        zip.write_all(&template).map_err(|error| failed(&error))?;
+        add(&mut zip, TOKENIZER_CONFIG_FILE, &template)?;
     }
     let config =
         folder.read(CONFIG_FILE).await.ok().and_then(|bytes| Config::from_json(std::str::from_utf8(&bytes).ok()?).ok());
     if let Some(modeling) = config.and_then(|config| config.modeling()) {
-        zip.start_file(format!("{name}/{MODELING_FILE}"), options).map_err(|error| failed(&error))?;
-        zip.write_all(modeling.as_bytes()).map_err(|error| failed(&error))?;
+        add(&mut zip, MODELING_FILE, modeling.as_bytes())?;
     }
     let bytes = zip.finish().map_err(|error| failed(&error))?.into_inner();
     let kind = BlobPropertyBag::new();

@@ -68,12 +68,9 @@ pub fn take(state: State, reply: Reply) {
 /// Takes in which models the browser keeps. A column whose model is gone reads with the page's.
 pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
     let before = state.stored.get_untracked().unwrap_or_default();
-    let is_other = |name: &str| {
-        let known = before.iter().find(|model| model.name == name);
-        let now = models.iter().flatten().find(|model| model.name == name);
-        known.is_some() && known != now
-    };
-    let changed: Vec<String> = before.iter().map(|model| model.name.clone()).filter(|name| is_other(name)).collect();
+    // Those that are gone, and those that are others under the same name.
+    let is_kept = |model: &StoredModel| models.iter().flatten().any(|now| now == model);
+    let changed: Vec<String> = before.into_iter().filter(|model| !is_kept(model)).map(|model| model.name).collect();
     state.stored.set(models);
     forget(state, &changed);
     for column in state.columns.get_untracked() {

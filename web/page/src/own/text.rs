@@ -5,7 +5,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen_futures::JsFuture;
 
-use crate::parts::estimate::{duration, seconds_of_all};
+use crate::parts::estimate::time_of_all;
 use crate::state::State;
 
 /// The fields, where the task is the reader's own text.
@@ -66,7 +66,7 @@ const MANY_TOKENS: usize = 16_384;
 /// How long the text is, and how long reading it may take.
 fn estimate(state: State) -> String {
     let tokens = state.own_text.with(|own| own.haystack.len()) / TOKEN_BYTES;
-    let time = duration(seconds_of_all(state, state.columns.get(), tokens));
+    let time = time_of_all(state, state.columns.get(), tokens);
     let warning = if tokens > MANY_TOKENS { " That is long: Stop ends it." } else { "" };
     format!("About {tokens} tokens. Reading it may take about {time} here.{warning}")
 }

@@ -42,9 +42,9 @@ pub fn seconds(state: State, column: Column, tokens: usize) -> f64 {
     work(tokens) * 2.0 * parameters / (OPERATIONS * threads.max(1) as f64)
 }
 
-/// The same of several columns, one after another.
-pub fn seconds_of_all(state: State, columns: Vec<Column>, tokens: usize) -> f64 {
-    columns.into_iter().map(|column| seconds(state, column, tokens)).sum()
+/// How long several columns may take, one after another, in words.
+pub fn time_of_all(state: State, columns: Vec<Column>, tokens: usize) -> String {
+    duration(columns.into_iter().map(|column| seconds(state, column, tokens)).sum())
 }
 
 /// `3,072 of 16,384 tokens read, about 4 min left`, once that can be said.

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 
 use crate::columns::haystack::HaystackText;
 use crate::link::runs::{stop, tell_story};
-use crate::parts::estimate::{duration, seconds_of_all};
+use crate::parts::estimate::time_of_all;
 use crate::state::State;
 use crate::state::running::Running;
 use crate::state::story::{LENGTHS, LIVE, study};
@@ -65,7 +65,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                     hidden=move || is_asking() || is_live() && story.asked.with(Option::is_some) on:click=move |_| tell_story(state)>
                     {move || {
                         let tokens = story.extension.get() * story.context();
-                        let time = duration(seconds_of_all(state, story.rows(), tokens));
+                        let time = time_of_all(state, story.rows(), tokens);
                         format!("Ask them at {}× (about {time})", story.extension.get())
                     }}
                 </button>

@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::columns::answers::explained;
 use crate::link::runs::{ask_dial, stop};
-use crate::parts::estimate::{duration, seconds_of_all};
+use crate::parts::estimate::time_of_all;
 use crate::parts::row::{AnswerRow, Share};
 use crate::state::State;
 use crate::state::column::Column;
@@ -41,7 +41,7 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
     let ask_both = move || {
         let story = state.story;
         let tokens = story.extension.get() * story.context();
-        let time = duration(seconds_of_all(state, dial.columns().to_vec(), tokens));
+        let time = time_of_all(state, dial.columns().to_vec(), tokens);
         format!("Ask both at {}× (about {time})", story.extension.get())
     };
     let is_asking = move || matches!(state.running.get(), Some(Running::Dial | Running::DialProbe));
