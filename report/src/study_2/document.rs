@@ -5,7 +5,8 @@ use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::{
-    BUDGETS, CURVE, CURVE_RUNS, MECHANISM_BUDGET, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions, title, tokens,
+    BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, MECHANISM_BUDGET, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions,
+    title, tokens,
 };
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
@@ -25,7 +26,7 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
         section("The curve of recalibration", &format!("{picture}{}", curve_table(results, Asked::Primary, &CURVE_RUNS, &BUDGETS))),
         section("The same among decoys", &curve_table(results, Asked::Decoys, &CURVE_RUNS, &BUDGETS)),
         measured_section("Rivals", &rivals_table(results, &NEAR, &["1m", "8m"])),
-        measured_section("16, 32 and 64 times", &rivals_table(results, &FAR, &["8m"])),
+        measured_section("16, 32 and 64 times", &rivals_table(results, &FAR, &[FAR_BUDGET])),
         section("Other tasks", &others_table(results)),
         not_run(results, hypotheses),
     ];

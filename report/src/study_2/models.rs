@@ -32,6 +32,12 @@ pub const RIVALS: [&str; 10] = [
     "cope-keep-copies",
 ];
 
+/// Those that are compared at 16, 32 and 64×: the five that the selection split found best at 2 to 8× after [`FAR_BUDGET`].
+pub const FAR_RIVALS: [&str; 5] = ["p-rope-keep-copies", "gaps-yarn", "gaps", "counts", "keep-copies"];
+
+/// The budget of the models that are asked at 16, 32 and 64×.
+pub const FAR_BUDGET: &str = "1m";
+
 /// The budget of the models that section 4 looks into.
 pub const MECHANISM_BUDGET: &str = "8m";
 
@@ -46,6 +52,9 @@ pub const UPPER_BOUNDS: [&str; 3] = ["long", "long-yarn", "long-llama3"];
 
 /// With which runs are read that keep positions and train without a scaling.
 pub const SCALINGS: [Method; 5] = [Method::Rope, Method::Ntk, Method::DynamicNtk, Method::Yarn, Method::Llama3];
+
+/// The same at 16, 32 and 64×: those that were best at 2 to 8× over the [`FAR_RIVALS`] that are read in several ways.
+pub const FAR_SCALINGS: [Method; 3] = [Method::Ntk, Method::Yarn, Method::Llama3];
 
 /// The trunks that a budget was run from.
 pub fn trunks_of(budget: &str) -> RangeInclusive<usize> {

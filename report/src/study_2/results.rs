@@ -7,7 +7,7 @@ use drope_core::perplexity::PerplexityCell;
 use drope_core::positions::Method;
 use drope_core::results::{RetrievalCell, current};
 
-use super::models::{ModelName, SCALINGS, TRUNKS, plain, trunks_of};
+use super::models::{FAR_SCALINGS, ModelName, SCALINGS, TRUNKS, plain, trunks_of};
 use crate::study::{DECOYS, LATEST_VALUE, MULTI_KEY, OverTrunks, PRIMARY, REPEATED_DECOYS, StudyReading, StudyTask};
 
 /// Of the evaluation's questions, and of the selection split's.
@@ -169,7 +169,7 @@ impl Results {
 
     /// The reading of a run with the highest [score](Self::selection_score); of equal ones the plain reading, then the first by method and
     /// parameters. `None` before all is measured that the choice is among: a reading that was asked for some trunks or lengths alone, and
-    /// each scaling of a run that keeps positions.
+    /// each scaling of a run that keeps positions that is asked for at these lengths.
     pub fn best_reading(&self, run: &str, budget: &str, lengths: &[usize]) -> Option<(Side, f64)> {
         let selection = selection_task();
         let mut readings: Vec<StudyReading> = Vec::new();
@@ -180,7 +180,8 @@ impl Results {
                 readings.push(reading);
             }
         }
-        let needed: &[Method] = if plain(run).method == Method::Rope { &SCALINGS } else { &[] };
+        let scalings: &[Method] = if *lengths == FAR_SELECTION { &FAR_SCALINGS } else { &SCALINGS };
+        let needed = if plain(run).method == Method::Rope { scalings } else { &[] };
         if !needed.iter().all(|method| readings.iter().any(|reading| reading.method == *method)) {
             return None;
         }

@@ -4,7 +4,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes};
 
 use super::difference::Difference;
 use super::hypothesis::Hypothesis;
-use super::models::{RIVALS, TRUNKS, title, tokens};
+use super::models::{FAR_BUDGET, FAR_RIVALS, RIVALS, TRUNKS, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use crate::markdown::list;
 
@@ -33,16 +33,21 @@ fn names([ours, other]: [&Side; 2]) -> String {
     format!("{} less {}", reading(ours), reading(other))
 }
 
-/// Ours and all rivals, the best on the selection split first; else what is missing, in words.
-fn chosen(results: &Results, budget: &str, lengths: &[usize]) -> Result<(Side, Vec<Side>), String> {
-    let ranked = results.ranked(&RIVALS, budget, lengths);
+/// Ours and all these rivals, the best on the selection split first; else what is missing, in words.
+fn chosen(
+    results: &Results,
+    rivals: &'static [&'static str],
+    budget: &str,
+    lengths: &[usize],
+) -> Result<(Side, Vec<Side>), String> {
+    let ranked = results.ranked(rivals, budget, lengths);
     let is_missing = |run: &&str| ranked.iter().all(|(side, _)| side.run != **run);
     let ours = results.best_reading(OURS, budget, lengths).map(|(side, _)| side);
     let missing: Vec<String> =
-        RIVALS.into_iter().filter(is_missing).chain(ours.is_none().then_some(OURS)).map(title).collect();
+        rivals.iter().copied().filter(is_missing).chain(ours.is_none().then_some(OURS)).map(title).collect();
     match ours {
         Some(ours) if missing.is_empty() => Ok((ours, ranked.into_iter().map(|(side, _)| side).collect())),
-        _ if missing.len() > RIVALS.len() => Err("none of its models is measured".to_owned()),
+        _ if missing.len() > rivals.len() => Err("none of its models is measured".to_owned()),
         _ => Err(format!("not measured: {}", list(&missing))),
     }
 }
@@ -50,7 +55,7 @@ fn chosen(results: &Results, budget: &str, lengths: &[usize]) -> Result<(Side, V
 /// With one budget, plain accuracy over 2, 4 and 8×, against the rival that is best on the selection split.
 pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
     let claim = "partial DroPE with copies answers more at 2 to 8× than the best fair rival";
-    let (ours, rivals) = match chosen(results, budget, &NEAR) {
+    let (ours, rivals) = match chosen(results, &RIVALS, budget, &NEAR) {
         Ok(found) => found,
         Err(note) => return Hypothesis { note, ..Hypothesis::not_run(name, claim) },
     };
@@ -71,10 +76,10 @@ const FAR_TESTS: [(&str, Asked, bool); 4] = [
     ("H5, decoys, of 1×", Asked::Decoys, true),
 ];
 
-/// After 8 million tokens, at 16, 32 and 64×, against both rivals that are best on the selection split there.
+/// After [`FAR_BUDGET`] tokens, at 16, 32 and 64×, against both rivals that are best on the selection split there.
 pub fn far(results: &Results) -> Vec<Hypothesis> {
     let claim = "partial DroPE with copies answers more at 16 to 64× than the two best fair rivals";
-    let chosen = chosen(results, "8m", &FAR_SELECTION);
+    let chosen = chosen(results, &FAR_RIVALS, FAR_BUDGET, &FAR_SELECTION);
     let test = |(name, asked, is_relative): (&'static str, Asked, bool)| {
         let (ours, rivals) = match &chosen {
             Ok((ours, rivals)) => (ours, &rivals[..2]),
@@ -90,7 +95,7 @@ pub fn far(results: &Results) -> Vec<Hypothesis> {
             Difference::new(names(sides), &paired(results, sides, asked, lengths), statistic)
         };
         let measure = if is_relative { "of what each answers at 1×" } else { "plain accuracy" };
-        let note = format!("{}, {measure}", asked.title());
+        let note = format!("{}, {measure}, after {} tokens", asked.title(), tokens(FAR_BUDGET));
         let tested = Hypothesis::tested(name, claim, note, rivals.iter().map(against).collect());
         let as_good = Some("partial DroPE with copies is as good at 16 to 64× as the two best fair rivals");
         Hypothesis { as_good, sides: [std::slice::from_ref(ours), rivals].concat(), ..tested }
