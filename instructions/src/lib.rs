@@ -8,5 +8,7 @@ pub mod bytes;
 pub mod f32s;
 pub mod halves;
 mod matrix;
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+pub mod small;
 
 pub use self::matrix::Matrix;

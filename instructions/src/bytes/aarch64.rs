@@ -2,13 +2,15 @@
 //!
 //! A value of the type here exists only where the processor has its instructions: that is why calling them is safe.
 
+use std::ops::Range;
+
 use std::arch::aarch64::{
     float32x4_t, int32x4_t, uint8x16_t, vaddq_s32, vcvtq_f32_s32, vdupq_n_f32, vdupq_n_s32, vdupq_n_u8, veorq_u8,
     vfmaq_f32, vld1q_f32, vld1q_u8, vmulq_f32, vreinterpretq_u8_s32, vshlq_n_s32, vst1q_f32,
 };
 use std::arch::{asm, is_aarch64_feature_detected};
 
-use super::{ByteProducts, PART, Packed, ROWS, Weights, WithByteProducts, high_and_low};
+use super::{ByteProducts, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low};
 use crate::halves::widened;
 
 /// Four rows.
@@ -68,6 +70,8 @@ impl ByteProducts for DotProd {
 
     const TILE: usize = 2;
 
+    bytes_are_loaded!();
+
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
         high_and_low(numbers)
@@ -81,19 +85,29 @@ impl ByteProducts for DotProd {
     }
 
     #[inline(always)]
-    fn add(self, mut sums: [HalfSums; 2], weights: &Weights, numbers: &Packed, step: usize) -> [HalfSums; 2] {
-        for (sums, bytes) in sums.iter_mut().zip(numbers) {
-            // SAFETY: the processor has the instructions, and a vector is 16 bytes.
-            unsafe {
-                let bytes = vreinterpretq_u8_s32(vdupq_n_s32(i32::from_le_bytes(bytes[step])));
-                for (sum, weights) in sums.shifted.iter_mut().zip(weights.as_chunks::<16>().0) {
-                    let shifted = veorq_u8(vld1q_u8(weights.as_ptr()), vdupq_n_u8(ZERO));
-                    *sum = sdot(*sum, shifted, bytes);
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        for step in steps {
+            let (quarters, _) = weights[step].as_chunks::<16>();
+            // SAFETY: the processor has NEON, and a vector is 16 bytes.
+            let shifted: [uint8x16_t; VECTORS] =
+                std::array::from_fn(|at| unsafe { veorq_u8(vld1q_u8(quarters[at].as_ptr()), vdupq_n_u8(ZERO)) });
+            for (sums, bytes) in sums.iter_mut().zip(numbers).flat_map(|(sums, numbers)| sums.iter_mut().zip(numbers)) {
+                // SAFETY: the processor has the instructions.
+                unsafe {
+                    let bytes = vreinterpretq_u8_s32(vdupq_n_s32(i32::from_le_bytes(bytes[step])));
+                    for (sum, shifted) in sums.shifted.iter_mut().zip(shifted) {
+                        *sum = sdot(*sum, shifted, bytes);
+                    }
+                    sums.numbers = sdot(sums.numbers, vdupq_n_u8(1), bytes);
                 }
-                sums.numbers = sdot(sums.numbers, vdupq_n_u8(1), bytes);
             }
         }
-        sums
     }
 
     #[inline(always)]

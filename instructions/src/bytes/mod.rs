@@ -17,6 +17,8 @@ mod x86;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use self::portable::Portable;
 
 /// Rows of weights that are multiplied side by side.
@@ -46,6 +48,8 @@ pub trait ByteProducts: Copy {
     type Sums: Copy;
     /// A float for each row.
     type Floats: Copy;
+    /// Weights of a part, as many tokens read them.
+    type Loaded;
 
     /// Tokens whose sums fit in registers.
     const TILE: usize;
@@ -56,8 +60,26 @@ pub trait ByteProducts: Copy {
     /// Sums of nothing.
     fn zero(self) -> Self::Sums;
 
-    /// `sums` + weights · numbers of a step. Sums stay in 32 bits up to 256 columns.
-    fn add(self, sums: Self::Sums, weights: &Weights, numbers: &Packed, step: usize) -> Self::Sums;
+    /// Adds weights · numbers of some steps of a part to the sums of each token. Sums stay in 32 bits up to 256 columns.
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    );
+
+    /// Weights of a part, for [`Self::add_loaded`]: what is done to them is then done once for all tokens.
+    fn load_weights(self, weights: &[Weights; STEPS]) -> Self::Loaded;
+
+    /// As [`Self::add`].
+    fn add_loaded<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &Self::Loaded,
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    );
 
     /// The sums as floats.
     fn floats(self, sums: Self::Sums) -> Self::Floats;
@@ -144,3 +166,27 @@ fn high_and_low(numbers: &[i16; PART]) -> Packed {
     }
     packed
 }
+
+/// [`ByteProducts::Loaded`] of instructions that read bytes as they are.
+macro_rules! bytes_are_loaded {
+    () => {
+        type Loaded = [Weights; STEPS];
+
+        #[inline(always)]
+        fn load_weights(self, weights: &[Weights; STEPS]) -> [Weights; STEPS] {
+            *weights
+        }
+
+        #[inline(always)]
+        fn add_loaded<const M: usize>(
+            self,
+            sums: &mut [Self::Sums; M],
+            weights: &[Weights; STEPS],
+            numbers: [&Packed; M],
+            steps: Range<usize>,
+        ) {
+            self.add(sums, weights, numbers, steps);
+        }
+    };
+}
+use bytes_are_loaded;

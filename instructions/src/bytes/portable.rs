@@ -1,6 +1,8 @@
 //! For processors whose instructions are not used here: loops that the compiler makes vectors of.
 
-use super::{ByteProducts, PART, Packed, ROWS, STEP, Weights, in_order, of_step};
+use std::ops::Range;
+
+use super::{ByteProducts, PART, Packed, ROWS, STEP, STEPS, Weights, bytes_are_loaded, in_order, of_step};
 use crate::halves::widened;
 
 /// No instructions but those that every processor has.
@@ -13,6 +15,8 @@ impl ByteProducts for Portable {
 
     const TILE: usize = 2;
 
+    bytes_are_loaded!();
+
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
         in_order(numbers)
@@ -24,13 +28,22 @@ impl ByteProducts for Portable {
     }
 
     #[inline(always)]
-    fn add(self, mut sums: Self::Sums, weights: &Weights, numbers: &Packed, step: usize) -> Self::Sums {
-        for (sum, weights) in sums.iter_mut().zip(weights.as_chunks::<STEP>().0) {
-            for (&weight, &number) in weights.iter().zip(of_step(numbers, step).as_chunks().0) {
-                *sum += i32::from(weight) * i32::from(i16::from_le_bytes(number));
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        for step in steps {
+            for (sums, numbers) in sums.iter_mut().zip(numbers) {
+                for (sum, weights) in sums.iter_mut().zip(weights[step].as_chunks::<STEP>().0) {
+                    for (&weight, &number) in weights.iter().zip(of_step(numbers, step).as_chunks().0) {
+                        *sum += i32::from(weight) * i32::from(i16::from_le_bytes(number));
+                    }
+                }
             }
         }
-        sums
     }
 
     #[inline(always)]

@@ -16,14 +16,13 @@ impl WithByteProducts for Products<'_> {
 
     #[inline(always)]
     fn run<P: ByteProducts>(self, products: P) -> [[f32; ROWS]; 2] {
-        let mut sums = products.zero();
+        let mut sums = [products.zero()];
         for (weights, numbers) in self.weights.as_chunks::<STEPS>().0.iter().zip(self.numbers.as_chunks().0) {
             let numbers = P::pack(numbers);
-            for (step, weights) in weights.iter().enumerate() {
-                sums = products.add(sums, weights, &numbers, step);
-            }
+            products.add(&mut sums, weights, [&numbers], 0..STEPS / 2);
+            products.add_loaded(&mut sums, &products.load_weights(weights), [&numbers], STEPS / 2..STEPS);
         }
-        let floats = products.floats(sums);
+        let floats = products.floats(sums[0]);
         let scales = products.load_halves(self.halves);
         let scaled =
             products.multiply_add(floats, products.multiply(scales, products.splat(0.5)), products.load(&[3.0; ROWS]));

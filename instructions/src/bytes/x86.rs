@@ -10,8 +10,12 @@ use std::arch::x86_64::{
     _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32,
     _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_storeu_ps,
 };
+use std::ops::Range;
 
-use super::{ByteProducts, PART, Packed, ROWS, Weights, WithByteProducts, high_and_low, in_order, of_step};
+use super::{
+    ByteProducts, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low, in_order,
+    of_step,
+};
 
 /// Floats of 256 bits.
 const LANES: usize = 8;
@@ -86,6 +90,8 @@ impl ByteProducts for Avx512Vnni {
 
     const TILE: usize = 8;
 
+    bytes_are_loaded!();
+
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
         high_and_low(numbers)
@@ -98,15 +104,23 @@ impl ByteProducts for Avx512Vnni {
     }
 
     #[inline(always)]
-    fn add(self, [high, low]: [__m512i; 2], weights: &Weights, numbers: &Packed, step: usize) -> [__m512i; 2] {
-        let [high_bytes, low_bytes] = [0, 1].map(|half| i32::from_le_bytes(numbers[half][step]));
-        // SAFETY: the processor has VNNI, and a vector is 64 bytes.
-        unsafe {
-            let weights = _mm512_loadu_si512(weights.as_ptr().cast());
-            [
-                _mm512_dpbusd_epi32(high, weights, _mm512_set1_epi32(high_bytes)),
-                _mm512_dpbusd_epi32(low, weights, _mm512_set1_epi32(low_bytes)),
-            ]
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        for step in steps {
+            // SAFETY: the processor has AVX-512, and a vector is 64 bytes.
+            let weights = unsafe { _mm512_loadu_si512(weights[step].as_ptr().cast()) };
+            for (sums, numbers) in sums.iter_mut().zip(numbers) {
+                for (sum, bytes) in sums.iter_mut().zip(numbers) {
+                    let bytes = i32::from_le_bytes(bytes[step]);
+                    // SAFETY: the processor has VNNI.
+                    *sum = unsafe { _mm512_dpbusd_epi32(*sum, weights, _mm512_set1_epi32(bytes)) };
+                }
+            }
         }
     }
 
@@ -210,6 +224,8 @@ impl ByteProducts for AvxVnni {
 
     const TILE: usize = 2;
 
+    bytes_are_loaded!();
+
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
         high_and_low(numbers)
@@ -222,18 +238,27 @@ impl ByteProducts for AvxVnni {
     }
 
     #[inline(always)]
-    fn add(self, mut sums: [[__m256i; 2]; 2], weights: &Weights, numbers: &Packed, step: usize) -> [[__m256i; 2]; 2] {
-        for (sums, bytes) in sums.iter_mut().zip(numbers) {
-            let bytes = i32::from_le_bytes(bytes[step]);
-            for (sum, weights) in sums.iter_mut().zip(weights.as_chunks::<32>().0) {
-                // SAFETY: the processor has VNNI, and a vector is 32 bytes.
-                *sum = unsafe {
-                    let weights = _mm256_loadu_si256(weights.as_ptr().cast());
-                    _mm256_dpbusd_avx_epi32(*sum, weights, _mm256_set1_epi32(bytes))
-                };
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        for step in steps {
+            let (halves, _) = weights[step].as_chunks::<32>();
+            // SAFETY: the processor has AVX, and a vector is 32 bytes.
+            let weights = [0, 1].map(|at| unsafe { _mm256_loadu_si256(halves[at].as_ptr().cast()) });
+            for (sums, numbers) in sums.iter_mut().zip(numbers) {
+                for (sums, bytes) in sums.iter_mut().zip(numbers) {
+                    let bytes = i32::from_le_bytes(bytes[step]);
+                    for (sum, weights) in sums.iter_mut().zip(weights) {
+                        // SAFETY: the processor has VNNI.
+                        *sum = unsafe { _mm256_dpbusd_avx_epi32(*sum, weights, _mm256_set1_epi32(bytes)) };
+                    }
+                }
             }
         }
-        sums
     }
 
     #[inline(always)]
@@ -251,6 +276,8 @@ impl ByteProducts for Avx2 {
 
     const TILE: usize = 2;
 
+    bytes_are_loaded!();
+
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
         in_order(numbers)
@@ -263,16 +290,27 @@ impl ByteProducts for Avx2 {
     }
 
     #[inline(always)]
-    fn add(self, mut sums: [__m256i; 4], weights: &Weights, numbers: &Packed, step: usize) -> [__m256i; 4] {
-        for (sum, weights) in sums.iter_mut().zip(weights.as_chunks::<16>().0) {
+    fn add<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &[Weights; STEPS],
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        for step in steps {
+            let (quarters, _) = weights[step].as_chunks::<16>();
             // SAFETY: the processor has AVX2, and half a vector is 16 bytes.
-            *sum = unsafe {
-                let weights = _mm256_cvtepu8_epi16(_mm_loadu_si128(weights.as_ptr().cast()));
-                let numbers = _mm256_set1_epi64x(i64::from_le_bytes(*of_step(numbers, step)));
-                _mm256_add_epi32(*sum, _mm256_madd_epi16(weights, numbers))
-            };
+            let weights: [__m256i; 4] = std::array::from_fn(|at| unsafe {
+                _mm256_cvtepu8_epi16(_mm_loadu_si128(quarters[at].as_ptr().cast()))
+            });
+            for (sums, numbers) in sums.iter_mut().zip(numbers) {
+                let numbers = i64::from_le_bytes(*of_step(numbers, step));
+                for (sum, weights) in sums.iter_mut().zip(weights) {
+                    // SAFETY: the processor has AVX2.
+                    *sum = unsafe { _mm256_add_epi32(*sum, _mm256_madd_epi16(weights, _mm256_set1_epi64x(numbers))) };
+                }
+            }
         }
-        sums
     }
 
     #[inline(always)]

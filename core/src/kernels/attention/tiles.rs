@@ -23,12 +23,12 @@ pub(super) struct Tile {
     pub(super) key: usize,
 }
 
-/// Keys or values of a head, transposed: `[head_dim, stride]`, of which `len` columns are filled.
+/// Keys or values of a head, transposed tile by tile: `[tiles, head_dim, KEYS]`, of which `len` columns are filled. Rows of all keys would
+/// begin as many bytes apart as a power of two, and take each other's places in the first cache.
 pub(super) struct Columns {
     values: Vec<f32>,
     head_dim: usize,
     width: usize,
-    stride: usize,
     pub(super) len: usize,
 }
 
@@ -36,19 +36,19 @@ impl Columns {
     /// Transposes rows `[len, head_dim]` that are `row_stride` apart. `width` is the width of the rows that they will
     /// be multiplied with.
     pub(super) fn new((rows, row_stride): (&[f32], usize), [len, head_dim]: [usize; 2], width: usize) -> Self {
-        let stride = len.next_multiple_of(KEYS);
-        let mut values = vec![0.0; head_dim * stride];
+        let mut values = vec![0.0; head_dim * len.next_multiple_of(KEYS)];
         // As many rows at once as a cache line has numbers, so that whole lines are written.
         for first in (0..len).step_by(TRANSPOSED_ROWS) {
             let rows = &rows[first * row_stride..];
             let transposed = TRANSPOSED_ROWS.min(len - first);
-            for (column, values) in values.chunks_exact_mut(stride).enumerate() {
-                for (at, value) in values[first..first + transposed].iter_mut().enumerate() {
+            let tile = &mut values[first / KEYS * KEYS * head_dim..][..KEYS * head_dim];
+            for (column, values) in tile.chunks_exact_mut(KEYS).enumerate() {
+                for (at, value) in values[first % KEYS..][..transposed].iter_mut().enumerate() {
                     *value = rows[at * row_stride + column];
                 }
             }
         }
-        Self { values, head_dim, width, stride, len }
+        Self { values, head_dim, width, len }
     }
 
     /// Rows `[rows, width]` times the columns of a tile: `[rows, KEYS]`.
@@ -56,7 +56,8 @@ impl Columns {
     pub(super) fn product<S: Simd>(&self, simd: S, tile: Tile, rows: &[f32], output: &mut [f32]) {
         let sizes = Sizes { m: tile.rows, k: self.head_dim, n: KEYS };
         let rows = Left::Rows { values: rows, stride: self.width };
-        multiply::<S, false>(simd, sizes, rows, &self.values[tile.key..], self.stride, output);
+        let columns = &self.values[tile.key * self.head_dim..];
+        multiply::<S, false>(simd, sizes, rows, columns, KEYS, output);
     }
 }
 

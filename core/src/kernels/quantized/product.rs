@@ -1,11 +1,11 @@
 //! The product of tokens with quantized weights: integers are multiplied and summed exactly within a part, and scaled from part to part.
 
 use burn::tensor::{Device, Tensor, TensorData};
-use drope_instructions::bytes::{ByteProducts, ROWS, STEPS, Weights, WithByteProducts, with_byte_products};
+use drope_instructions::bytes::{ByteProducts, Packed, ROWS, STEPS, WithByteProducts, with_byte_products};
 
 use super::activations::{Activations, Token};
 use super::format::QuantizedFormat;
-use super::{QuantizedMatrix, STEP_BYTES, unpack};
+use super::{QuantizedMatrix, STEP_BYTES};
 use crate::kernels::constant;
 use crate::kernels::parts::{in_parts, join_panels};
 use crate::kernels::views::numbers;
@@ -42,31 +42,26 @@ impl WithByteProducts for PanelProduct<'_> {
     fn run<P: ByteProducts>(self, products: P) -> Vec<f32> {
         let Self { matrix, panel, x } = self;
         let mut output = vec![0.0; x.count * PANEL];
-        let (mut unpacked, mut scales) = (Vec::new(), Vec::new());
+        let (mut loaded, mut scales) = (Vec::new(), Vec::new());
         for (at, group) in (panel * GROUPS..matrix.rows.div_ceil(ROWS)).take(GROUPS).enumerate() {
-            // Several tiles of tokens read the integers and the scales of a group: they are unpacked once.
-            unpacked.clear();
+            // Several tiles of tokens read the integers and the scales of a group: they are unpacked and loaded once.
+            loaded.clear();
             scales.clear();
             if x.count > P::TILE {
                 for part in 0..x.parts {
+                    let mut room = [[0; STEP_BYTES]; STEPS];
+                    loaded.push(products.load_weights(matrix.steps(group, part, &mut room)));
                     scales.push(matrix.scales_and_offsets(products, group, part));
                 }
-                if matrix.format.bits() < 8 {
-                    unpacked.resize(x.parts * STEPS, [0; STEP_BYTES]);
-                    for (part, steps) in unpacked.as_chunks_mut().0.iter_mut().enumerate() {
-                        unpack(matrix.format.bits(), matrix.integers(group, part), steps);
-                    }
-                }
             }
-            let group = Group { products, matrix, group, unpacked: &unpacked, scales: &scales };
+            let group = Group { products, matrix, group, loaded: &loaded, scales: &scales };
             let mut first = 0;
             while first < x.count {
                 let output = &mut output[first * PANEL + at * ROWS..];
-                first += match x.count - first {
-                    8.. if P::TILE >= 8 => group.tile::<8>(x, first, output),
-                    4.. if P::TILE >= 4 => group.tile::<4>(x, first, output),
-                    2.. if P::TILE >= 2 => group.tile::<2>(x, first, output),
-                    _ => group.tile::<1>(x, first, output),
+                first += if loaded.is_empty() {
+                    group.next_tile::<false>(x, first, output)
+                } else {
+                    group.next_tile::<true>(x, first, output)
                 };
             }
         }
@@ -74,12 +69,12 @@ impl WithByteProducts for PanelProduct<'_> {
     }
 }
 
-/// Sixteen rows of a matrix, and what is unpacked of them already: the integers as bytes, and the scales.
+/// Sixteen rows of a matrix, and what is loaded of its parts already: the integers, and the scales.
 struct Group<'a, P: ByteProducts> {
     products: P,
     matrix: &'a QuantizedMatrix,
     group: usize,
-    unpacked: &'a [Weights],
+    loaded: &'a [P::Loaded],
     scales: &'a [ScalesAndOffsets<P>],
 }
 
@@ -88,12 +83,24 @@ struct Group<'a, P: ByteProducts> {
 type ScalesAndOffsets<P> = [(<P as ByteProducts>::Floats, <P as ByteProducts>::Floats); 2];
 
 impl<P: ByteProducts> Group<'_, P> {
-    /// The product with M tokens from `first` on, into rows of the output that are PANEL apart; returns M.
+    /// The product with as many tokens from `first` on as a tile takes, into rows of the output that are PANEL apart; returns their number.
+    /// LOADED says whether the group's parts are loaded.
     #[inline(always)]
-    fn tile<const M: usize>(&self, x: &Activations, first: usize, output: &mut [f32]) -> usize {
+    fn next_tile<const LOADED: bool>(&self, x: &Activations, first: usize, output: &mut [f32]) -> usize {
+        match x.count - first {
+            8.. if P::TILE >= 8 => self.tile::<8, LOADED>(x, first, output),
+            4.. if P::TILE >= 4 => self.tile::<4, LOADED>(x, first, output),
+            2.. if P::TILE >= 2 => self.tile::<2, LOADED>(x, first, output),
+            _ => self.tile::<1, LOADED>(x, first, output),
+        }
+    }
+
+    /// The same with M tokens.
+    #[inline(always)]
+    fn tile<const M: usize, const LOADED: bool>(&self, x: &Activations, first: usize, output: &mut [f32]) -> usize {
         let sums = match self.matrix.format {
-            QuantizedFormat::Q6K => self.sums::<M, 2>(x, first),
-            _ => self.sums::<M, 1>(x, first),
+            QuantizedFormat::Q6K => self.sums::<M, 2, LOADED>(x, first),
+            _ => self.sums::<M, 1, LOADED>(x, first),
         };
         for (output, sums) in output.chunks_mut(PANEL).zip(sums) {
             output[..ROWS].copy_from_slice(&self.products.store(sums));
@@ -101,28 +108,31 @@ impl<P: ByteProducts> Group<'_, P> {
         M
     }
 
-    /// The sums of each row with M tokens, where a part has H scales.
-    #[inline(always)]
-    fn sums<const M: usize, const H: usize>(&self, x: &Activations, first: usize) -> [P::Floats; M] {
+    /// The sums of each row with M tokens, where a part has H scales. Compilers of browsers keep values in registers only where a function
+    /// is small.
+    #[cfg_attr(target_arch = "wasm32", inline(never))]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
+    fn sums<const M: usize, const H: usize, const LOADED: bool>(
+        &self,
+        x: &Activations,
+        first: usize,
+    ) -> [P::Floats; M] {
         let products = self.products;
         let tokens: [Token; M] = std::array::from_fn(|token| x.token(first + token));
         let mut totals = [products.splat(0.0); M];
         let mut room = [[0; STEP_BYTES]; STEPS];
         for part in 0..x.parts {
-            let steps = match self.unpacked.as_chunks().0.get(part) {
-                Some(unpacked) => unpacked,
-                None => self.matrix.steps(self.group, part, &mut room),
-            };
-            let scales = match self.scales.get(part) {
-                Some(scales) => *scales,
-                None => self.matrix.scales_and_offsets(products, self.group, part),
-            };
+            let numbers: [&Packed; M] = std::array::from_fn(|token| &tokens[token].numbers[part]);
+            let steps = if LOADED { &room } else { self.matrix.steps(self.group, part, &mut room) };
+            let scales =
+                if LOADED { self.scales[part] } else { self.matrix.scales_and_offsets(products, self.group, part) };
             for (half, &(scale, offset)) in scales.iter().enumerate().take(H) {
                 let mut sums = [products.zero(); M];
-                for (step, weights) in steps.iter().enumerate().skip(half * STEPS / H).take(STEPS / H) {
-                    for (sum, token) in sums.iter_mut().zip(&tokens) {
-                        *sum = products.add(*sum, weights, &token.numbers[part], step);
-                    }
+                let of_half = half * STEPS / H..(half + 1) * STEPS / H;
+                if LOADED {
+                    products.add_loaded(&mut sums, &self.loaded[part], numbers, of_half);
+                } else {
+                    products.add(&mut sums, steps, numbers, of_half);
                 }
                 for ((total, sum), token) in totals.iter_mut().zip(sums).zip(&tokens) {
                     let scale = products.multiply(scale, products.splat(token.scales[part]));
