@@ -81,7 +81,9 @@ def main():
                     lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
             programs = {name: run for name, run in programs.items() if name[0] in args.programs}
             place = {"length": length, "bits": bits, "threads": threads}
-            add_rows(RESULTS / "browser.json", compared(programs, args.rounds, place), "processor", *place)
+            # A round of a long prompt takes a quarter of an hour.
+            for rows in compared(programs, args.rounds, place):
+                add_rows(RESULTS / "browser.json", rows, "processor", *place)
 
 
 if __name__ == "__main__":

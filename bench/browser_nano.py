@@ -40,7 +40,8 @@ def main():
                 ("onnxruntime-web", onnx_peers.ONNXRUNTIME): lambda: peer("onnxruntime"),
                 ("transformers.js", onnx_peers.TRANSFORMERS): lambda: peer("transformers"),
             }
-            add_rows(OUT, compared(programs, args.rounds, {"threads": threads}), "processor", "threads")
+            for rows in compared(programs, args.rounds, {"threads": threads}):
+                add_rows(OUT, rows, "processor", "threads")
     render()
 
 

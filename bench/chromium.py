@@ -118,12 +118,12 @@ def page_speeds(driver):
 
 
 def compared(programs, rounds, place):
-    """What each program of `programs` (name and version, and a function) reads and writes a second, a row each with a number a round. They
-    run in turn, so that a slow minute of the machine meets all."""
+    """After each round, what each program of `programs` (name and version, and a function) reads and writes a second, a row each with a
+    number a round. They run in turn, so that a slow minute of the machine meets all."""
     found = []
     for _ in range(rounds):
         found.append([run() for run in programs.values()])
         print(place, {name: [round(speed) for speed in speeds] for (name, _), speeds in zip(programs, found[-1])}, flush=True)
-    return [{"processor": processor(), **place, "program": name, "version": version,
-             "prompt": [speeds[at][0] for speeds in found], "generation": [speeds[at][1] for speeds in found]}
-            for at, (name, version) in enumerate(programs)]
+        yield [{"processor": processor(), **place, "program": name, "version": version,
+                "prompt": [speeds[at][0] for speeds in found], "generation": [speeds[at][1] for speeds in found]}
+               for at, (name, version) in enumerate(programs)]

@@ -19,7 +19,9 @@ pub struct Factor<'a> {
 
 impl Factor<'_> {
     fn has(&self, rows: usize, columns: usize) -> bool {
-        rows == 0 || columns == 0 || (rows - 1) * self.steps[0] + (columns - 1) * self.steps[1] < self.values.len()
+        let last = |count: usize, step: usize| (count - 1).checked_mul(step);
+        let place = || last(rows, self.steps[0])?.checked_add(last(columns, self.steps[1])?);
+        rows == 0 || columns == 0 || place().is_some_and(|last| last < self.values.len())
     }
 }
 
@@ -27,7 +29,10 @@ impl Factor<'_> {
 /// 8, a row of the right factor does not lie in one piece, or values are missing.
 pub fn product<const ADD: bool>([m, k, n]: [usize; 3], left: Factor<'_>, right: Factor<'_>, output: &mut [f32]) {
     assert!(n.is_multiple_of(WIDTH) && right.steps[1] == 1, "rows of {n} columns, {} apart", right.steps[1]);
-    assert!(left.has(m, k) && right.has(k, n) && output.len() >= m * n, "a product of [{m}, {k}] and [{k}, {n}]");
+    assert!(
+        left.has(m, k) && right.has(k, n) && m.checked_mul(n).is_some_and(|size| size <= output.len()),
+        "a product of [{m}, {k}] and [{k}, {n}]"
+    );
     for column in (0..n).step_by(WIDTH) {
         let mut row = 0;
         while row < m {
@@ -65,8 +70,9 @@ unsafe fn block<const M: usize, const ADD: bool>(
         if ADD {
             sums = std::array::from_fn(|i| std::array::from_fn(|at| v128_load(place(i, at))));
         }
-        let mut factors = left.values.as_ptr().add(row * left.steps[0]);
-        let mut columns = right.values.as_ptr().add(column);
+        // Where k is 0 the factors may have no values, and the last step leads out of them.
+        let mut factors = left.values.as_ptr().wrapping_add(row * left.steps[0]);
+        let mut columns = right.values.as_ptr().wrapping_add(column);
         for _ in 0..k {
             let vectors: [v128; VECTORS] = std::array::from_fn(|at| v128_load(columns.add(at * LANES).cast()));
             for (i, sums) in sums.iter_mut().enumerate() {
@@ -75,7 +81,6 @@ unsafe fn block<const M: usize, const ADD: bool>(
                     *sum = f32x4_add(*sum, f32x4_mul(factor, vector));
                 }
             }
-            // The last step may lead out of the factors.
             factors = factors.wrapping_add(left.steps[1]);
             columns = columns.wrapping_add(right.steps[0]);
         }

@@ -48,7 +48,7 @@ pub trait ByteProducts: Copy {
     type Sums: Copy;
     /// A float for each row.
     type Floats: Copy;
-    /// Weights of a part, as many tokens read them.
+    /// Weights of a part in the form that [`Self::add_loaded`] reads.
     type Loaded;
 
     /// Tokens whose sums fit in registers.
@@ -69,7 +69,7 @@ pub trait ByteProducts: Copy {
         steps: Range<usize>,
     );
 
-    /// Weights of a part, for [`Self::add_loaded`]: what is done to them is then done once for all tokens.
+    /// Weights of a part for [`Self::add_loaded`], so that they are widened and reordered once, and not for every tile of tokens.
     fn load_weights(self, weights: &[Weights; STEPS]) -> Self::Loaded;
 
     /// As [`Self::add`].

@@ -149,7 +149,8 @@ fn widened_rows(weights: &Weights) -> [[v128; 2]; VECTORS] {
     })
 }
 
-/// Of two vectors with two rows each, whose columns go two by two: the first two of all four rows, and the last two.
+/// Two vectors of two rows each, `[row, pair of columns]`, as one with the first pair of all four rows and one with the second. Units are of
+/// 32 bits: two weights, or one sum.
 #[inline(always)]
 fn by_pairs([low, high]: [v128; 2]) -> [v128; 2] {
     [i32x4_shuffle::<0, 2, 4, 6>(low, high), i32x4_shuffle::<1, 3, 5, 7>(low, high)]

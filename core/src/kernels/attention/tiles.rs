@@ -23,8 +23,8 @@ pub(super) struct Tile {
     pub(super) key: usize,
 }
 
-/// Keys or values of a head, transposed tile by tile: `[tiles, head_dim, KEYS]`, of which `len` columns are filled. Rows of all keys would
-/// begin as many bytes apart as a power of two, and take each other's places in the first cache.
+/// Keys or values of a head, transposed tile by tile: `[tiles, head_dim, KEYS]`, of which `len` columns are filled. If each row held all
+/// keys, the rows of one tile would lie a multiple of 256 bytes apart, often a large power of two, and share a few sets of the first cache.
 pub(super) struct Columns {
     values: Vec<f32>,
     head_dim: usize,

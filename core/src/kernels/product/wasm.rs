@@ -8,7 +8,7 @@ use super::{Left, Sizes};
 /// output = left · right, or output += left · right. Rows of `right` (`[k, n]`) are `stride` apart, those of `output`
 /// (`[m, n]`) n.
 ///
-/// Pulp says that WebAssembly has 32 registers; most processors have 16, and what does not fit is stored and loaded at each step.
+/// Pulp says that WebAssembly has 32 registers. Browsers use 16 on x86, and would store and load sums that do not fit at each step.
 #[inline(always)]
 pub(in crate::kernels) fn multiply<S: Simd, const ADD: bool>(
     _: S,
