@@ -81,7 +81,7 @@ def main():
                     lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
             programs = {name: run for name, run in programs.items() if name[0] in args.programs}
             place = {"length": length, "bits": bits, "threads": threads}
-            # A round of a long prompt takes a quarter of an hour.
+            # Written after each round, since one of a long prompt takes many minutes and may be the last.
             for rows in compared(programs, args.rounds, place):
                 add_rows(RESULTS / "browser.json", rows, "processor", *place)
 
