@@ -108,6 +108,33 @@ fn distance(found: &[f32], expected: &[f32]) -> f32 {
     length(&mut found.iter().zip(expected).map(|(a, b)| a - b)) / length(&mut expected.iter().copied())
 }
 
+/// The last layer of a prompt is computed for its last token alone: for every method, behind a prompt that a window does and does not
+/// reach, and for a cache in few bits.
+#[test]
+fn the_next_token_has_the_logits_of_a_whole_pass() {
+    let device = Device::flex();
+    for case in CASES.iter() {
+        let (config, positions) = (case.config(), case.positions());
+        let ids: Vec<u32> = case.ids().into_iter().cycle().take(150).collect();
+        for kind in [NumberType::F32, NumberType::Q8] {
+            let model = case.model_as(types(kind), &device);
+            for parts in [&[150][..], &[60, 1, 89]] {
+                let whole = logits(case, &positions, kind, &ids, parts);
+                let mut cache = model.cache(&config, &positions, 1);
+                cache.expect_prompt(ids.len());
+                let (mut found, mut at) = (Vec::new(), 0);
+                for part in parts {
+                    let part = ids_tensor(&ids[at..at + part], &device);
+                    at += part.dims()[1];
+                    found = model.next_logits(part, &positions, &mut cache).into_data().iter::<f32>().collect();
+                }
+                let apart = distance(&found, &whole[whole.len() - found.len()..]);
+                assert!(apart < 1e-5, "{} in {} in {} parts: {apart}", case.name, kind.name(), parts.len());
+            }
+        }
+    }
+}
+
 /// For every method: in chunks and token by token, past the first block, and with a window that has dropped the
 /// beginning.
 #[test]

@@ -127,8 +127,13 @@ fn scalable_softmax_scales_each_query_by_the_keys_it_sees() {
     let model = Model::random(&scalable, 5, &device);
     for split in [1, 20, 39] {
         let found = logits(&model, &none(1.0), split);
-        let difference = largest_difference(&found, &expected);
-        assert!(difference < 1e-4, "{difference} after {split}");
+        let mut cache = model.cache(&plain, &none(1.0), ids.len());
+        model.forward(ids_tensor(&ids[..split], &device), &none(1.0), Some(&mut cache));
+        let next = model.next_logits(ids_tensor(&ids[split..], &device), &none(1.0), &mut cache);
+        for found in [found, next.into_data().iter::<f32>().collect()] {
+            let difference = largest_difference(&found, &expected);
+            assert!(difference < 1e-4, "{difference} after {split}");
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use pulp::Simd;
 
 #[cfg(feature = "gpu")]
 use super::gpu;
-use super::math::{exp_all, max};
+use super::math::{exp_all, max, sum};
 use super::parts::in_parts;
 use super::views::{numbers, tensor};
 use super::{Kernel, apply, is_on_cpu};
@@ -79,7 +79,7 @@ fn softmax_rows<'a, S: Simd>(_: S, logits: &'a mut [f32], targets: &'a [u32], lo
     let vocab = logits.len() / targets.len().max(1);
     for ((row, &target), loss) in logits.chunks_exact_mut(vocab).zip(targets).zip(losses) {
         let (largest, logit) = (max(row), row[target as usize]);
-        let sum = exp_all(row, largest);
+        let sum = sum(exp_all(row, largest));
         *loss = sum.ln() + largest - logit;
         let scale = 1.0 / sum;
         row.iter_mut().for_each(|p| *p *= scale);

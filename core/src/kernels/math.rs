@@ -31,21 +31,23 @@ pub(super) fn exp(x: f32) -> f32 {
 }
 
 /// Partial sums of a row that are computed beside each other.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
-/// Σ f(x, y) over two rows of one length.
+/// What `f` makes of all lanes, half of them at a time: one after the other, each step would wait for the step before.
 #[inline(always)]
-pub(super) fn sum_of(x: &[f32], y: &[f32], f: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut lanes = [0.0f32; LANES];
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    let (ys, y_rest) = y.as_chunks::<LANES>();
-    for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
-            lanes[lane] += f(x[lane], y[lane]);
+fn reduced(mut lanes: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
+    for half in [8, 4, 2, 1] {
+        for lane in 0..half {
+            lanes[lane] = f(lanes[lane], lanes[lane + half]);
         }
     }
-    let rest: f32 = x_rest.iter().zip(y_rest).map(|(&x, &y)| f(x, y)).sum();
-    lanes.iter().sum::<f32>() + rest
+    lanes[0]
+}
+
+/// The sum of all lanes.
+#[inline(always)]
+pub(super) fn sum(lanes: [f32; LANES]) -> f32 {
+    reduced(lanes, |a, b| a + b)
 }
 
 /// Σ x·y.
@@ -60,7 +62,7 @@ pub(super) fn dot(x: &[f32], y: &[f32]) -> f32 {
         }
     }
     let rest: f32 = x_rest.iter().zip(y_rest).map(|(&x, &y)| x * y).sum();
-    lanes.iter().sum::<f32>() + rest
+    sum(lanes) + rest
 }
 
 /// The largest number of a row; −∞ of an empty one.
@@ -74,21 +76,31 @@ pub(super) fn max(x: &[f32]) -> f32 {
             lanes[lane] = larger(lanes[lane], x[lane]);
         }
     }
-    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b))
+    rest.iter().fold(reduced(lanes, larger), |a, &b| larger(a, b))
 }
 
-/// Replaces each x by e^(x − shift) and returns their sum.
+/// Replaces each x by e^(x − shift) and returns their sum in lanes.
 #[inline(always)]
-pub(super) fn exp_all(x: &mut [f32], shift: f32) -> f32 {
+pub(super) fn exp_all(x: &mut [f32], shift: f32) -> [f32; LANES] {
     for value in x.iter_mut() {
         *value = exp(*value - shift);
     }
-    sum_of(x, x, |value, _| value)
+    let mut lanes = [0.0; LANES];
+    let (xs, rest) = x.as_chunks::<LANES>();
+    for x in xs {
+        for lane in 0..LANES {
+            lanes[lane] += x[lane];
+        }
+    }
+    for (lane, x) in lanes.iter_mut().zip(rest) {
+        *lane += x;
+    }
+    lanes
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{dot, exp, exp_all, max, sum_of};
+    use super::{dot, exp, exp_all, max, sum};
 
     #[test]
     fn the_exponential_is_right_over_its_whole_range() {
@@ -109,10 +121,9 @@ mod tests {
             let x: Vec<f32> = (0..length).map(|i| i as f32 - 7.0).collect();
             let squares: f32 = x.iter().map(|x| x * x).sum();
             assert_eq!(dot(&x, &x), squares);
-            assert_eq!(sum_of(&x, &x, |a, b| a * b), squares);
             assert_eq!(max(&x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
             let mut powers = x.clone();
-            let sum = exp_all(&mut powers, 60.0);
+            let sum = sum(exp_all(&mut powers, 60.0));
             let right: f64 = x.iter().map(|&x| f64::from(x - 60.0).exp()).sum();
             assert!((f64::from(sum) - right).abs() <= 1e-6 * right);
         }

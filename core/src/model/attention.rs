@@ -39,6 +39,16 @@ pub(super) struct LayerInputs<'a> {
     pub(super) activations: Option<&'a mut Activations>,
     /// What replaces the attention weights of some heads of this layer.
     pub(super) patches: Vec<&'a AttentionPatch>,
+    /// Whether the output of the last token alone is needed: nothing reads the others behind the last layer of a prompt. All keys and
+    /// values go into the cache, which there must be.
+    pub(super) is_last_output_only: bool,
+}
+
+impl LayerInputs<'_> {
+    /// The tokens whose output is needed, of `[batch, seq, hidden]`.
+    pub(super) fn with_output(&self, x: Tensor<3>) -> Tensor<3> {
+        if self.is_last_output_only { x.slice_dim(1, -1) } else { x }
+    }
 }
 
 /// Activations captured in a forward pass, layer after layer.
@@ -77,15 +87,16 @@ impl Attention {
         }
     }
 
-    /// `[batch, seq, hidden]` to the same.
+    /// `[batch, seq, hidden]` to the same, or to `[batch, 1, hidden]` if the output of the last token alone is needed.
     pub(super) fn forward(&self, x: Tensor<3>, mut layer: LayerInputs) -> Tensor<3> {
-        let seq = x.dims()[1];
         let [q, k, v] = self.queries_keys_values(x, &mut layer);
-        let LayerKind { rotation, bias, .. } = layer.kind;
+        let LayerKind { rotation, bias: of_all, .. } = layer.kind;
+        let of_last = layer.is_last_output_only.then(|| of_all.of_last_query());
+        let bias = of_last.as_ref().unwrap_or(of_all);
         let [k, v] = match layer.cache {
             Some(cache) => {
-                cache.append(k, v, bias.past());
-                cache.last(bias.past() + seq)
+                cache.append(k, v, of_all.past());
+                cache.last(bias.past() + q.dims()[2])
             }
             None => [k, v].map(KeysOrValues::from),
         };
@@ -123,10 +134,10 @@ impl Attention {
         self.o_proj.forward(y.swap_dims(1, 2).flatten(2, 3))
     }
 
-    /// Queries with their positions and every factor of the logits, `[batch, heads, seq, head_dim]`; keys as a cache keeps them, and
-    /// values, `[batch, kv_heads, seq, head_dim]`.
+    /// Queries with their positions and every factor of the logits, `[batch, heads, seq, head_dim]`, of the tokens whose output is
+    /// needed; keys as a cache keeps them, and values, `[batch, kv_heads, seq, head_dim]`.
     fn queries_keys_values(&self, x: Tensor<3>, layer: &mut LayerInputs) -> [Tensor<4>; 3] {
-        let q = self.q_proj.forward(x.clone()); // [batch, seq, heads · head_dim]
+        let q = self.q_proj.forward(layer.with_output(x.clone())); // [batch, seq or 1, heads · head_dim]
         let k = self.k_proj.forward(x.clone()); // [batch, seq, kv_heads · head_dim]
         let v = self.v_proj.forward(x);
         let q = normed_heads(self.q_norm.as_ref(), q, self.num_attention_heads);

@@ -44,10 +44,11 @@ impl Block {
         }
     }
 
-    /// `[batch, seq, hidden]` to the same.
+    /// `[batch, seq, hidden]` to the same, or to `[batch, 1, hidden]` if the output of the last token alone is needed.
     pub(super) fn forward(&self, x: Tensor<3>, inputs: LayerInputs) -> Tensor<3> {
-        let y = self.self_attn.forward(normed(self.attention_input_norm(), x.clone()), inputs);
-        self.feed_forward(self.add(x, self.attention_output_norm(), y))
+        let residual = inputs.with_output(x.clone());
+        let y = self.self_attn.forward(normed(self.attention_input_norm(), x), inputs);
+        self.feed_forward(self.add(residual, self.attention_output_norm(), y))
     }
 
     /// The second half of the block, behind attention.

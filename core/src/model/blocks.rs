@@ -95,6 +95,7 @@ impl<'a> Blocks<'a> {
             cache: None,
             activations: None,
             patches: Vec::new(),
+            is_last_output_only: false,
         }
     }
 

@@ -125,7 +125,7 @@ impl Model {
 
     /// Logits of the token after `ids`, `[1, seq]`, which follow what `cache` holds: `[1, 1, vocab]`.
     pub fn next_logits(&self, ids: Tensor<2, Int>, positions: &Positions, cache: &mut Cache) -> Tensor<3> {
-        let pass = self.pass(&ids, positions, Some(cache));
+        let pass = Pass { is_last_output_only: true, ..self.pass(&ids, positions, Some(cache)) };
         let last = self.residual(ids, positions, &pass, Some(cache), None).slice_dim(1, -1); // [1, 1, hidden]
         #[cfg(feature = "gpu")]
         if gpu::takes(&last) {
@@ -175,7 +175,8 @@ impl Model {
         Pass::new(positions, past..past + seq, text_len, &ids.device())
     }
 
-    /// The residual stream after the last layer: `[batch, seq]` to `[batch, seq, hidden]`.
+    /// The residual stream after the last layer: `[batch, seq]` to `[batch, seq, hidden]`, or to the last token's at least if the pass needs
+    /// no other.
     fn residual(
         &self,
         ids: Tensor<2, Int>,
@@ -200,6 +201,7 @@ impl Model {
                 cache: cache.as_mut().map(|cache| cache.layer(index)),
                 activations: activations.as_deref_mut(),
                 patches: pass.patches.iter().filter(|patch| patch.layer == index).collect(),
+                is_last_output_only: pass.is_last_output_only && index + 1 == self.layers.len(),
             };
             x = block.forward(x, inputs);
             if let Some(activations) = &mut activations {

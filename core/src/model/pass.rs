@@ -43,6 +43,8 @@ pub(super) struct Pass {
     pub(super) head_scales: Vec<Tensor<4>>,
     /// Attention weights that replace those of single heads (activation patching).
     pub(super) patches: Vec<AttentionPatch>,
+    /// Whether the output of the last token alone is needed behind the last layer.
+    pub(super) is_last_output_only: bool,
 }
 
 impl Pass {
@@ -60,6 +62,7 @@ impl Pass {
             log_multiplicity: None,
             document_starts: None,
             patches: Vec::new(),
+            is_last_output_only: false,
             tokens,
         }
     }

@@ -48,13 +48,17 @@ impl Rotation {
         Self { new_tokens, all_tokens, query_scales }
     }
 
-    /// Rotates queries `[batch, heads, seq, head_dim]` by position and folds every factor of the logits into them, where
-    /// it is cheapest.
+    /// Rotates queries `[batch, heads, seq, head_dim]`, of all tokens of the pass or the last ones, by position and folds every factor
+    /// of the logits into them, where it is cheapest.
     pub(super) fn queries(&self, q: Tensor<4>, logit_scale: f64) -> Tensor<4> {
+        let seq = q.dims()[2];
         let q = rotate(&self.new_tokens, q) * logit_scale;
         match &self.query_scales {
             None => q,
-            Some(scales) => q * scales.clone(),
+            Some(scales) => {
+                let of_all = scales.dims()[2];
+                q * scales.clone().slice_dim(2, of_all - seq..of_all)
+            }
         }
     }
 
@@ -67,11 +71,8 @@ impl Rotation {
     /// its own way, one copy for each query head.
     pub(super) fn read_keys<'a>(&self, k: KeysOrValues<'a>) -> KeysOrValues<'a> {
         let Some(tables) = &self.all_tokens else { return k };
-        let k = k.tensor();
-        let kept = k.dims()[2];
         // A layer with a window keeps only the last keys.
-        let of_kept = (kept < tables.table.tokens()).then(|| tables.of_last(kept));
-        rotated(of_kept.as_ref().unwrap_or(tables), k).into()
+        rotated(tables, k.tensor()).into()
     }
 }
 
@@ -152,8 +153,12 @@ fn rotate(tables: &Option<Tables>, x: Tensor<4>) -> Tensor<4> {
     }
 }
 
-fn rotated(Tables { table, noise }: &Tables, x: Tensor<4>) -> Tensor<4> {
-    let (width, head_dim) = (table.width(), x.dims()[3]);
+/// Rotates all tokens of the tables, or the last ones.
+fn rotated(tables: &Tables, x: Tensor<4>) -> Tensor<4> {
+    let [.., tokens, head_dim] = x.dims();
+    let of_last = (tokens < tables.table.tokens()).then(|| tables.of_last(tokens));
+    let Tables { table, noise } = of_last.as_ref().unwrap_or(tables);
+    let width = table.width();
     // Where only a part of a head rotates, the rest follows unchanged.
     let rest = (width < head_dim).then(|| x.clone().slice_dim(3, width..head_dim));
     let x = if rest.is_some() { x.slice_dim(3, 0..width) } else { x };

@@ -89,9 +89,14 @@ pub fn operations_per_token(config: &Config, micro_batch: MicroBatch) -> f64 {
     3.0 * forward + if micro_batch.recompute { forward - head } else { 0.0 }
 }
 
-/// Floating-point operations of reading a prompt, of which the last token alone is projected onto the vocabulary.
+/// Floating-point operations of reading a prompt: of most tokens the last block computes keys and values alone, and the last token alone
+/// is projected onto the vocabulary.
 pub fn operations_of_prompt(config: &Config, tokens: usize) -> f64 {
-    tokens as f64 * operations_of_blocks(config, tokens) + operations_of_head(config)
+    let attention_width = config.num_attention_heads * config.head_dim;
+    let unused_weights = config.hidden_size * (2 * attention_width + 3 * config.intermediate_size);
+    let unused = 2.0 * (unused_weights + attention_width * tokens) as f64;
+    let others = tokens.saturating_sub(1) as f64;
+    tokens as f64 * operations_of_blocks(config, tokens) - others * unused + operations_of_head(config)
 }
 
 /// Those of the blocks forward, for each token of a text.

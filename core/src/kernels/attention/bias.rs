@@ -71,6 +71,17 @@ impl AttentionBias {
         Self { document_starts: starts, ..self }
     }
 
+    /// The same for the last query alone, and the keys that it may attend to.
+    #[must_use]
+    pub fn of_last_query(&self) -> Self {
+        let (seq, end) = (self.queries.len(), self.queries.end);
+        let keys = self.past + seq;
+        let past = self.window.map_or(keys - 1, |window| (keys - 1).min(window - 1));
+        let logs = self.log_multiplicity.clone().map(|logs| logs.slice_dim(3, keys - past - 1..keys));
+        let starts = self.document_starts.as_ref().map(|starts| starts.chunks(seq).map(|row| row[seq - 1]).collect());
+        Self::of_parts(end - 1..end, past, self.window, self.slopes.clone(), logs).with_documents(starts)
+    }
+
     /// Keys before the first query that take part.
     pub fn past(&self) -> usize {
         self.past

@@ -3,7 +3,7 @@
 use pulp::Simd;
 
 use super::tiles::{KEYS, ROWS};
-use crate::kernels::math::{exp, exp_all, max};
+use crate::kernels::math::{LANES, exp, exp_all, max, sum};
 use crate::kernels::product::{Left, Sizes, multiply};
 
 /// The softmax of the queries of a tile over the keys so far.
@@ -12,8 +12,8 @@ pub(super) struct RunningSoftmax {
     width: usize,
     /// Largest logit of each query.
     largest: [f32; ROWS],
-    /// Σ e^(logit − largest) of each query.
-    sums: [f32; ROWS],
+    /// Σ e^(logit − largest) of each query, in lanes that [`Self::finish`] adds up.
+    sums: [[f32; LANES]; ROWS],
     /// Σ e^(logit − largest)·value, `[rows, width]`; after [`Self::finish`], the output.
     pub(super) output: Vec<f32>,
 }
@@ -21,14 +21,14 @@ pub(super) struct RunningSoftmax {
 impl RunningSoftmax {
     pub(super) fn new(rows: usize, width: usize) -> Self {
         let output = vec![0.0; rows * width];
-        Self { rows, width, largest: [f32::NEG_INFINITY; ROWS], sums: [0.0; ROWS], output }
+        Self { rows, width, largest: [f32::NEG_INFINITY; ROWS], sums: [[0.0; LANES]; ROWS], output }
     }
 
     /// Adds the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their stride.
     #[inline(always)]
     pub(super) fn add<S: Simd>(&mut self, simd: S, logits: &mut [f32], (values, stride): (&[f32], usize), keys: usize) {
         let rows = logits.chunks_exact_mut(KEYS).zip(self.output.chunks_exact_mut(self.width));
-        for ((logits, output), (largest, sum)) in rows.zip(self.largest.iter_mut().zip(&mut self.sums)) {
+        for ((logits, output), (largest, sums)) in rows.zip(self.largest.iter_mut().zip(&mut self.sums)) {
             let before = *largest;
             let here = max(logits);
             *largest = if here > before { here } else { before };
@@ -37,9 +37,11 @@ impl RunningSoftmax {
                 logits.iter_mut().for_each(|logit| *logit = if logit.is_nan() { *logit } else { 0.0 });
                 continue;
             }
-            let tile_sum = exp_all(logits, *largest);
+            let tile_sums = exp_all(logits, *largest);
             let kept = exp(before - *largest);
-            *sum = *sum * kept + tile_sum;
+            for (sum, tile_sum) in sums.iter_mut().zip(tile_sums) {
+                *sum = *sum * kept + tile_sum;
+            }
             if kept != 1.0 {
                 output.iter_mut().for_each(|value| *value *= kept);
             }
@@ -60,7 +62,9 @@ impl RunningSoftmax {
             let weight = |largest: f32| if largest == f32::NEG_INFINITY { 1.0 } else { exp(largest - both) };
             let (kept, added) = (weight(largest), weight(of_other));
             self.largest[row] = both;
-            self.sums[row] = self.sums[row] * kept + other.sums[row] * added;
+            for (sum, other) in self.sums[row].iter_mut().zip(other.sums[row]) {
+                *sum = *sum * kept + other * added;
+            }
             for (value, other) in output.iter_mut().zip(others) {
                 *value = *value * kept + other * added;
             }
@@ -71,7 +75,8 @@ impl RunningSoftmax {
     #[inline(always)]
     pub(super) fn finish(&mut self) -> Vec<f32> {
         let rows = self.output.chunks_exact_mut(self.width).zip(self.largest.iter().zip(&self.sums));
-        rows.map(|(output, (largest, sum))| {
+        rows.map(|(output, (largest, &sums))| {
+            let sum = sum(sums);
             let scale = 1.0 / sum;
             output.iter_mut().for_each(|value| *value *= scale);
             largest + sum.ln()

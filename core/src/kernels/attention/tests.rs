@@ -88,6 +88,28 @@ fn attention_in_chunks_is_attention() {
 }
 
 #[test]
+fn the_last_query_alone_attends_as_it_does_among_all() {
+    let x = random([2, 8, 90, 16], 1);
+    let [q, k, v] = [(0, 4), (4, 2), (6, 2)].map(|(from, heads)| x.clone().narrow(1, from, heads));
+    let logs = (random([2, 1, 1, 90], 5) + 1.0) * 2.0;
+    // The last tokens are of documents that begin in the middle and at the last but one.
+    let starts: Arc<[usize]> = [vec![0; 40], vec![40; 50], vec![0; 88], vec![88; 2]].concat().into();
+    let alibi = Encoding::Alibi { slopes: vec![0.5, 0.25, 0.125, 0.0625] };
+    for (encoding, window) in [(Encoding::None, None), (Encoding::None, Some(30)), (alibi, None)] {
+        let layer = LayerPositions { encoding, window };
+        for starts in [None, Some(starts.clone())] {
+            let bias = AttentionBias::new(&layer, 0..90, Some(&logs)).with_documents(starts);
+            let all = attend(q.clone(), k.clone().into(), v.clone().into(), &bias, ComputeType::F32, None);
+            let bias = bias.of_last_query();
+            let keys = |x: &Tensor<4>| KeysOrValues::from(x.clone().narrow(2, 89 - bias.past(), bias.past() + 1));
+            let last = attend(q.clone().narrow(2, 89, 1), keys(&k), keys(&v), &bias, ComputeType::F32, None);
+            let apart = (all.narrow(2, 89, 1) - last).abs().max().into_scalar::<f32>();
+            assert!(apart < 1e-6, "{apart}");
+        }
+    }
+}
+
+#[test]
 fn documents_of_a_row_do_not_see_each_other() {
     // Documents of 1, 90, 2 and 57 tokens; of 150; of 70 and 80.
     let rows: [&[usize]; 3] = [&[1, 90, 2, 57], &[150], &[70, 80]];
