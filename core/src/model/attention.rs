@@ -93,6 +93,7 @@ impl Attention {
         let LayerKind { rotation, bias: of_all, .. } = layer.kind;
         let of_last = layer.is_last_output_only.then(|| of_all.of_last_query());
         let bias = of_last.as_ref().unwrap_or(of_all);
+        debug_assert!(of_last.is_none() || layer.cache.is_some(), "keys that the last query sees are those of a cache");
         let [k, v] = match layer.cache {
             Some(cache) => {
                 cache.append(k, v, of_all.past());

@@ -74,8 +74,8 @@ impl FewTokens {
 }
 
 impl Model {
-    /// The residual stream after the last layer, as [`Model::residual`] gives it, for embedded tokens `[1, seq,
-    /// hidden]`. If the kernels cannot compute it, the result is `None` and the cache is unchanged.
+    /// The residual stream after the last layer of all tokens, for embedded tokens `[1, seq, hidden]`. If the kernels cannot compute it, the
+    /// result is `None` and the cache is unchanged.
     pub(super) fn decode(
         &self,
         x: &Tensor<3>,

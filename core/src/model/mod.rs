@@ -175,8 +175,8 @@ impl Model {
         Pass::new(positions, past..past + seq, text_len, &ids.device())
     }
 
-    /// The residual stream after the last layer: `[batch, seq]` to `[batch, seq, hidden]`, or to the last token's at least if the pass needs
-    /// no other.
+    /// The residual stream after the last layer: `[batch, seq]` to `[batch, seq, hidden]`. If the pass needs the last token's alone, earlier
+    /// ones may be missing.
     fn residual(
         &self,
         ids: Tensor<2, Int>,

@@ -9,6 +9,7 @@ mod backward;
 mod bias;
 #[cfg(any(feature = "gpu", feature = "train"))]
 mod chunks;
+mod dots;
 mod few_queries;
 mod forward;
 mod key_values;

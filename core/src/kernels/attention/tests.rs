@@ -45,6 +45,8 @@ fn the_fused_form_equals_the_plain_one() {
         compare(layer, [4, 2], 3, 1200, false);
     }
     compare(&all, [8, 1], 7, 700, false);
+    // An odd number of query heads that share keys.
+    compare(&all, [6, 2], 1, 130, false);
 }
 
 /// Values and gradients of attention in chunks, against those of attention at once.
