@@ -3,7 +3,6 @@
 //! A key or value is read once for all query heads of its group, and parts of the keys are read beside each other (Flash-Decoding,
 //! Dao et al. 2023): their softmaxes are merged.
 
-use std::hint::black_box;
 use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
@@ -16,8 +15,6 @@ use crate::kernels::parts::in_parts;
 
 /// Keys of a part: many enough that merging costs little beside them.
 const KEYS_OF_PART: usize = 8 * KEYS;
-/// Numbers that a line of the processor's caches holds.
-const NUMBERS_OF_LINE: usize = 16;
 
 /// Computes the attention of all queries.
 pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
@@ -39,14 +36,6 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     });
     let parts_of_queries = keys.div_ceil(KEYS_OF_PART);
     queries.iter().zip(sums.chunks(parts_of_queries)).flat_map(|(queries, sums)| queries.merged(sums, width)).collect()
-}
-
-/// Brings numbers into the first cache. For a loop of nothing but loads the processor fetches many lines at once; the loads of products
-/// wait for what is computed between them. In browsers, keys and values that come from memory are read half as fast again; natively it
-/// changes nothing.
-#[inline(always)]
-fn fetch(values: &[f32]) {
-    black_box(values.iter().step_by(NUMBERS_OF_LINE).fold(0, |bits, value| bits | value.to_bits()));
 }
 
 /// Queries that read the same keys.
@@ -106,14 +95,12 @@ impl WithSimd for PartOfKeys<'_> {
             let tile = first..keys.end.min(first + KEYS);
             let count = tile.len();
             let (rows, stride) = k.some_rows(place, tile.clone(), head_dim, &mut room);
-            fetch(&rows[..(count - 1) * stride + head_dim]);
             queries_times_keys(simd, &query_rows, (rows, stride), count, (&mut logits, KEYS));
             for ((head, query), logits) in queries.each().zip(logits.chunks_exact_mut(KEYS)) {
                 logits[count..].fill(f32::NEG_INFINITY);
                 kernel.add(&mut logits[..count], queries.batch, head, query, first);
             }
             let values = v.some_rows(place, tile, width, &mut room);
-            fetch(&values.0[..(count - 1) * values.1 + width]);
             sums.add(simd, &mut logits, values, count);
         }
         sums
