@@ -89,9 +89,10 @@ impl Attention {
 
     /// `[batch, seq, hidden]` to the same, or to `[batch, 1, hidden]` if the output of the last token alone is needed.
     pub(super) fn forward(&self, x: Tensor<3>, mut layer: LayerInputs) -> Tensor<3> {
+        let seq = x.dims()[1];
         let [q, k, v] = self.queries_keys_values(x, &mut layer);
         let LayerKind { rotation, bias: of_all, .. } = layer.kind;
-        let of_last = layer.is_last_output_only.then(|| of_all.of_last_query());
+        let of_last = layer.is_last_output_only.then(|| of_all.of_queries(seq - 1..seq));
         let bias = of_last.as_ref().unwrap_or(of_all);
         debug_assert!(of_last.is_none() || layer.cache.is_some(), "keys that the last query sees are those of a cache");
         let [k, v] = match layer.cache {

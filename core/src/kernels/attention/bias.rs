@@ -41,7 +41,7 @@ impl AttentionBias {
         Self::of_parts(queries, past, positions.window, slopes, log_multiplicity.cloned())
     }
 
-    pub(super) fn of_parts(
+    fn of_parts(
         queries: Range<usize>,
         past: usize,
         window: Option<usize>,
@@ -54,13 +54,10 @@ impl AttentionBias {
     /// The queries in chunks of at most `queries`, each with the keys that any of its queries may attend to.
     #[cfg(any(feature = "gpu", feature = "train"))]
     pub(super) fn chunks(&self, queries: usize) -> impl Iterator<Item = Chunk> {
-        let (first_query, first_key, window) = (self.queries.start, self.queries.start - self.past, self.window);
         let seq = self.queries.len();
         (0..seq).step_by(queries.max(1)).map(move |start| {
-            let end = seq.min(start + queries.max(1));
-            let seen =
-                window.map_or(first_key, |window| first_key.max((first_query + start + 1).saturating_sub(window)));
-            Chunk { queries: start..end, keys: seen - first_key..first_query + end - first_key }
+            let queries = start..seq.min(start + queries.max(1));
+            Chunk { keys: self.keys_seen_by(&queries), queries }
         })
     }
 
@@ -71,15 +68,24 @@ impl AttentionBias {
         Self { document_starts: starts, ..self }
     }
 
-    /// The same for the last query alone, and the keys that it may attend to.
+    /// Keys that any of some queries may attend to; both are counted from the first that takes part.
+    fn keys_seen_by(&self, queries: &Range<usize>) -> Range<usize> {
+        let (first_query, first_key) = (self.queries.start, self.queries.start - self.past);
+        let in_window = |window| first_key.max((first_query + queries.start + 1).saturating_sub(window));
+        let seen = self.window.map_or(first_key, in_window);
+        seen - first_key..first_query + queries.end - first_key
+    }
+
+    /// The same for some of the queries, counted from the first, and the keys that they may attend to.
     #[must_use]
-    pub fn of_last_query(&self) -> Self {
-        let (seq, end) = (self.queries.len(), self.queries.end);
-        let keys = self.past + seq;
-        let past = self.window.map_or(keys - 1, |window| (keys - 1).min(window - 1));
-        let logs = self.log_multiplicity.clone().map(|logs| logs.slice_dim(3, keys - past - 1..keys));
-        let starts = self.document_starts.as_ref().map(|starts| starts.chunks(seq).map(|row| row[seq - 1]).collect());
-        Self::of_parts(end - 1..end, past, self.window, self.slopes.clone(), logs).with_documents(starts)
+    pub fn of_queries(&self, queries: Range<usize>) -> Self {
+        let (keys, seq, first) = (self.keys_seen_by(&queries), self.queries.len(), self.queries.start);
+        let in_text = first + queries.start..first + queries.end;
+        let past = in_text.start - (first - self.past + keys.start);
+        let logs = self.log_multiplicity.clone().map(|logs| logs.slice_dim(3, keys));
+        let of_row = |row: &[usize]| row[queries.clone()].to_vec();
+        let starts = self.document_starts.as_ref().map(|starts| starts.chunks(seq).flat_map(of_row).collect());
+        Self::of_parts(in_text, past, self.window, self.slopes.clone(), logs).with_documents(starts)
     }
 
     /// Keys before the first query that take part.

@@ -117,16 +117,10 @@ impl Chunk {
 
     /// What is added to the logits of these queries, for tensors with or without a graph.
     fn bias(&self, whole: &AttentionBias, has_graph: bool) -> AttentionBias {
-        let (seq, first) = (whole.queries.len(), whole.queries.start);
-        let queries = first + self.queries.start..first + self.queries.end;
-        let past = queries.start - (first - whole.past() + self.keys.start);
-        let logs = if has_graph { whole.log_multiplicity.clone() } else { whole.log_multiplicity() };
-        let log_multiplicity = logs.map(|logs| logs.slice_dim(3, self.keys.clone()));
-        let starts = whole
-            .document_starts
-            .as_ref()
-            .map(|starts| starts.chunks(seq).flat_map(|row| row[self.queries.clone()].iter().copied()).collect());
-        AttentionBias::of_parts(queries, past, whole.window, whole.slopes.clone(), log_multiplicity)
-            .with_documents(starts)
+        let mut bias = whole.of_queries(self.queries.clone());
+        if !has_graph {
+            bias.log_multiplicity = bias.log_multiplicity();
+        }
+        bias
     }
 }

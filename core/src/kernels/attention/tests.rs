@@ -102,7 +102,7 @@ fn the_last_query_alone_attends_as_it_does_among_all() {
         for starts in [None, Some(starts.clone())] {
             let bias = AttentionBias::new(&layer, 0..90, Some(&logs)).with_documents(starts);
             let all = attend(q.clone(), k.clone().into(), v.clone().into(), &bias, ComputeType::F32, None);
-            let bias = bias.of_last_query();
+            let bias = bias.of_queries(89..90);
             let keys = |x: &Tensor<4>| KeysOrValues::from(x.clone().narrow(2, 89 - bias.past(), bias.past() + 1));
             let last = attend(q.clone().narrow(2, 89, 1), keys(&k), keys(&v), &bias, ComputeType::F32, None);
             let apart = (all.narrow(2, 89, 1) - last).abs().max().into_scalar::<f32>();
