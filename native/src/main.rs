@@ -1,5 +1,7 @@
 //! `core`: pretrain, drop positions, recalibrate, evaluate.
 
+#![warn(clippy::print_stderr, reason = "`eprintln!` panics where the error output is closed; `messages::say` does not")]
+
 mod allocator;
 mod arguments;
 mod commands;
@@ -8,6 +10,7 @@ mod device;
 mod files;
 mod interrupt;
 mod machine;
+mod messages;
 mod progress;
 mod queue;
 mod reading;
@@ -16,6 +19,8 @@ mod timing;
 mod training;
 
 use clap::Parser;
+
+use self::messages::say;
 
 /// Exit code of every error that is reported in a sentence.
 const FAILURE: i32 = 2;
@@ -32,10 +37,10 @@ fn main() {
             if reason.starts_with("Broken pipe") {
                 std::process::exit(OUTPUT_CLOSED);
             }
-            eprintln!("error: cannot write the output ({reason}); check free space");
+            say(format_args!("error: cannot write the output ({reason}); check free space"));
             std::process::exit(FAILURE);
         }
-        eprintln!("error: {info}");
+        say(format_args!("error: {info}"));
     }));
     let outcome = std::panic::catch_unwind(|| {
         interrupt::listen()?;
@@ -44,7 +49,7 @@ fn main() {
     match outcome {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            eprintln!("error: {error:#}");
+            say(format_args!("error: {error:#}"));
             std::process::exit(if error.is::<interrupt::Stopped>() { interrupt::EXIT_CODE } else { FAILURE });
         }
         Err(_) => std::process::exit(FAILURE),

@@ -11,6 +11,8 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::{DecimalBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
+use crate::messages::say;
+
 /// Time between two lines where there is no terminal.
 pub const REPORT_EVERY: Duration = Duration::from_secs(30);
 
@@ -37,8 +39,8 @@ impl Progress {
         let bar = ProgressBar::new(length as u64).with_style(style);
         let is_shown = std::io::stderr().is_terminal();
         let (shown, from) = (bar.clone(), Arc::clone(&begin));
-        let say = move || eprintln!("{}", line(&shown, from.load(Ordering::Relaxed), steps));
-        let reports = (!is_shown).then(|| report_every(REPORT_EVERY, say));
+        let report = move || say(line(&shown, from.load(Ordering::Relaxed), steps));
+        let reports = (!is_shown).then(|| report_every(REPORT_EVERY, report));
         Ok(Self { bar, begin, _reports: reports })
     }
 

@@ -5,7 +5,7 @@ mod common;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Folder, RECIPE, fixtures, nano_rope, read_json, refused, run, succeeds, text};
+use common::{Folder, RECIPE, core, fixtures, nano_rope, read_json, refused, run, succeeds, text};
 
 #[test]
 fn logits_have_the_shape_that_is_promised() {
@@ -91,6 +91,12 @@ fn bad_requests_are_refused_in_a_sentence() {
     refused(&["logits", "--model", text(&model), "--ids", "48", "--out", text(&out)], "outside the vocabulary");
     refused(&["logits", "--model", text(&model), "--factor", "0.5", "--ids", "1", "--out", text(&out)], "at least 1");
     refused(&["logits", "--model", text(&folder.path("none")), "--ids", "1", "--out", text(&out)], "cannot read");
+    let cut = ["--cut", "0.1", "--method", "yarn"];
+    refused(&[&["inspect", "--model", text(&model)], &cut[..]].concat(), "--cut is for p-drope, and yarn drops no");
+    let trained = nano_rope();
+    for command in [&["eval", "niah"][..], &["eval", "ppl"], &["tune", "--out", text(&out)]] {
+        refused(&[command, &["--model", text(&trained)], &cut].concat(), "--cut is for p-drope, and yarn drops no");
+    }
     let blocked = folder.write("file", "").join("out.safetensors");
     refused(&["logits", "--model", text(&model), "--ids", "1", "--out", text(&blocked)], "cannot write");
     // A tokenizer with more tokens than the model has.
@@ -153,6 +159,30 @@ fn a_run_that_is_stopped_and_resumed_equals_one_that_is_not() {
     };
     assert_eq!(steps("whole"), steps("parts"));
     assert!(!folder.path("parts/checkpoint").exists(), "a finished run leaves no checkpoint");
+}
+
+/// As behind `2>&1 | tee log`, where Ctrl-C ends `tee` first.
+#[cfg(unix)]
+#[test]
+fn a_run_outlives_the_reader_of_its_messages() {
+    let folder = Folder::new("no-reader");
+    let (recipe, out) = (folder.write("recipe.toml", RECIPE), folder.path("out"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let arguments = ["pretrain", "--recipe", text(&recipe), "--out", text(&out), "--device", "cpu", "--set"];
+    // Some updates are left out, which is said.
+    let mut run = core(&arguments);
+    run.arg("steps=20,schedule.peak=1e-12,guard.spike=1.0001,guard.stop_after=20").stderr(writer);
+    assert!(run.status().unwrap().success());
+    assert!(out.join("model.safetensors").exists());
+    let curve = std::fs::read_to_string(out.join("loss.jsonl")).unwrap();
+    assert!(curve.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["loss"].is_f64()));
+    succeeds(&["inspect", "--model", text(&out), "--json", text(&folder.path("models.json"))]);
+    // An error that nobody reads has its exit code all the same.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let again = core(&arguments).arg("steps=20").stderr(writer).status().unwrap();
+    assert_eq!(again.code(), Some(2), "the folder holds a model already");
 }
 
 #[test]
@@ -390,7 +420,7 @@ fn a_run_under_nohup_outlives_its_terminal() {
     let json = folder.path("results.json");
     let questions = ["eval", "niah", "--model", text(&model), "--trials", "300", "--extension", "4", "--threads", "1"];
     let mut command = Command::new("nohup");
-    command.arg(common::core(&[]).get_program()).args(questions).args(["--json", text(&json)]);
+    command.arg(core(&[]).get_program()).args(questions).args(["--json", text(&json)]);
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     assert!(child.try_wait().unwrap().is_none(), "the terminal ends while it runs");

@@ -13,6 +13,7 @@ use drope_core::positions::Method;
 use crate::arguments::at_least_one;
 use crate::files::model_folder::{self, ModelMetadata};
 use crate::files::{self, weights_files};
+use crate::messages::say;
 
 /// Arguments of `core convert`.
 #[derive(Args)]
@@ -60,8 +61,7 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
         note_temperature(&config);
     } else {
         let metadata = ModelMetadata { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
-        model_folder::copy(from, &weights, to, metadata, *dtype)?;
-        files::write(&to.join("README.md"), card(from, to, &config)?.as_bytes())?;
+        model_folder::copy(from, &weights, to, metadata, *dtype, &card(from, to, &config)?)?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())
@@ -70,7 +70,7 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
 /// The card of a converted folder: where it comes from, how long texts may be, and who opens it.
 fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
     let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let written: serde_json::Value = serde_json::from_str(&files::read_text(&to.join("config.json"))?)?;
+    let written: serde_json::Value = serde_json::from_str(&model_folder::config_for_others(config))?;
     let class = written["architectures"][0].as_str().unwrap_or_default();
     let opened = if written["auto_map"].is_null() {
         format!("transformers opens it by its own class {class}, without `trust_remote_code`.")
@@ -96,10 +96,10 @@ fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
 
 fn note_temperature(config: &Config) {
     if config.temperature_coefficient != 0.0 {
-        eprintln!(
+        say(format_args!(
             "note: llama.cpp has no temperature of attention; beyond {} tokens its answers differ from those of `core`, unless --extension \
              says how long its texts are",
             config.max_position_embeddings
-        );
+        ));
     }
 }

@@ -42,9 +42,9 @@ pub struct GenerateArgs {
 /// Prints the answer token by token; Ctrl-C ends it.
 pub fn print_answer(args: &GenerateArgs) -> Result<()> {
     let GenerateArgs { reading, prompt, system, .. } = args;
-    let (folder, config) = (&reading.model, &reading.config()?);
-    let positions = &reading.positions(config)?;
-    let context = config.max_position_embeddings as f64 * reading.factor(config);
+    let (folder, config) = (&reading.model.path, &reading.model.config()?);
+    let positions = &reading.model.positions(config)?;
+    let context = config.max_position_embeddings as f64 * reading.model.factor(config);
     let tokenizer = model_folder::tokenizer(folder, config)?;
     let chosen = device::open(reading.device)?;
     let model = model_folder::model_as(folder, config, chosen.checked(reading.numbers.types())?, &chosen.device)?;
@@ -59,7 +59,7 @@ pub fn print_answer(args: &GenerateArgs) -> Result<()> {
         max_new_tokens: args.max_new_tokens,
         stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },
         context: args.context.unwrap_or(context as usize),
-        crop_length: reading.method(config).crop_length(config),
+        crop_length: reading.model.method(config).crop_length(config),
         temperature: args.temperature,
         seed: args.seed,
     };
@@ -77,5 +77,8 @@ pub fn print_answer(args: &GenerateArgs) -> Result<()> {
     };
     pollster::block_on(generate(&model, config, positions, &prompt, &options, observe))?;
     println!();
-    broken.map_or(Ok(()), |error| Err(error.into()))
+    if let Some(error) = broken {
+        return Err(error.into());
+    }
+    interrupt::check("stopped")
 }

@@ -14,7 +14,7 @@ use drope_core::tokenizer::Tokenizer;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
-use crate::files::model_folder;
+use crate::files::{self, model_folder};
 use crate::interrupt;
 use crate::reading::bias_norms::{TOKENS, bias_norms, document};
 use crate::reading::results_file;
@@ -44,6 +44,7 @@ pub struct GradientsArgs {
 
 /// Measures, prints and writes the means.
 pub fn gradients(args: &GradientsArgs) -> Result<()> {
+    args.json.as_deref().map_or(Ok(()), files::check_writable)?;
     interrupt::watch();
     let GradientsArgs { model: folder, models, seed, device, .. } = args;
     let config = model_folder::config(folder)?;
@@ -82,6 +83,7 @@ fn layers(
     let mut spreads = vec![0.0; config.num_hidden_layers];
     let device = device::open(choice)?.device;
     for run in 0..models as u64 {
+        interrupt::check("stopped; nothing was written")?;
         let model = Model::random(config, run, &device);
         let ids = document(tokenizer, seed.wrapping_add(run));
         let ids = token_ids(&ids, [1, ids.len()], &device);

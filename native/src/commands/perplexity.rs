@@ -15,6 +15,7 @@ use drope_core::train::recipe::is_held_out;
 
 use crate::arguments::{Sweep, at_least_one, share};
 use crate::data::{DataShards, ShardText};
+use crate::messages::say;
 use crate::reading::{self, MeasuredModel, Measurement, PlannedReading, measure, samples_of};
 use crate::{files, interrupt};
 
@@ -62,7 +63,7 @@ pub fn perplexities(args: &PerplexityArgs) -> Result<()> {
     let length = texts.first().map_or(longest, |text| text.ids.len());
     let wanted = samples_of(args.shard, texts.len(), "texts")?;
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = PerplexityCell { length, ..blank_cell(&model, args, &reading, &source, texts.len()) };
             // A stride that fits no window is refused before the work.
@@ -239,7 +240,11 @@ fn own_texts(
     }
     if pieces.len() < args.texts {
         let name = path.display();
-        eprintln!("note: {name} has {} texts of {length} tokens, fewer than --texts {}", pieces.len(), args.texts);
+        say(format_args!(
+            "note: {name} has {} texts of {length} tokens, fewer than --texts {}",
+            pieces.len(),
+            args.texts
+        ));
     }
     Ok((source, pieces))
 }

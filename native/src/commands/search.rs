@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{above_zero, at_least_one};
 use crate::device::{self, DeviceChoice};
-use crate::files::{self, model_folder, weights_files};
+use crate::files::model_folder::{self, SEARCH_FILE};
+use crate::files::{self, weights_files};
 use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
@@ -62,7 +63,7 @@ pub struct SearchArgs {
     pub threads: usize,
 }
 
-/// Contents of `search.json`: enough to resume.
+/// Contents of [`SEARCH_FILE`]: enough to resume.
 #[derive(Serialize, Deserialize)]
 struct SearchState {
     /// Fingerprint of the model with which candidates are judged.
@@ -90,8 +91,16 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let space = Space::new(factor, config.rope.rope_theta, rotary_dim, length, Bounds { lowest, highest });
     let texts = context.documents(extension, request.texts);
     interrupt::watch();
-    let path = request.out.join("search.json");
+    let path = request.out.join(SEARCH_FILE);
     files::check_writable(&path)?;
+    let Some(_lock) = files::try_lock(&path)? else {
+        bail!("another search runs in {}; wait for it, or choose another --out", request.out.display());
+    };
+    ensure!(
+        path.exists() || !weights_files::holds_weights(&request.out),
+        "{} holds a model already; choose another --out",
+        request.out.display()
+    );
     let model = model_folder::fingerprint(&request.model, Method::LongRope, None)?;
     let population =
         unfinished(&path, &model, &space, request)?.unwrap_or_else(|| space.first(POPULATION, request.seed));

@@ -41,7 +41,7 @@ pub struct TrainArgs {
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
     /// Updates between checkpoints; one is also written ten minutes after the last.
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = 200, value_parser = at_least_one)]
     save_every: usize,
     /// Checkpoints that are kept: the last, and of those before it `checkpoint-STEP`, each a model's folder that can be read.
     #[arg(long, default_value_t = 1, value_parser = at_least_one)]
@@ -64,6 +64,7 @@ impl TrainArgs {
         if let Some(tokens) = self.tokens {
             recipe.steps = (tokens / recipe.tokens_per_step).max(1);
             recipe.schedule.warmup = recipe.schedule.warmup.min(recipe.steps / 10);
+            recipe.check()?;
         }
         train(&TrainOptions {
             recipe: &recipe,
@@ -71,7 +72,7 @@ impl TrainArgs {
             resume: self.resume,
             device: self.device,
             gpus: self.gpus,
-            save_every: self.save_every.max(1),
+            save_every: self.save_every,
             keep: self.keep,
             until: self.until,
         })

@@ -217,7 +217,7 @@ fn put_in_place(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result
     Ok(old)
 }
 
-/// Renames a folder to `NAME.old-1`, or to the next number that is free. Returns the new path, if there was a folder.
+/// Renames a folder or file to `NAME.old-1`, or to the next number that is free. Returns the new path, if there was one.
 pub fn put_aside(folder: &Path) -> Result<Option<PathBuf>> {
     if !folder.exists() {
         return Ok(None);

@@ -8,7 +8,7 @@ use burn::tensor::Device;
 use drope_core::chat::{CHAT_TEMPLATE_FILE, ChatTemplate, TOKENIZER_CONFIG_FILE};
 use drope_core::config::dope::DopeHeads;
 use drope_core::config::{Config, MODELING_FILE};
-use drope_core::loaded_model::{CONFIG_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
+use drope_core::loaded_model::{CONFIG_FILE, INDEX_FILE, LoadedModel, TOKENIZER_FILE, WEIGHTS_FILE};
 use drope_core::model::{Model, NumberTypes, StoredType, WeightSource, write_safetensors};
 use drope_core::positions::Method;
 use drope_core::results;
@@ -16,6 +16,10 @@ use drope_core::tokenizer::Tokenizer;
 
 use super::weights_files::{self, cannot_use};
 use crate::files;
+use crate::messages::say;
+
+/// State of `core search`, beside the model that it found.
+pub const SEARCH_FILE: &str = "search.json";
 
 /// Reads all three files and checks that they belong together.
 pub fn load(folder: &Path, types: NumberTypes, device: &Device) -> Result<LoadedModel> {
@@ -145,13 +149,14 @@ pub fn save(folder: &Path, model: &Model, metadata: ModelMetadata) -> Result<()>
 }
 
 /// Writes the weights of the model at `from` into a folder, with another type and without the whole of them in memory, in a form that
-/// transformers reads without a program of ours where there is one.
+/// transformers reads without a program of ours where there is one. `card` is its `README.md`.
 pub fn copy(
     from: &Path,
     source: &impl WeightSource,
     folder: &Path,
     metadata: ModelMetadata,
     stored_type: StoredType,
+    card: &str,
 ) -> Result<()> {
     let mut unused = Vec::new();
     let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
@@ -159,25 +164,35 @@ pub fn copy(
         Ok(())
     })?;
     warn_of_unused(from, &unused);
-    match metadata.config.to_plain_json() {
-        Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
-        None => save_config(folder, metadata.config)?,
+    if metadata.config.to_plain_json().is_none() {
+        save_modeling(folder, metadata.config)?;
     }
+    files::write(&folder.join(CONFIG_FILE), config_for_others(metadata.config).as_bytes())?;
+    files::write(&folder.join("README.md"), card.as_bytes())?;
     save_rest(folder, metadata, weights)
 }
 
-/// Copies the files of a model's folder as they are, but for the config; those of the weights last, so that a folder with weights is
-/// whole.
+/// `config.json` of a model that is handed on: for transformers' own classes where they compute the same.
+pub fn config_for_others(config: &Config) -> String {
+    config.to_plain_json().unwrap_or_else(|| config.to_json())
+}
+
+/// Copies the files of a model's folder as they are, but for the config, locks and what a search left. The weights are copied last and
+/// the list of their shards behind them, so that a folder with weights is whole.
 pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
     let cannot_read = || format!("cannot read {}", from.display());
     let entries: Vec<_> = from.read_dir().and_then(Iterator::collect).with_context(cannot_read)?;
     let mut paths: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).filter(|path| path.is_file()).collect();
-    // A list of shards is read before the shards.
-    paths.sort_by_key(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+    paths.sort_by_key(|path| {
+        let is_weights = path.extension().is_some_and(|extension| extension == "safetensors");
+        (path.ends_with(INDEX_FILE), is_weights)
+    });
     save_config(folder, config)?;
     for path in paths {
-        let target = folder.join(path.file_name().unwrap_or_default());
-        if !target.ends_with(CONFIG_FILE) && !target.ends_with(MODELING_FILE) {
+        let name = path.file_name().unwrap_or_default();
+        let target = folder.join(name);
+        let is_of_a_run = name == SEARCH_FILE || name.as_encoded_bytes().starts_with(b".");
+        if !is_of_a_run && name != CONFIG_FILE && name != MODELING_FILE {
             let mut source = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
             let copied = files::stage(&target, |out| {
                 std::io::copy(&mut source, out).with_context(|| format!("cannot write {}", target.display()))?;
@@ -200,16 +215,22 @@ fn save_rest(folder: &Path, metadata: ModelMetadata, weights: files::Staged) -> 
 
 /// Writes `config.json`, and what transformers needs to read it.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
-    if let Some(modeling) = config.modeling() {
-        files::write(&folder.join(MODELING_FILE), modeling.as_bytes())?;
-    }
+    save_modeling(folder, config)?;
     files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
+}
+
+/// Writes the program with which transformers reads the model, where there is one.
+fn save_modeling(folder: &Path, config: &Config) -> Result<()> {
+    match config.modeling() {
+        Some(modeling) => files::write(&folder.join(MODELING_FILE), modeling.as_bytes()),
+        None => Ok(()),
+    }
 }
 
 /// Says which tensors of the weights the model does not use.
 pub fn warn_of_unused(folder: &Path, unused: &[String]) {
     if !unused.is_empty() {
-        eprintln!("warning: the model in {} does not use the tensors {}", folder.display(), unused.join(", "));
+        say(format_args!("warning: the model in {} does not use the tensors {}", folder.display(), unused.join(", ")));
     }
 }
 

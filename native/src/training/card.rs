@@ -75,7 +75,7 @@ fn measured(recipe: &Recipe, context: usize) -> String {
     format!(
         "{known} This command measures longer windows:\n\n\
          ```sh\n\
-         core eval ppl --model . --lengths {lengths} --texts 4 --text {shards}{held_out} --json ppl.json\n\
+         core eval ppl --model . --lengths {lengths} --texts 4 --text '{shards}'{held_out} --json ppl.json\n\
          ```"
     )
 }

@@ -29,8 +29,10 @@ use self::checkpoint::Checkpoint;
 use self::job::Job;
 pub use self::options::TrainOptions;
 pub use self::record::training_record;
+pub use self::torch::PLAN_FILE;
 use crate::files::model_folder::{self, model_name};
 use crate::files::weights_files;
+use crate::messages::say;
 use drope_core::train::recipe::{ModelShape, PositionEmbedding, Recipe};
 
 /// Updates done of the unfinished run in `out`; `None` where there is none.
@@ -46,6 +48,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     };
     shape.pe = pe.unwrap_or(shape.pe);
     let shape = shape.clone();
+    recipe.check()?;
     let tokenizer = Tokenizer::train(drope_core::language::tokenizer_corpus(recipe.seed, &recipe.documents))?;
     let config = new_config(&shape, &recipe, &tokenizer);
     config.check()?;
@@ -107,10 +110,10 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
 /// Says that the synthetic language is not what a model of another vocabulary was trained on.
 fn warn_of_words(tokenizer: &Tokenizer) {
     if !is_made_of_tokens(tokenizer) {
-        eprintln!(
+        say(format_args!(
             "warning: the recipe trains on the synthetic language of this program, whose words are not tokens of this model; name \
              text of your own in its [data] table (`core data prepare` writes it)"
-        );
+        ));
     }
 }
 

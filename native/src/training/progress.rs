@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::TrainingState;
 use super::json_lines;
 use crate::machine;
+use crate::messages::say;
 use crate::progress::Progress;
 use drope_core::train::recipe::Recipe;
 
@@ -31,7 +32,9 @@ pub struct CurveLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_loss: Option<f64>,
     pub learning_rate: f64,
-    pub gradient_norm: f64,
+    /// Of the last of its updates; `None` where that is not finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gradient_norm: Option<f64>,
     pub tokens_per_second: f64,
     /// Seconds since the start, over all resumed parts.
     pub seconds: f64,
@@ -67,7 +70,7 @@ impl RunningMeans {
             loss: self.loss / self.predicted.max(1) as f64,
             answer_loss: (self.answers > 0).then(|| self.answer_loss / self.answers as f64),
             learning_rate: report.learning_rate,
-            gradient_norm: report.gradient_norm,
+            gradient_norm: Some(report.gradient_norm).filter(|norm| norm.is_finite()),
             tokens_per_second: self.tokens as f64 / self.seconds,
             seconds: state.seconds,
         }
@@ -104,7 +107,9 @@ impl RunProgress {
         let means = &mut self.means;
         means.tokens += batch.ids.len() as u64;
         means.seconds += seconds;
-        for (&loss, role) in report.token_losses.iter().zip(batch.predicted_roles()) {
+        // The losses of an update that the guard left out may be infinite.
+        let losses = if report.is_left_out { &[] } else { &report.token_losses[..] };
+        for (&loss, role) in losses.iter().zip(batch.predicted_roles()) {
             means.loss += f64::from(loss);
             means.predicted += 1;
             if role == TokenRole::Answer {
@@ -118,16 +123,18 @@ impl RunProgress {
         let answers = line.answer_loss.map(|loss| format!("  answers {loss:.3}")).unwrap_or_default();
         self.bar.set_message(format!("loss {:.3}{answers}  {:.0} tokens/s", line.loss, line.tokens_per_second));
         if state.step.is_multiple_of(EVERY) || self.bar.length() == Some(state.step as u64) {
+            if self.means.predicted > 0 {
+                self.lines.push(line);
+                self.write()?;
+            }
             self.means = RunningMeans::default();
-            self.lines.push(line);
-            self.write()?;
         }
         Ok(())
     }
 
     /// Prints a line beside the bar.
     pub fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| say(line));
     }
 
     /// At the end.

@@ -22,6 +22,7 @@ use super::text::RunText;
 use super::{picture, recipe};
 use crate::device::{self, OpenDevice};
 use crate::files::{self, model_folder};
+use crate::messages::say;
 use crate::{allocator, interrupt};
 
 /// Time after which a checkpoint is written, though fewer updates were made than lie between two.
@@ -153,7 +154,9 @@ fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
     if !compute.is_native_to(device) {
         let is_cpu = device == &Device::flex();
         ensure!(is_cpu, "the device does not compute in {name}; set compute = \"f32\" in the recipe");
-        eprintln!("note: this processor has no instructions for {name} (AMX, AVX512-BF16); f32 would be faster");
+        say(format_args!(
+            "note: this processor has no instructions for {name} (AMX, AVX512-BF16); f32 would be faster"
+        ));
     }
     Ok(())
 }

@@ -72,6 +72,7 @@ struct OfType {
 /// Examines the device, prints what is found, and fails where its numbers are wrong.
 pub fn doctor(args: &DoctorArgs) -> Result<()> {
     ensure!(args.context > 1, "--context is 1, but a row of one token predicts nothing; use 2 or more");
+    args.json.as_deref().map_or(Ok(()), files::check_writable)?;
     allocator::keep_free_memory();
     let device = device::open(args.device)?.device;
     let model = args.model.as_deref().map(model_folder::config).transpose()?;

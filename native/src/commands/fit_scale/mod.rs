@@ -17,6 +17,7 @@ use drope_core::positions::Method;
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
 use crate::files::{model_folder, weights_files};
+use crate::messages::say;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
 
@@ -81,11 +82,11 @@ fn fit(folder: &Path, kind: Kind, documents: usize, seed: u64, choice: DeviceCho
         );
     }
     if !is_made_of_tokens(&context.loaded.tokenizer) {
-        eprintln!(
+        say(format_args!(
             "warning: temperatures are fitted to documents of this program's synthetic language, of 2, 4 and 8 times {} tokens, whose words \
              are not tokens of this model; for text of your own compare some by `core eval ppl --set temperature_coefficient=0.1`",
             context.loaded.config.max_position_embeddings
-        );
+        ));
     }
     interrupt::watch();
     let mut config = context.loaded.config.clone();

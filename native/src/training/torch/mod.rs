@@ -15,13 +15,16 @@ use serde::Serialize;
 use super::job::Job;
 use super::recipe::FILE;
 use super::text::RunText;
-use crate::files::{self, model_folder};
+use super::unfinished;
+use crate::files::{self, model_folder, weights_files};
 use crate::interrupt;
+use crate::messages::say;
 use crate::progress::Progress;
 
 /// The script, which stands beside the batches.
 const SCRIPT: &str = include_str!("train.py");
-const PLAN_FILE: &str = "plan.json";
+/// The file that is written last.
+pub const PLAN_FILE: &str = "plan.json";
 
 /// What the script reads of a recipe.
 #[derive(Serialize)]
@@ -53,6 +56,8 @@ pub fn write_folder(
     let recipe = job.recipe;
     check(recipe)?;
     ensure!(!out.join(PLAN_FILE).exists(), "{} is such a folder already; choose another --out", out.display());
+    let is_own = weights_files::holds_weights(out) || unfinished(out)?.is_some();
+    ensure!(!is_own, "{} holds a run of --engine core; choose another --out", out.display());
     interrupt::watch();
     let batch = text.source.batch(recipe.seed, 0)?;
     let wide = job.config.vocab_size > usize::from(u16::MAX) + 1;
@@ -102,9 +107,9 @@ fn check(recipe: &Recipe) -> Result<()> {
         "--engine torch does not keep documents of a window apart; set data.mask_documents = false"
     );
     if recipe.guard.is_some() || recipe.evaluation.is_some() {
-        eprintln!(
+        say(format_args!(
             "note: train.py leaves out no updates and measures no held-out loss; [guard] and [evaluation] do not count there"
-        );
+        ));
     }
     Ok(())
 }
