@@ -125,7 +125,7 @@ fn a_lost_model_is_made_again_where_a_job_still_reads_it() {
     assert!(output.status.success(), "{}", said(&output));
     for name in ["rope-1", "all-1"] {
         assert!(
-            said(&output).contains(&format!("{name} is run again, since its model is not there")),
+            said(&output).contains(&format!("{name} is run again, since what it made is not there")),
             "{}",
             said(&output)
         );
@@ -144,6 +144,58 @@ fn a_lost_model_is_made_again_where_a_job_still_reads_it() {
     let said = said(&output);
     let begins = |name: &str| said.find(&format!("{name} begins")).expect(name);
     assert!(begins("all-1") < begins("eval-all-1") && begins("eval-all-1") < begins("rope-2"), "{said}");
+}
+
+/// A temperature in the model's own config, and one in a copy.
+const FITTED: &str = r#"
+[[job]]
+name = "fit-{seed}"
+after = ["all-{seed}"]
+command = "fit-scale --model {out}/models/all-{seed} --documents 1 --device cpu"
+
+[[job]]
+name = "copy-{seed}"
+after = ["fit-{seed}"]
+command = "fit-scale --model {out}/models/all-{seed} --out {out}/models/copy-{seed} --documents 1 --seed 2 --device cpu"
+
+[[job]]
+name = "inspect-{seed}"
+after = ["copy-{seed}"]
+command = "inspect --model {out}/models/copy-{seed} --json {out}/results/models.json"
+"#;
+
+#[test]
+fn models_that_other_commands_change_or_copy_are_made_again_too() {
+    let study = Study::new("study-fitted", 2);
+    let plan = format!("{}{FITTED}", PLAN.replace("[1, 2]", "[1]"));
+    study.plan(&plan);
+    let ran = |study: &Study| {
+        let output = study.run(&[]);
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    ran(&study);
+    let config = |model: &str| std::fs::read(study.out(&format!("models/{model}/config.json"))).unwrap();
+    let (fitted, copied) = (config("all-1"), config("copy-1"));
+    std::fs::remove_dir_all(study.out("models")).unwrap();
+    std::fs::remove_file(study.out("done/inspect-1.json")).unwrap();
+    let sentences = ran(&study);
+    for name in ["rope-1", "all-1", "fit-1", "copy-1"] {
+        assert!(sentences.contains(&format!("{name} is run again, since")), "{name}: {sentences}");
+    }
+    assert!(config("all-1") == fitted && config("copy-1") == copied);
+
+    // A copy refuses to overwrite a model, so that the one before goes aside.
+    study.plan(&plan.replace("--seed 2 ", "--seed 3 "));
+    assert!(ran(&study).contains("copy-1 has changed since it was run and is run again; what it made before is in"));
+    assert!(config("copy-1.old-1") == copied && config("all-1") == fitted);
+
+    // The copy was whole when the study was killed.
+    let started = std::fs::read(study.out("done/copy-1.json")).unwrap();
+    std::fs::remove_file(study.out("done/copy-1.json")).unwrap();
+    study.folder.write("out/started/copy-1.json", started);
+    let sentences = ran(&study);
+    assert!(sentences.contains("copy-1 is done") && !sentences.contains("copy-1 begins"), "{sentences}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn plans_that_cannot_be_run_are_refused_before_anything_is() {
         (job("a", "").replace("inspect --model", "pretrain --resume --recipe RECIPES/rope.toml --out"), "--resume"),
         (
             (job("a", "") + &job("b", "")).replace("inspect --model", "pretrain --recipe RECIPES/rope.toml --out"),
-            "two jobs that train the model",
+            "two jobs that make",
         ),
         (job("a", "").replace("{out}/m", "nowhere"), "cannot read nowhere/config.json"),
     ] {

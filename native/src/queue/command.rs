@@ -6,11 +6,14 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use drope_core::hash::short_hash;
-use drope_core::loaded_model::{CONFIG_FILE, WEIGHTS_FILE};
+use drope_core::loaded_model::CONFIG_FILE;
 
 use crate::data;
 use crate::files::{self, weights_files};
 use crate::training::{self, recipe};
+
+/// Commands that refuse to overwrite what `--out` names.
+const MAKERS: [&str; 5] = ["pretrain", "recalibrate", "fit-scale", "longrope2", "prepare"];
 
 /// Arguments whose files are hashed in ways of their own, or are written.
 const KNOWN_PATHS: [&str; 7] = ["recipe", "from", "model", "tuned", "out", "json", "to"];
@@ -30,8 +33,12 @@ pub struct JobCommand {
     tuned: Option<PathBuf>,
     /// Texts, questions and shards that it reads.
     inputs: Vec<PathBuf>,
-    /// For commands that train: the folder of the model.
-    trains: Option<PathBuf>,
+    /// Whether it trains, and so goes on with what is not whole.
+    trains: bool,
+    /// The folder or GGUF that it makes and that it refuses to overwrite.
+    makes: Option<PathBuf>,
+    /// The model whose config it changes.
+    changes: Option<PathBuf>,
 }
 
 /// Reads a command; `words_anywhere` are its words without the path of the study's folder.
@@ -55,6 +62,12 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
     if takes("resume") && matches.get_flag("resume") {
         bail!("leave out --resume; the study knows when a run goes on");
     }
+    let trains_elsewhere = matches.try_get_one("engine").ok().flatten() == Some(&training::Engine::Torch);
+    let changes_config = match command.get_name() {
+        "fit-scale" => path(matches, "out").is_none(),
+        "select" => matches.get_flag("save"),
+        _ => false,
+    };
     let of_inputs = command.get_arguments().map(|argument| argument.get_id().as_str());
     let of_inputs = of_inputs.filter(|name| !KNOWN_PATHS.contains(name));
     let mut parsed = JobCommand {
@@ -63,7 +76,9 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
         models: ["from", "model"].into_iter().filter_map(|name| path(matches, name)).collect(),
         tuned: path(matches, "tuned"),
         inputs: of_inputs.flat_map(|name| paths(matches, name)).collect(),
-        trains: path(matches, "out").filter(|_| takes("resume")),
+        trains: takes("resume") && !trains_elsewhere,
+        makes: path(matches, "to").or_else(|| path(matches, "out").filter(|_| MAKERS.contains(&command.get_name()))),
+        changes: path(matches, "model").filter(|_| changes_config),
         words,
         words_anywhere,
     };
@@ -74,6 +89,14 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
         parsed.inputs.extend(shards.into_iter().map(|shards| PathBuf::from(shards.folder)));
     }
     Ok(parsed)
+}
+
+/// Whether a model, shards or a folder for PyTorch were written to their end: each has a file that is written last.
+fn is_whole(path: &Path) -> bool {
+    let last = [data::MANIFEST_FILE, training::PLAN_FILE];
+    weights_files::is_gguf(path) && path.exists()
+        || weights_files::holds_weights(path)
+        || last.iter().any(|file| path.join(file).exists())
 }
 
 /// The value of an argument that is a path, if the command has such an argument and it is given.
@@ -110,9 +133,14 @@ fn hash_of_input(path: &Path) -> Result<String> {
 }
 
 impl JobCommand {
-    /// The folder of the model that the command trains.
-    pub fn model_folder(&self) -> Option<&PathBuf> {
-        self.trains.as_ref()
+    /// What the command makes and refuses to overwrite.
+    pub fn output(&self) -> Option<&PathBuf> {
+        self.makes.as_ref()
+    }
+
+    /// Whether the command changes the config of a model that another makes.
+    pub fn changes_model(&self) -> bool {
+        self.changes.is_some()
     }
 
     /// Arguments to run it with now: with one thread, and going on with an unfinished training run.
@@ -121,7 +149,7 @@ impl JobCommand {
         if self.takes_threads {
             words.extend(["--threads", "1"].map(str::to_owned));
         }
-        if let Some(folder) = &self.trains
+        if let Some(folder) = self.makes.as_ref().filter(|_| self.trains)
             && training::unfinished(folder)?.is_some()
         {
             words.push("--resume".to_owned());
@@ -155,15 +183,15 @@ impl JobCommand {
         Ok(short_hash(&parts))
     }
 
-    /// Whether the model that the command trains is not there any more, as on a machine that got only the records and results.
-    pub fn lacks_its_model(&self) -> bool {
-        self.trains.as_ref().is_some_and(|folder| !folder.join(WEIGHTS_FILE).exists())
+    /// Whether what the command makes or changes is not there any more, as on a machine that got only the records and results.
+    pub fn lacks_its_output(&self) -> bool {
+        self.makes.iter().chain(&self.changes).any(|path| !is_whole(path))
     }
 
-    /// Whether the model that the command trains is complete.
-    pub fn is_trained(&self) -> Result<bool> {
-        Ok(match &self.trains {
-            Some(folder) => folder.join(WEIGHTS_FILE).exists() && training::unfinished(folder)?.is_none(),
+    /// Whether all that the command makes is there.
+    pub fn is_made(&self) -> Result<bool> {
+        Ok(match &self.makes {
+            Some(path) => is_whole(path) && !(self.trains && training::unfinished(path)?.is_some()),
             None => false,
         })
     }

@@ -74,7 +74,11 @@ impl Assignment {
             match part {
                 Part::Plain(text) => filled.push_str(text),
                 Part::Variable(OUT) if out.is_some() => {
-                    filled.push_str(&out.unwrap_or(Path::new("")).to_string_lossy());
+                    let out = out.unwrap_or(Path::new(""));
+                    let out = out.to_str().with_context(|| {
+                        format!("{} has a name that is not UTF-8 text; choose another --out", out.display())
+                    })?;
+                    filled.push_str(out);
                 }
                 Part::Variable(name) => match self.0.iter().find(|(known, _)| known == name) {
                     Some((_, value)) => filled.push_str(value),

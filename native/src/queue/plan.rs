@@ -161,11 +161,11 @@ fn check_name(name: &str) -> Result<()> {
 
 fn check_unique(jobs: &[PlannedJob]) -> Result<()> {
     let mut names = BTreeSet::new();
-    let mut folders: BTreeSet<&PathBuf> = BTreeSet::new();
+    let mut outputs: BTreeSet<&PathBuf> = BTreeSet::new();
     for job in jobs {
         ensure!(names.insert(&job.name), "there are two jobs with the name {}", job.name);
-        if let Some(folder) = job.command.model_folder() {
-            ensure!(folders.insert(folder), "there are two jobs that train the model {}", folder.display());
+        if let Some(path) = job.command.output() {
+            ensure!(outputs.insert(path), "there are two jobs that make {}", path.display());
         }
     }
     Ok(())

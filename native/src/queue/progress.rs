@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use crate::messages::say;
 use crate::progress::REPORT_EVERY;
 use anyhow::Result;
 use indicatif::{HumanDuration, MultiProgress, ProgressBar, ProgressStyle};
@@ -103,7 +104,7 @@ impl StudyProgress {
 
     /// Shows a sentence above the bars.
     pub fn say(&self, sentence: &str) {
-        self.bars.suspend(|| eprintln!("{sentence}"));
+        self.bars.suspend(|| say(sentence));
     }
 
     /// Whether the next [`Self::tick`] draws, so that what jobs say is worth reading.
@@ -127,14 +128,14 @@ impl StudyProgress {
         if !self.is_terminal && self.last_report.elapsed() >= REPORT_EVERY {
             self.last_report = Instant::now();
             for (name, job) in &self.running {
-                eprintln!("{}", job.state(name));
+                say(job.state(name));
             }
-            eprintln!(
+            say(format_args!(
                 "{} of {} jobs done, {}",
                 self.whole.position(),
                 self.whole.length().unwrap_or_default(),
                 self.summary()
-            );
+            ));
         }
     }
 
@@ -151,7 +152,7 @@ impl StudyProgress {
     /// Prints a line, if no bars are shown.
     fn line(&self, line: &str) {
         if !self.is_terminal {
-            eprintln!("{line}");
+            say(line);
         }
     }
 

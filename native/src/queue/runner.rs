@@ -31,6 +31,8 @@ struct Queue<'a> {
     jobs: &'a [PlannedJob],
     /// The phase of each job; jobs of other shards stay `Waiting`.
     phases: Vec<Phase>,
+    /// Jobs that are run again, since what they made is not there.
+    again: HashSet<usize>,
     records: &'a Records,
     progress: StudyProgress,
 }
@@ -41,6 +43,7 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
     let mut queue = Queue {
         jobs,
         phases: jobs.iter().map(|_| Phase::Waiting).collect(),
+        again: HashSet::new(),
         records,
         progress: StudyProgress::new(mine.len(), mine.iter().map(|&index| jobs[index].cost).sum(), threads)?,
     };
@@ -50,7 +53,7 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
             queue.progress.was_done(jobs[index].cost, seconds);
         }
     }
-    let order = queue.requeue_jobs_without_model(mine)?;
+    let order = queue.requeue_jobs_without_output(mine)?;
     let outcome = queue.work(&order, threads);
     queue.progress.finish();
     // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
@@ -59,34 +62,33 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
 }
 
 impl Queue<'_> {
-    /// Sets finished jobs back to waiting if their model is missing and an unfinished job reads it. Returns the order of all jobs, in
-    /// which these come right before the first job that reads their model: what was measured already needs them no more.
-    fn requeue_jobs_without_model(&mut self, mine: &[usize]) -> Result<Vec<usize>> {
-        let mut again = HashSet::new();
+    /// Sets finished jobs back to waiting if what they made is missing and an unfinished job reads it. Returns the order of all jobs, in
+    /// which these come right before the first job that reads it: what was measured already needs them no more.
+    fn requeue_jobs_without_output(&mut self, mine: &[usize]) -> Result<Vec<usize>> {
         for index in graph::order(self.jobs)?.into_iter().rev().filter(|index| mine.contains(index)) {
             if matches!(self.phases[index], Phase::Done) {
                 continue;
             }
             for &before in &self.jobs[index].after {
-                if matches!(self.phases[before], Phase::Done) && self.jobs[before].command.lacks_its_model() {
+                if matches!(self.phases[before], Phase::Done) && self.jobs[before].command.lacks_its_output() {
                     self.phases[before] = Phase::Waiting;
-                    again.insert(before);
+                    self.again.insert(before);
                 }
             }
         }
-        let (mut order, mut unplaced) = (Vec::new(), again.clone());
-        for &index in mine.iter().filter(|index| !again.contains(index)) {
-            self.put_behind_models(index, &mut unplaced, &mut order);
+        let (mut order, mut unplaced) = (Vec::new(), self.again.clone());
+        for &index in mine.iter().filter(|index| !self.again.contains(index)) {
+            self.put_behind_what_it_reads(index, &mut unplaced, &mut order);
         }
         Ok(order)
     }
 
     /// Appends a job behind those of `unplaced` that it waits for, which are then placed.
-    fn put_behind_models(&self, index: usize, unplaced: &mut HashSet<usize>, order: &mut Vec<usize>) {
+    fn put_behind_what_it_reads(&self, index: usize, unplaced: &mut HashSet<usize>, order: &mut Vec<usize>) {
         if !matches!(self.phases[index], Phase::Done) {
             for &before in &self.jobs[index].after {
                 if unplaced.remove(&before) {
-                    self.put_behind_models(before, unplaced, order);
+                    self.put_behind_what_it_reads(before, unplaced, order);
                 }
             }
         }
@@ -135,18 +137,20 @@ impl Queue<'_> {
         match self.records.state(name, key)? {
             State::Started { seconds } => {
                 seconds_before = seconds;
-                // The job saved its model, and the study was stopped before it recorded the job as done.
-                if command.is_trained()? {
+                // The job made all of it, and the study was stopped before it recorded the job as done.
+                if command.is_made()? {
                     return self.record_done(index, seconds);
                 }
             }
             State::Changed => {
-                let kept = command.model_folder().map(|folder| files::put_aside(folder)).transpose()?.flatten();
-                let kept = kept.map_or(String::new(), |kept| format!("; its previous model is in {}", kept.display()));
+                let kept = command.output().map(|path| files::put_aside(path)).transpose()?.flatten();
+                let kept = kept.map_or(String::new(), |kept| format!("; what it made before is in {}", kept.display()));
                 self.progress.say(&format!("{name} has changed since it was run and is run again{kept}"));
             }
-            State::Done { .. } if command.lacks_its_model() => {
-                self.progress.say(&format!("{name} is run again, since its model is not there"));
+            State::Done { .. }
+                if command.lacks_its_output() || (command.changes_model() && self.again.contains(&index)) =>
+            {
+                self.progress.say(&format!("{name} is run again, since what it made is not there"));
             }
             // Another study of the same folder has run it meanwhile.
             State::Done { seconds } => {
