@@ -83,6 +83,9 @@ fn longbench_cuts_the_middle_and_scores_by_the_datasets_metric() {
     assert!(cell["answers"].as_array().unwrap().iter().all(|answer| answer["expected"][0] == "5"), "{cell}");
     let broken = folder.write("broken.jsonl", format!("{}\n{{}}", row("Short.")));
     refused(&[&arguments[..], &["--data", text(&broken)]].concat(), "cannot use line 2 of");
+    let short = ["eval", "longbench", "--model", text(&model), "--method", "rope", "--lengths", "16"];
+    let said = "passage_count leaves no room for a text";
+    refused(&[&short[..], &["--data", text(&data)]].concat(), said);
 }
 
 #[test]

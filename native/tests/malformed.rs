@@ -156,7 +156,7 @@ fn indices_of_several_files() {
     for (what, text, words) in [
         ("no JSON", "{".to_owned(), "index"),
         ("no map", "{}".to_owned(), "index"),
-        ("an empty map", index(json!({})), ""),
+        ("an empty map", index(json!({})), "index"),
         ("a missing file", index(json!({ norm: "b.safetensors" })), "cannot read"),
         ("a path out of the folder", index(json!({ norm: "../../etc/passwd" })), "index"),
         ("a tensor that its file lacks", index(json!({ "model.extra.weight": "a.safetensors" })), "model.extra.weight"),
@@ -182,13 +182,13 @@ fn ggufs() {
     };
     let huge = (1u64 << 60).to_le_bytes();
     for (what, bytes, words) in [
-        ("an empty file", vec![], ""),
+        ("an empty file", vec![], "model.gguf"),
         ("another magic", with(0, b"GGML"), "does not begin with GGUF"),
         ("version 99", with(4, &[99]), "version is 99"),
         ("2^60 tensors", with(8, &huge), "announces"),
         ("2^60 values", with(16, &huge), "announces"),
         ("a name of 2^60 bytes", with(24, &huge), "announces"),
-        ("cut in the head", good[..100].to_vec(), ""),
+        ("cut in the head", good[..100].to_vec(), "model.gguf"),
         ("cut in the data", good[..good.len() - 64].to_vec(), "ends after the file"),
     ] {
         let path = folder.write("model.gguf", bytes);
@@ -208,15 +208,15 @@ fn tokenizers_and_templates() {
     beyond["model"]["vocab"]["xyzzy"] = json!(4_000_000);
     let mut unknown: Value = serde_json::from_str(&good).unwrap();
     unknown["model"]["type"] = json!("Magic");
-    for (what, bytes) in [
-        ("nothing", String::new()),
-        ("half", good[..600].to_owned()),
-        ("ids beyond the vocabulary", beyond.to_string()),
-        ("an unknown model", unknown.to_string()),
-        ("a number", "3".to_owned()),
+    for (what, bytes, words) in [
+        ("nothing", String::new(), "tokenizer"),
+        ("half", good[..600].to_owned(), "tokenizer"),
+        ("ids beyond the vocabulary", beyond.to_string(), "vocab"),
+        ("an unknown model", unknown.to_string(), "tokenizer"),
+        ("a number", "3".to_owned(), "tokenizer"),
     ] {
         folder.write("model/tokenizer.json", bytes);
-        refused(what, &generate, "");
+        refused(what, &generate, words);
     }
     folder.write("model/tokenizer.json", good);
     let chat = [&generate[..], &["--chat"]].concat();
@@ -260,9 +260,9 @@ fn recipes_plans_and_results() {
     };
     for (what, plan, words) in [
         ("no TOML", "[[job]".to_owned(), "not a plan"),
-        ("no jobs", "[variables]\n".to_owned(), ""),
+        ("no jobs", "[variables]\n".to_owned(), "job"),
         ("an unknown command", job("a", "", "dance"), "not a command"),
-        ("a circle", job("a", "\"b\"", "inspect --model m") + &job("b", "\"a\"", "inspect --model m"), ""),
+        ("a circle", job("a", "\"b\"", "inspect --model m") + &job("b", "\"a\"", "inspect --model m"), "circle"),
         ("an unknown job", job("a", "\"c\"", "inspect --model m"), "c"),
     ] {
         let path = folder.write("plan.toml", plan);

@@ -46,6 +46,16 @@ pub fn axis(text: &str) -> Result<(Parameter, Vec<Amount>)> {
     Ok((name.parse()?, values.split(',').map(str::parse).collect::<Result<_, _>>()?))
 }
 
+/// Refuses a cut (`--cut`) for a method that drops no frequencies below one.
+pub fn check_cut(method: Method, cut: Option<f64>) -> Result<()> {
+    ensure!(
+        cut.is_none() || method == Method::PDrope,
+        "--cut is for p-drope, and {} drops no frequencies below a cut; leave out --cut, or give --method p-drope",
+        method.name()
+    );
+    Ok(())
+}
+
 /// Positions for reading `factor` times the context, with another temperature and other parameters where they are given.
 pub fn positions(
     config: &Config,

@@ -7,18 +7,17 @@ use clap::Args;
 use drope_core::config::Config;
 use drope_core::positions::{Method, Positions};
 
-use super::positions;
-use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, method_names};
+use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, check_cut, method_names, positions};
 use crate::device::DeviceChoice;
 use crate::files::model_folder;
 use crate::threads;
 
-/// A model and how to read it.
+/// A model and its positions.
 #[derive(Args)]
-pub struct ReadingArgs {
+pub struct ModelArgs {
     /// Folder of the model, or a GGUF.
-    #[arg(long)]
-    pub model: PathBuf,
+    #[arg(id = "model", long = "model", value_name = "MODEL")]
+    pub path: PathBuf,
     #[arg(long, help = format!("Position method; {}; default: what the config says", method_names()))]
     method: Option<Method>,
     /// Extension factor: how many times the training context is to be read; default: what the config's own scaling says.
@@ -32,6 +31,13 @@ pub struct ReadingArgs {
     cut: Option<f64>,
     #[command(flatten)]
     parameters: ParameterArgs,
+}
+
+/// A model, its positions and what computes.
+#[derive(Args)]
+pub struct ReadingArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
     #[command(flatten)]
     pub numbers: NumberArgs,
     /// Where to compute.
@@ -42,14 +48,14 @@ pub struct ReadingArgs {
     pub threads: usize,
 }
 
-impl ReadingArgs {
+impl ModelArgs {
     pub fn method(&self, config: &Config) -> Method {
         self.method.unwrap_or_else(|| Method::of(config))
     }
 
     /// The model's config, with the cut that is asked for.
     pub fn config(&self) -> Result<Config> {
-        Ok(model_folder::config(&self.model)?.with_cut(self.cut))
+        Ok(model_folder::config(&self.path)?.with_cut(self.cut))
     }
 
     /// The extension factor: --factor, else the config's own factor if the config's own method reads the model, else 1.
@@ -60,6 +66,7 @@ impl ReadingArgs {
 
     pub fn positions(&self, config: &Config) -> Result<Positions> {
         let method = self.method(config);
+        check_cut(method, self.cut)?;
         positions(config, method, self.factor(config), self.beta, &self.parameters.of(method)?)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::Args;
 use drope_core::config::Config;
 use drope_core::positions::Method;
+use drope_core::results::SEED;
 
-use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, method_names, tokens};
+use super::{NumberArgs, ParameterArgs, above_zero, at_least_one, check_cut, method_names, tokens};
 use crate::device::DeviceChoice;
 use crate::threads;
 
@@ -30,7 +32,7 @@ pub struct Sweep {
     #[arg(long, value_delimiter = ',', value_parser = tokens, conflicts_with = "extensions")]
     pub lengths: Vec<usize>,
     /// Seed of the questions or texts.
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = SEED)]
     pub seed: u64,
     /// Temperature of the logits instead of the config's 1 + c·ln s.
     #[arg(long, value_parser = above_zero)]
@@ -54,9 +56,15 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// The methods that the user gave, else the method of the model's config.
-    pub fn methods(&self, config: &Config) -> Vec<Method> {
-        if self.methods.is_empty() { vec![Method::of(config)] } else { self.methods.clone() }
+    /// The methods that the user gave, else the method of the model's config, with the cut that was given.
+    ///
+    /// # Errors
+    /// If a cut is given and a method drops no frequencies below one.
+    pub fn methods(&self, config: &Config) -> Result<Vec<Method>> {
+        let own = Method::of(&config.clone().with_cut(self.cut));
+        let methods = if self.methods.is_empty() { vec![own] } else { self.methods.clone() };
+        methods.iter().try_for_each(|&method| check_cut(method, self.cut))?;
+        Ok(methods)
     }
 
     /// Extension factors, each with its length in tokens.

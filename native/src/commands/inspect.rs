@@ -8,7 +8,7 @@ use drope_core::loaded_model::TOKENIZER_FILE;
 use drope_core::positions::{Encoding, Method};
 use drope_core::results::ModelRecord;
 
-use crate::arguments::ReadingArgs;
+use crate::arguments::ModelArgs;
 use crate::files::model_folder::{self, Identity};
 use crate::files::weights_files;
 use crate::reading::results_file;
@@ -18,7 +18,7 @@ use crate::training::training_record;
 #[derive(Args)]
 pub struct InspectArgs {
     #[command(flatten)]
-    reading: ReadingArgs,
+    model: ModelArgs,
     /// Also write what results files say of the model into this list: its config, size, fingerprints, and how it was trained. An
     /// earlier line about the model is replaced.
     #[arg(long)]
@@ -30,9 +30,9 @@ pub struct InspectArgs {
 
 /// Prints the config, the number of parameters and the effective frequencies.
 pub fn inspect(args: &InspectArgs) -> Result<()> {
-    print(&args.reading)?;
+    print(&args.model)?;
     let Some(json) = &args.json else { return Ok(()) };
-    let record = record(&args.reading.model, &args.heads)?;
+    let record = record(&args.model.path, &args.heads)?;
     results_file::replace(json, record, |known: &ModelRecord, record| known.model == record.model)
 }
 
@@ -57,13 +57,13 @@ fn record(folder: &Path, heads: &[PathBuf]) -> Result<ModelRecord> {
     })
 }
 
-fn print(reading: &ReadingArgs) -> Result<()> {
-    let (folder, config) = (&reading.model, &reading.config()?);
-    let (method, factor, positions) = (reading.method(config), reading.factor(config), reading.positions(config)?);
-    let parameters = weights_files::open(folder)?.num_parameters();
+fn print(model: &ModelArgs) -> Result<()> {
+    let (path, config) = (&model.path, &model.config()?);
+    let (method, factor, positions) = (model.method(config), model.factor(config), model.positions(config)?);
+    let parameters = weights_files::open(path)?.num_parameters();
     print!("{}", config.to_json());
-    if folder.join(TOKENIZER_FILE).exists() {
-        println!("fingerprint in results: {}", model_folder::fingerprint(folder, method, None)?);
+    if weights_files::is_gguf(path) || path.join(TOKENIZER_FILE).exists() {
+        println!("fingerprint in results: {}", model_folder::fingerprint(path, method, None)?);
     }
     println!("parameters: {parameters}");
     println!("method: {} at {factor} times the training context of {}", method.name(), config.max_position_embeddings);

@@ -27,15 +27,15 @@ pub struct LogitsArgs {
 
 /// Writes the logits of the ids as the tensor `logits`, [seq, vocab] in f32.
 pub fn logits(LogitsArgs { reading, ids, out }: &LogitsArgs) -> Result<()> {
-    let config = &reading.config()?;
-    let positions = &reading.positions(config)?;
+    let config = &reading.model.config()?;
+    let positions = &reading.model.positions(config)?;
     if ids.is_empty() {
         bail!("--ids is empty; give at least one token id");
     }
     config.check_ids(ids)?;
     let chosen = device::open(reading.device)?;
     let (types, device) = (chosen.checked(reading.numbers.types())?, chosen.device);
-    let model = model_folder::model_as(&reading.model, config, types, &device)?;
+    let model = model_folder::model_as(&reading.model.path, config, types, &device)?;
     let mut cache = model.cache(config, positions, ids.len());
     let logits = model.forward(token_ids(ids, [1, ids.len()], &device), positions, Some(&mut cache)).into_data();
     let logits: Vec<f32> = logits.iter().collect();

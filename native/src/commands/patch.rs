@@ -36,7 +36,7 @@ pub fn patch(args: &PatchArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
     let trials: Vec<usize> = (0..args.questions.trials).collect();
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         ensure!(
             method.crop_length(&model.loaded.config).is_none(),
             "{} reads no more than the training context, so that nothing can be put into it; leave it out",

@@ -30,7 +30,7 @@ pub fn probe(args: &ProbeArgs) -> Result<()> {
     let model = reading::load(&args.sweep)?;
     let trials: Vec<usize> = (0..args.questions.trials).collect();
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = HeadCell {
                 header: reading.header(&model, &args.sweep),

@@ -103,7 +103,7 @@ pub fn tune(args: &TuneArgs) -> Result<()> {
     );
     files::check_writable(&args.out)?;
     let model = reading::load(&args.questions(Vec::new(), &Parameters::default()).sweep)?;
-    let methods = if args.methods.is_empty() { vec![Method::of(&model.loaded.config)] } else { args.methods.clone() };
+    let methods = args.questions(args.methods.clone(), &Parameters::default()).sweep.methods(&model.loaded.config)?;
     // All that is wrong with a method is found before anything is measured.
     let searches: Vec<Candidates> =
         methods.iter().map(|&method| args.search(method, &model.loaded.config)).collect::<Result<_>>()?;

@@ -18,6 +18,7 @@ use super::manifest::{DataManifest, MANIFEST_FILE};
 use super::record::TextRecord;
 use super::records;
 use super::writer::{self, ShardProgress, ShardWriter};
+use crate::messages::say;
 use crate::progress::Progress;
 use crate::{files, interrupt};
 
@@ -63,6 +64,9 @@ struct PrepareProgress {
     /// Of the files' names and sizes, since a file is known by its number; empty in files of earlier versions.
     #[serde(default)]
     files_hash: String,
+    /// Tokens of a shard; 0 in files of earlier versions.
+    #[serde(default)]
+    shard_tokens: u64,
 }
 
 /// What was read: a record, a reason why there is none, or the end of a file.
@@ -117,7 +121,16 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         bail!("{} is being written by another command; wait for its end", out.display())
     };
     ensure!(!out.join(MANIFEST_FILE).exists(), "{} holds shards already; choose another --out", out.display());
-    let mut progress = begin_or_go_on(out, manifest, hash_of_names_and_sizes(&paths))?;
+    let begin = PrepareProgress {
+        file: 0,
+        records: 0,
+        shard: ShardProgress::default(),
+        skipped_bytes: 0,
+        manifest,
+        files_hash: hash_of_names_and_sizes(&paths),
+        shard_tokens: preparation.shard_tokens,
+    };
+    let mut progress = begin_or_go_on(out, begin)?;
     files::write(&out.join(TOKENIZER_FILE), json.as_bytes())?;
     interrupt::watch();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(preparation.threads).build()?;
@@ -178,11 +191,11 @@ fn hash_of_names_and_sizes(paths: &[PathBuf]) -> String {
     drope_core::hash::short_hash(&[paths.iter().map(text).collect::<String>().as_bytes()])
 }
 
-fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Result<PrepareProgress> {
+/// The progress of a run that was stopped, if it has the settings of this one; else that of its `begin`.
+fn begin_or_go_on(out: &Path, begin: PrepareProgress) -> Result<PrepareProgress> {
     let path = out.join(PROGRESS_FILE);
     if !path.exists() {
-        let shard = ShardProgress::default();
-        return Ok(PrepareProgress { file: 0, records: 0, shard, skipped_bytes: 0, manifest, files_hash });
+        return Ok(begin);
     }
     let progress: PrepareProgress = serde_json::from_str(&files::read_text(&path)?)
         .with_context(|| format!("{} is damaged; remove the folder and begin again", path.display()))?;
@@ -194,9 +207,10 @@ fn begin_or_go_on(out: &Path, manifest: DataManifest, files_hash: String) -> Res
         ..manifest.clone()
     };
     ensure!(
-        settings(&progress.manifest) == settings(&manifest)
-            && (progress.files_hash.is_empty() || progress.files_hash == files_hash),
-        "{} holds a run with other files (names or sizes), columns or another tokenizer; choose another --out",
+        settings(&progress.manifest) == settings(&begin.manifest)
+            && (progress.files_hash.is_empty() || progress.files_hash == begin.files_hash)
+            && (progress.shard_tokens == 0 || progress.shard_tokens == begin.shard_tokens),
+        "{} holds a run with other files (names or sizes), columns, sizes of shards or another tokenizer; choose another --out",
         out.display()
     );
     Ok(progress)
@@ -281,6 +295,10 @@ impl<'a> ShardOutput<'a> {
         match content {
             Ok(Tokens { ids, bytes, is_end }) => {
                 self.progress.manifest.bytes += bytes as u64;
+                // With the tokens that begin and end a document.
+                if !self.writer.progress.has_room(ids.len() + 2) {
+                    self.end_document()?;
+                }
                 if self.writer.progress.open == 0 && !ids.is_empty() {
                     self.writer.push(self.preparation.ends[0].as_slice())?;
                 }
@@ -312,7 +330,7 @@ impl<'a> ShardOutput<'a> {
         self.progress.manifest.skipped += 1;
         let line = format!("{}: {}", path.display(), reason.replace('\n', " "));
         if self.progress.manifest.skipped <= PRINTED {
-            eprintln!("skipped {line}");
+            say(format_args!("skipped {line}"));
         }
         let list = self.preparation.out.join(SKIPPED_FILE);
         files::append_line(&list, &list, &line)?;

@@ -13,6 +13,7 @@ use drope_core::tokenizer::Tokenizer;
 
 use super::manifest::{DataManifest, MANIFEST_FILE};
 use crate::files;
+use crate::progress::Progress;
 
 /// A folder of shards.
 pub struct DataShards {
@@ -41,11 +42,13 @@ impl DataShards {
         Ok(Self { folder: folder.to_owned(), manifest, indices })
     }
 
-    /// Compares the files with the hashes of the manifest.
+    /// Compares the files with the hashes of the manifest, which takes a minute for some gigabytes.
     ///
     /// # Errors
     /// If a file was changed.
     pub fn verify(&self) -> Result<()> {
+        let bar = Progress::of_items(self.manifest.shards.len())?;
+        bar.set_message(format!("shards of {} compared with their hashes", self.folder.display()));
         for shard in &self.manifest.shards {
             for (kind, expected) in [("bin", &shard.bin_hash), ("idx", &shard.idx_hash)] {
                 let path = self.folder.join(format!("{}.{kind}", shard.name));
@@ -53,7 +56,9 @@ impl DataShards {
                     bail!("{} was changed since it was written; write the shards again", path.display());
                 }
             }
+            bar.inc(1);
         }
+        bar.finish_and_clear();
         Ok(())
     }
 

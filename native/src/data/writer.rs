@@ -22,6 +22,13 @@ pub struct ShardProgress {
     pub open: u32,
 }
 
+impl ShardProgress {
+    /// Whether the document that has not ended may have so many more tokens: Megatron-LM counts them in 32 bits with a sign.
+    pub fn has_room(&self, tokens: usize) -> bool {
+        u64::from(self.open) + tokens as u64 <= i32::MAX as u64
+    }
+}
+
 /// The shard that is being written.
 pub struct ShardWriter {
     folder: PathBuf,
@@ -134,3 +141,15 @@ fn remove(path: &Path) -> Result<()> {
 /// Ends of names of the files that are being written.
 const BIN: &str = "bin.part";
 const LENGTHS: &str = "lengths.part";
+
+#[cfg(test)]
+mod tests {
+    use super::ShardProgress;
+
+    #[test]
+    fn a_document_has_at_most_as_many_tokens_as_megatron_can_count() {
+        let most = i32::MAX as u32;
+        let room = |open: u32, tokens: usize| ShardProgress { open, ..ShardProgress::default() }.has_room(tokens);
+        assert!(room(0, 5) && room(most - 5, 5) && !room(most - 5, 6) && !room(most, 1));
+    }
+}

@@ -1,5 +1,4 @@
-//! The loop that `core eval niah`, `core eval ppl` and `core probe` share: plan, look up what is known, measure what is
-//! missing, add it to the file, print it.
+//! The loop that all measurements share: plan, look up what is known, measure what is missing, add it to the file, print it.
 
 use std::collections::HashMap;
 
@@ -72,7 +71,8 @@ pub fn measure<M: Measurement>(sweep: &Sweep, threads: usize, measurements: &[M]
     for measurement in measurements {
         let mut cells = measurement.find(&known);
         if cells.is_empty() {
-            let kept = json.map(|json| PartialAnswers::open(json, measurement.blank())).transpose()?;
+            let kept =
+                json.map(|json| PartialAnswers::open(json, measurement.blank(), measurement.samples())).transpose()?;
             cells = measurement.cells(outcomes(measurement, &workers, stopped, kept.as_ref())?)?;
             results_file::append(json, &cells)?;
             kept.map_or(Ok(()), |kept| kept.remove())?;

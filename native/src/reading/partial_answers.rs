@@ -30,11 +30,11 @@ struct Line<T> {
 }
 
 impl PartialAnswers {
-    /// The answers of a cell, which is given without its results.
-    pub fn open<T: Serialize>(json: &Path, blank: &T) -> Result<Self> {
+    /// The answers of a cell, which is given without its results, to these questions: another process may ask another part of them.
+    pub fn open<T: Serialize>(json: &Path, blank: &T, questions: &[usize]) -> Result<Self> {
         let name = json.file_name().unwrap_or_default().to_string_lossy();
         let file = json.with_file_name(format!(".{name}.answers"));
-        Ok(Self { file, json: json.to_owned(), cell: short_hash(&[&serde_json::to_vec(blank)?]) })
+        Ok(Self { file, json: json.to_owned(), cell: short_hash(&[&serde_json::to_vec(&(blank, questions))?]) })
     }
 
     /// What is kept, by the number of the question.
@@ -72,7 +72,7 @@ mod tests {
     fn answers_of_a_cell_are_kept_until_it_is_done() {
         let folder = tempfile::tempdir().unwrap();
         let json = folder.path().join("niah.json");
-        let [ours, other] = ["ours", "other"].map(|cell| PartialAnswers::open(&json, &cell).unwrap());
+        let [ours, other] = [[3, 5], [3, 4]].map(|questions| PartialAnswers::open(&json, &"cell", &questions).unwrap());
         ours.add(3, &0.1).unwrap();
         other.add(3, &0.2).unwrap();
         ours.add(5, &0.3).unwrap();

@@ -40,7 +40,7 @@ fn planned_cells<'a>(model: &'a MeasuredModel, args: &NiahArgs) -> Result<Vec<Qu
         depths => depths.iter().copied().map(Some).collect(),
     };
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         let readings = readings(&args.sweep, &model.loaded, method)?;
         for &task in &args.tasks {
             for &values in &args.values {

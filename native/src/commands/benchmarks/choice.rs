@@ -41,7 +41,7 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
     ensure!(!questions.is_empty(), "{} has no questions", args.data.display());
     let trials = args.trials.unwrap_or(questions.len()).min(questions.len());
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             let blank = BenchmarkCell {
                 source: source.clone(),

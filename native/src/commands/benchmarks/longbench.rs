@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::benchmarks::longbench::Row;
 use drope_core::benchmarks::{Answer, Benchmark, BenchmarkCell};
@@ -35,7 +35,7 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
     let datasets = args.data.iter().map(|path| read(path)).collect::<Result<Vec<_>>>()?;
     let tokenizer = &model.loaded.tokenizer;
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             for (source, rows) in &datasets {
                 let (name, dataset) = (&rows[0].dataset, rows[0].dataset()?);
@@ -48,7 +48,14 @@ pub fn longbench(args: &LongBenchArgs) -> Result<()> {
                 let affixes = affixes.as_ref().filter(|_| dataset.takes_chat);
                 let extra =
                     affixes.map_or(Ok(0), |affixes| tokenizer.encode(&affixes.concat()).map(|ids| ids.len()))?;
-                let room = reading.context.saturating_sub(dataset.max_answer_tokens + extra);
+                let behind = dataset.max_answer_tokens + extra;
+                let Some(room) = reading.context.checked_sub(behind).filter(|&room| room > 0) else {
+                    bail!(
+                        "{name} leaves no room for a text: its answers and the chat template take {behind} of {} tokens; give longer \
+                         --lengths",
+                        reading.context
+                    );
+                };
                 let (model, reading) = (&model, reading.clone());
                 let ask = move |index: usize| {
                     let row: &Row = &rows[index];

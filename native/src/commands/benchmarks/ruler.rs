@@ -86,7 +86,7 @@ pub fn ruler(args: &RulerArgs) -> Result<()> {
         }
     }
     let mut cells = Vec::new();
-    for method in args.sweep.methods(&model.loaded.config) {
+    for method in args.sweep.methods(&model.loaded.config)? {
         for reading in reading::readings(&args.sweep, &model.loaded, method)? {
             for &task in &tasks {
                 let questions = &questions[&(task, reading.context)];
