@@ -126,6 +126,7 @@ fn spectrum(gram: &DMatrix<f64>) -> Vec<f64> {
     eigenvalues.sort_by(|a, b| b.total_cmp(a));
     eigenvalues
 }
+
 /// The truncated entropy in nats of a head whose queries or keys have these eigenvalues, largest first, of sum 1; for
 /// r = 1 the largest itself.
 pub fn truncated_entropy(eigenvalues: &[f64], rank: Option<usize>) -> f64 {

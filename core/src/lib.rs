@@ -1,6 +1,7 @@
 //! What DroPE needs to run: the model, the position methods, generation and the retrieval tasks.
 //!
-//! No I/O, no clock, no threads, no blocking tensor read: the same code runs natively and in a browser tab.
+//! No I/O, no clock and no blocking read of a tensor, so that the same code runs natively and in a browser tab. Threads are those of the
+//! caller's pool, with the feature `threads`. The optimizer's `to_bytes` blocks, which only a worker or a native program calls.
 #![warn(missing_docs)]
 
 #[cfg(feature = "statistics")]

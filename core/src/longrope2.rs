@@ -93,7 +93,7 @@ impl Space {
         Candidate { critical, factors, perplexity: None }
     }
 
-    /// The first generation: every factor after the critical pair at s, and mutants of that.
+    /// The first generation: every factor from the critical pair on at s, and mutants of that.
     pub fn first(&self, size: usize, seed: u64) -> Population {
         let mut rng = generator(seed, 0);
         let flat = vec![self.factor; self.pairs];

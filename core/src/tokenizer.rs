@@ -96,9 +96,9 @@ impl Tokenizer {
     }
 
     /// Number of tokens of a text that follows a space. A text that cannot be encoded counts as longer than any
-    /// context, so that the caller's own check of the length refuses it.
+    /// context, so that the caller's own check of the length refuses it; some thousand of them can be added up.
     pub fn count(&self, text: &str) -> usize {
-        self.encode(&format!(" {text}")).map_or(usize::MAX / 4, |ids| ids.len())
+        self.encode(&format!(" {text}")).map_or(usize::MAX >> 12, |ids| ids.len())
     }
 
     /// Ids that the post-processor puts before every text.

@@ -4,7 +4,10 @@
 mod parity;
 
 use burn::tensor::{DType, Device, TensorData};
-use drope_core::config::{Config, Llama3Parameters, PositionScheme, ProjectionNorm, RopeScaling, YarnParameters};
+use drope_core::config::{
+    Config, LayerType, Llama3Parameters, LongRopeParameters, PositionScheme, ProjectionNorm, RopeParameters,
+    RopeScaling, YarnParameters,
+};
 use drope_core::error::Error;
 use drope_core::model::{Model, SafetensorsFiles, ShardIndex};
 use drope_core::positions::Method;
@@ -144,6 +147,20 @@ fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
         let error = Method::Ntk.positions(&extended, 2.0).unwrap_err().to_string();
         assert!(error.contains("already scaled by 4"), "{error}");
     }
+    // As Phi-3 has it: no factor, and a context that says it.
+    let factors = vec![1.5; original.rotary_dim() / 2];
+    let scaling = RopeScaling::Longrope(LongRopeParameters {
+        short_factor: factors.clone(),
+        long_factor: factors,
+        factor: None,
+        attention_factor: None,
+        original_max_position_embeddings,
+    });
+    for rope_scaling_trained in [false, true] {
+        let rope = RopeParameters { scaling: scaling.clone(), rope_scaling_trained, ..original.rope.clone() };
+        let max_position_embeddings = 4 * original.max_position_embeddings;
+        assert_eq!(Config { rope, max_position_embeddings, ..original.clone() }.trained_factor(), 4.0);
+    }
 }
 
 /// transformers' Llama ignores them, and so must a reader of its checkpoints.
@@ -278,6 +295,10 @@ fn parameters_that_make_no_sense_are_named() {
     for (config, culprit) in [
         (Config { rms_norm_eps: 0.0, ..plain.clone() }, "rms_norm_eps"),
         (Config { num_hidden_layers: 1 << 30, ..plain.clone() }, "num_hidden_layers"),
+        (Config { num_hidden_layers: 0, ..plain.clone() }, "num_hidden_layers is 0"),
+        (Config { num_key_value_heads: 0, ..plain.clone() }, "num_key_value_heads is 0"),
+        (Config { positions: PositionScheme::RnopeSwa { window: 0 }, ..plain.clone() }, "sliding_window is 0"),
+        (Config { layer_types: vec![LayerType::COMMON; 3], ..plain.clone() }, "layer_types names 3 layers"),
         (Config { max_position_embeddings: 1, ..plain.clone() }, "max_position_embeddings"),
         (Config { temperature_coefficient: f64::NAN, ..plain.clone() }, "temperature_coefficient"),
         (Config { temperature_coefficient: 1e308, ..plain.clone() }, "temperature_coefficient"),

@@ -86,6 +86,18 @@ fn settings_that_mean_nothing_are_refused() {
     assert!(sample(&spec, &TOKENIZER).is_ok());
     let many = Difficulty { keys: Some(513), ..standard };
     assert!(sentence(Task::MultiKey, Values::Numbers, Filler::Needles, many).contains("too few keys"));
+    // Two chains of three keys each would wrap around to two keys.
+    let wrapping = Difficulty { keys: Some(usize::MAX / 3 + 1), ..standard };
+    assert!(sentence(Task::VariableTracking, Values::Numbers, Filler::Prose, wrapping).contains("too few keys"));
+    // A results file may say anything.
+    for keys in [0, usize::MAX] {
+        let difficulty = Difficulty { keys: Some(keys), distractors: Distractors::Sharing, ..standard };
+        for task in Task::ALL {
+            let spec = Spec { difficulty, ..Spec::new(task, Values::Numbers, 256, 1) };
+            assert!((0.0..=1.0).contains(&spec.chance_level()), "{keys} keys of {}", task.name());
+            assert!(spec.one_word_chance_level().is_none_or(|chance| (0.0..=1.0).contains(&chance)));
+        }
+    }
 }
 
 #[test]

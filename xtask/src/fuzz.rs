@@ -20,7 +20,7 @@ pub fn search(minutes: u64) -> Result<()> {
         std::fs::create_dir_all(&found)?;
         let mut command = Command::new(&cargo_fuzz);
         command.current_dir(&place.root).args(["fuzz", "run", "--features", "fuzzer"]);
-        // The code has no unsafe blocks, so no sanitizer is needed; without one the stable compiler is enough.
+        // The readers have no unsafe blocks, so no sanitizer is needed; without one the stable compiler is enough.
         command.args(["--sanitizer", "none", "--target-dir"]).arg(place.cache.join("target/fuzz"));
         command.arg(&target).arg(&found).arg(place.root.join("fuzz/corpus").join(&target));
         command.args(["--", "-rss_limit_mb=2048", "-timeout=20", "-max_len=65536", "-print_final_stats=1"]);

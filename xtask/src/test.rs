@@ -89,7 +89,8 @@ fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
         programs.extend(["--test".to_owned(), name]);
     }
     let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
-    tally.tests("native tests", &mut test(place, &NATIVE, &programs))?;
+    // What could not run says so in the output.
+    tally.tests("native tests", test(place, &NATIVE, &programs).args(["--", "--show-output"]))?;
     tally.tests("the page's unit tests", &mut test(place, &PAGE, &["--lib", "--bins"]))
 }
 

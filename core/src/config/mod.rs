@@ -48,7 +48,7 @@ pub(crate) fn at_most(sizes: &[(&str, usize, usize)]) -> std::result::Result<(),
 /// Shape of the model and how it reads positions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// As which its files are written.
+    /// The family whose `model_type` and names of fields and tensors its files have.
     pub family: &'static Family,
     /// What the decoder is made of.
     pub architecture: Architecture,
@@ -172,16 +172,12 @@ impl Config {
     /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C, or says
     /// `rope_scaling_trained`.
     pub fn trained_factor(&self) -> f64 {
-        if self.rope.rope_scaling_trained {
-            return self.rope.scaling.factor().unwrap_or(1.0);
+        let (scaling, context) = (&self.rope.scaling, self.max_position_embeddings);
+        let original = scaling.original_context().filter(|&original| original < context);
+        if original.is_none() && !self.rope.rope_scaling_trained {
+            return 1.0;
         }
-        let context = self.max_position_embeddings;
-        match self.rope.scaling.original_context() {
-            Some(original) if original < context => {
-                self.rope.scaling.factor().unwrap_or(context as f64 / original as f64)
-            }
-            _ => 1.0,
-        }
+        scaling.factor().or(original.map(|original| context as f64 / original as f64)).unwrap_or(1.0)
     }
 
     /// The extension factor s that the config asks for: that of its scaling, or 1 if C already includes the extension.
@@ -207,15 +203,31 @@ impl Config {
     /// If not; the error names the first parameter that is wrong.
     pub fn check(&self) -> Result<()> {
         let fail = |message: String| Err(Error::Config(message));
-        at_most(&[
+        let sizes = [
             ("vocab_size", self.vocab_size, MOST_TOKENS),
             ("num_hidden_layers", self.num_hidden_layers, MOST_LAYERS),
             ("hidden_size", self.hidden_size, WIDEST),
             ("intermediate_size", self.intermediate_size, WIDEST),
             ("num_attention_heads", self.num_attention_heads, MOST_HEADS),
+            ("num_key_value_heads", self.num_key_value_heads, MOST_HEADS),
             ("head_dim", self.head_dim, LARGEST_HEAD),
-        ])
-        .map_err(Error::Config)?;
+        ];
+        if let Some((name, ..)) = sizes.iter().find(|(_, size, _)| *size == 0) {
+            return fail(format!("{name} is 0 but must be at least 1"));
+        }
+        at_most(&sizes).map_err(Error::Config)?;
+        let windows = self.layer_types.iter().filter_map(|layer| layer.window);
+        let of_rnope = match self.positions {
+            PositionScheme::RnopeSwa { window } => Some(window),
+            _ => None,
+        };
+        if windows.chain(of_rnope).any(|window| window == 0) {
+            return fail("sliding_window is 0 but a token attends to itself at least: 1 or more".into());
+        }
+        if ![0, self.num_hidden_layers].contains(&self.layer_types.len()) {
+            let (named, layers) = (self.layer_types.len(), self.num_hidden_layers);
+            return fail(format!("layer_types names {named} layers but num_hidden_layers is {layers}"));
+        }
         if self.max_position_embeddings < 2 {
             return fail("max_position_embeddings must be at least 2: a context of one token predicts nothing".into());
         }

@@ -38,7 +38,8 @@ pub(super) fn dropped(
     let number = |value: Option<Value>| value.map_or(Some(1.0), |value| value.as_f64());
     let (share, factor) = (number(parameters.remove(PARTIAL_FACTOR)), number(parameters.remove("factor")));
     parameters.insert("rope_type".into(), json!("default"));
-    let Some(share) = share.filter(|share| (0.0..=2.0).contains(share)) else {
+    // What is written here may be a little above 1: it has to give all pairs when it is rounded down.
+    let Some(share) = share.filter(|share| (0.0..=1.0 + 1.0 / head_dim as f64).contains(share)) else {
         return Err(Error::Config(format!("{PARTIAL_FACTOR} is not a share from 0 to 1")));
     };
     if factor != Some(1.0) {

@@ -1,6 +1,6 @@
 //! Numerical kernels: attention, projections in bf16, rotation, RMSNorm, SwiGLU and cross entropy, forward and backward.
 //!
-//! A file holds one operation in two forms: the reference form in Burn's tensor operations, which every device can compute and which tests
+//! Most files hold one operation in two forms: the reference form in Burn's tensor operations, which every device can compute and which tests
 //! compare with, and a fused form for the CPU ([`Flex`]), which reads its inputs once and writes its output once. The public function
 //! takes whichever the tensors allow. `packed/` and `quantized/` multiply with weights of fewer bits, for inference alone; `gpu/` has
 //! kernels in CubeCL, for inference and for training; those that are in a graph of gradients are a [`Kernel`] as the CPU's are.

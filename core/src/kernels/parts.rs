@@ -20,6 +20,11 @@ pub(super) fn in_parts<I: Send, T: Send>(
     parts.into_iter().map(work).collect()
 }
 
+/// The rough number of multiplications of a kernel over these sizes. Where `usize` has 32 bits, that of a long text is not one.
+pub(super) fn products_of(sizes: &[usize]) -> usize {
+    sizes.iter().fold(1, |products, &size| products.saturating_mul(size))
+}
+
 /// The results of `work` for the parts, in order, each of which is worth a thread.
 #[cfg(feature = "train")]
 pub(crate) fn in_threads<I: Send, T: Send>(

@@ -12,7 +12,10 @@ mod word_tokenizer;
 mod words;
 
 pub use decoys::{Decoys, holds_decoy};
-pub use document::{CopiesChange, CopiesOf, CopiesUnit, Document, DocumentMix, TokenRole, training_document};
+pub use document::{
+    CopiesChange, CopiesOf, CopiesUnit, Document, DocumentMix, TokenRole, mean_multiplicity, multiplicity,
+    training_document,
+};
 pub use held_out::{HeldOutUse, held_out_documents};
 pub use key::{Key, Split};
 pub use needle::{Needle, Values, ask_all, ask_latest, ask_one, ask_two, chain, list};

@@ -11,7 +11,7 @@ use super::rotation::both_halves;
 use crate::config::{Activation, BlockNorms};
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{
-    CachedKeys, FewRotations, add_projection, attend_to_cache, gated_projections, normed_projections,
+    CachedKeys, FewRotations, LARGEST_HEAD, add_projection, attend_to_cache, gated_projections, normed_projections,
     rotate_into_cache, slopes_of_heads, takes,
 };
 use crate::positions::{Encoding, LayerPositions, Positions};
@@ -28,7 +28,7 @@ pub(super) struct FewTokens {
 
 impl FewTokens {
     /// Returns `None` if the kernels cannot compute these layers: if keys are rotated when they are read, only a part of a head rotates,
-    /// or heads or keys have factors of their own. `logit_scale` is β times the attention's own scale; `ssmax` has one more factor
+    /// heads are too large, or heads or keys have factors of their own. `logit_scale` is β times the attention's own scale; `ssmax` has one more factor
     /// for each query.
     pub(super) fn new(
         positions: &LayerPositions,
@@ -38,7 +38,7 @@ impl FewTokens {
         [heads, head_dim]: [usize; 2],
         device: &Device,
     ) -> Option<Self> {
-        if pass.log_multiplicity.is_some() || !pass.head_scales.is_empty() {
+        if pass.log_multiplicity.is_some() || !pass.head_scales.is_empty() || head_dim > LARGEST_HEAD {
             return None;
         }
         let (inv_freq, attention_factor) = match &positions.encoding {

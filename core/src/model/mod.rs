@@ -72,7 +72,7 @@ pub struct Model {
     embedding_multiplier: f64,
     /// Divides the logits.
     logits_scaling: f64,
-    /// What the weights of norms have here beyond those of the files.
+    /// Is added to the weights of norms when they are read from files, and subtracted when they are written.
     norm_offset: f64,
 }
 

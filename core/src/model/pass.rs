@@ -117,11 +117,12 @@ fn running_sums(row: &[f32]) -> impl Iterator<Item = f32> {
 /// skipped.
 fn position_ids_with_gaps(copies: &[f32]) -> Vec<usize> {
     let mut at = Vec::with_capacity(copies.len());
+    // In f64: a sum in f32 loses whole tokens beyond 2^24.
     let mut skipped = 0.0;
     for stretch in copies.chunk_by(|a, b| a == b) {
         let first = at.len() + skipped as usize;
         at.extend(first..first + stretch.len());
-        skipped += (stretch[0] - 1.0) * stretch.len() as f32;
+        skipped += (f64::from(stretch[0]) - 1.0) * stretch.len() as f64;
     }
     at
 }
@@ -139,6 +140,9 @@ mod tests {
         // Two sentences of three and two copies: the second stands after all of the first.
         assert_eq!(position_ids_with_gaps(&[1.0, 3.0, 2.0, 2.0, 1.0]), [0, 1, 4, 5, 8]);
         assert_eq!(position_ids_with_gaps(&[1.0; 3]), [0, 1, 2]);
+        // More positions than f32 tells apart.
+        let far = 1 << 24;
+        assert_eq!(position_ids_with_gaps(&[far as f32 + 2.0, 2.0, 1.0, 1.0])[1..], [far + 2, far + 4, far + 5]);
     }
 
     #[test]

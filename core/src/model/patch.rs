@@ -16,6 +16,9 @@ pub struct AttentionPatch {
 impl AttentionPatch {
     /// The head attends as in a shorter text whose tokens stand at `places` in one of `seq` tokens, and not to what stands between them.
     /// `pattern` has the weights of each token of the shorter text, `[places, places]`. The tokens between attend as they would.
+    ///
+    /// # Panics
+    /// If there are no places, or one is not below `seq`.
     pub fn new([layer, head]: [usize; 2], pattern: &[f32], places: &[usize], seq: usize, device: &Device) -> Self {
         let mut is_free = vec![1.0f32; seq];
         let mut weights = vec![0.0f32; seq * seq];

@@ -17,7 +17,8 @@ impl Spec<'_> {
     /// keys, n is counted for a tokenizer that has one token for each word and digit.
     pub fn chance_level(&self) -> f64 {
         let asked = self.task.asked_values();
-        let values = (self.keys(&tokens_of_words) + asked).saturating_sub(self.task.asked_keys());
+        let keys = self.keys(&tokens_of_words).max(self.task.asked_keys());
+        let values = (keys - self.task.asked_keys()).saturating_add(asked);
         let choose = |n: usize, k: usize| (0..k).map(|i| (n - i) as f64 / (i + 1) as f64).product::<f64>();
         match self.task {
             Task::Single | Task::Passkey => 1.0,
@@ -35,7 +36,7 @@ impl Spec<'_> {
         if self.task != Task::MultiKey || self.difficulty.distractors != Distractors::Sharing {
             return None;
         }
-        let distractors = self.keys(&tokens_of_words) - 1;
+        let distractors = self.keys(&tokens_of_words).saturating_sub(1);
         let guess = |sharing: usize| 1.0 / (1 + sharing) as f64;
         Some((guess(distractors / 2) + guess(distractors.div_ceil(2))) / 2.0)
     }

@@ -172,18 +172,21 @@ impl Sample {
     /// Scores an answer.
     pub fn score(&self, answer: &str) -> Score {
         let answer = answer.to_lowercase();
-        let found = self.references.iter().filter(|reference| answer.contains(&reference.to_lowercase())).count();
-        let mut given: Vec<&str> = answer
-            .split(|letter: char| !letter.is_alphanumeric())
-            .filter(|word| !word.is_empty() && *word != "and")
-            .collect();
-        let mut wanted: Vec<&str> = self.references.iter().map(String::as_str).collect();
+        let references: Vec<String> = self.references.iter().map(|reference| reference.to_lowercase()).collect();
+        let found = references.iter().filter(|reference| answer.contains(*reference)).count();
+        let mut given: Vec<&str> = words(&answer).collect();
+        let mut wanted: Vec<&str> = references.iter().flat_map(|reference| words(reference)).collect();
         if !self.ordered {
             given.sort_unstable();
             wanted.sort_unstable();
         }
-        Score { exact: given == wanted, string_match: found as f64 / self.references.len() as f64 }
+        Score { exact: given == wanted, string_match: found as f64 / references.len().max(1) as f64 }
     }
+}
+
+/// Words and numbers of an answer, without the `and` of a list.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty() && *word != "and")
 }
 
 /// How good an answer is.

@@ -105,6 +105,16 @@ mod tests {
     }
 
     #[test]
+    fn answers_of_several_words_are_scored_in_any_case() {
+        let sample = OwnText { answer: "The Louvre, in Paris".into(), ..own("Text.") }.sample(0.5).unwrap();
+        let score = |answer: &str| sample.score(answer);
+        assert!(score(" the louvre, in paris.").exact && score("It is the Louvre, in Paris").string_match == 1.0);
+        assert!(!score("Paris").exact && score("Paris").string_match == 0.0);
+        let none = OwnText { answer: String::new(), ..own("Text.") }.sample(0.5).unwrap();
+        assert_eq!(none.score("anything").string_match, 0.0);
+    }
+
+    #[test]
     fn long_lines_and_odd_spaces_are_kept() {
         for text in ["word ".repeat(200), " a  b. ".to_owned(), String::new(), "é ü ".repeat(300)] {
             let parts = sentences(&text);

@@ -29,7 +29,7 @@ pub(super) struct Problem {
 pub(super) fn magic(rng: &mut ChaCha8Rng, spec: &Spec, n: usize) -> Result<Problem> {
     let (chain_length, asked_values) = (spec.chain_length(), spec.task.asked_values());
     let asked_keys = spec.task.asked_keys() * chain_length;
-    let keys = draw_keys(rng, spec, asked_keys, n * chain_length)?;
+    let keys = draw_keys(rng, spec, asked_keys, n.saturating_mul(chain_length))?;
     let values = draw_values(rng, spec, asked_values, n + asked_values - spec.task.asked_keys());
     let needles: Vec<(String, String)> = if chain_length > 1 {
         let chains = keys.chunks(chain_length).zip(&values);

@@ -44,7 +44,7 @@ pub struct Positions {
     pub layers: Vec<LayerPositions>,
     /// Multiplies the logits in addition to 1/√head_dim (β).
     pub logit_scale: f64,
-    /// Multiplies the logits of each query head of each layer; empty: 1.
+    /// Multiplies the logits of each query head of each layer, `[layers][heads]`; empty: 1.
     pub head_scales: Vec<Vec<f64>>,
 }
 

@@ -34,7 +34,7 @@ fn positions(config: &Config, factor: f64) -> Positions {
     rope::unscaled(frequencies(config, factor))
 }
 
-/// Radians a token, one a pair.
+/// Radians a token, one a pair, with θ·α^(d/(d − 2)) in place of θ; d components of a head rotate, and α is `factor`.
 pub fn frequencies(config: &Config, factor: f64) -> Vec<f64> {
     let d = config.rotary_dim() as f64;
     // With a single pair there is no lower frequency to scale.

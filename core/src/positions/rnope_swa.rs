@@ -19,7 +19,7 @@ pub(super) const RNOPE_SWA: MethodInfo = MethodInfo {
 /// Layers of a group; the last has no positions.
 const GROUP: usize = 4;
 
-/// The window of a model trained on `context` tokens: C/4.
+/// The window, in tokens, of a model trained on `context` tokens: C/4.
 pub fn window(context: usize) -> usize {
     (context / 4).max(1)
 }

@@ -83,12 +83,10 @@ pub async fn attention(
                 }
             }
             if read.start >= ids.len() - queries {
-                // Of tokens that are yet to come a query attends to nothing.
-                let (keys, behind) = (weights.dims()[3], ids.len() - read.end);
+                let keys = weights.dims()[3];
                 let rows: Vec<f32> = numbers(weights).await?;
-                let rows = rows.chunks(keys).map(|row| [row, &vec![0.0; behind]].concat());
-                for (index, row) in rows.enumerate() {
-                    seen.last[layer][index / read.len()].push(row);
+                for (index, row) in rows.chunks(keys).enumerate() {
+                    seen.last[layer][index / read.len()].push(row.to_vec());
                 }
             }
         }

@@ -1,10 +1,12 @@
 //! How often the tokens of one's own text count in attention.
 //!
 //! Filler that counts m times stands for m copies of it, so that a window of the training context is to attention what a longer text
-//! would be. It is the repository's own method; [`crate::language::DocumentMix::max_copies`] is the same for synthetic documents.
+//! would be. Where a model has positions, those behind the filler skip what its copies would take. It is the repository's own method; [`crate::language::DocumentMix::max_copies`] is the same for synthetic documents.
 
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
+
+use crate::language::{mean_multiplicity, multiplicity};
 
 /// Lengths of spans, in tokens.
 const SPANS: std::ops::RangeInclusive<usize> = 16..=128;
@@ -32,7 +34,7 @@ pub enum RepeatedText {
 /// Multiplicity of each token of a window; `documents` has the number of its tokens in each document.
 pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, documents: &[usize]) -> Vec<f32> {
     let tokens = documents.iter().sum();
-    let mean = copies.max.powf(rng.random());
+    let mean = mean_multiplicity(rng, copies.max);
     let pieces: Vec<usize> = match copies.filler {
         RepeatedText::Documents => documents.to_vec(),
         RepeatedText::Spans => spans(rng, tokens),
@@ -44,8 +46,8 @@ pub(super) fn multiplicities(rng: &mut impl Rng, copies: CopiesSettings, documen
             RepeatedText::Documents => piece != chosen,
             RepeatedText::Spans => rng.random(),
         };
-        let often = 1.0 + (mean - 1.0) * rng.random_range(0.0..2.0);
-        multiplicities.resize(multiplicities.len() + length, if is_filler { often as f32 } else { 1.0 });
+        let often = multiplicity(rng, mean);
+        multiplicities.resize(multiplicities.len() + length, if is_filler { often } else { 1.0 });
     }
     multiplicities
 }

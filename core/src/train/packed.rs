@@ -40,7 +40,7 @@ pub struct PackedText<T> {
     pub tokens_per_step: usize,
     /// Whether tokens see those of their own document alone; otherwise those of earlier ones in the window too.
     pub mask_documents: bool,
-    /// Tokens that count several times in attention.
+    /// Tokens that count several times in attention, and behind which positions skip what their copies would take.
     pub copies: Option<CopiesSettings>,
 }
 
@@ -145,7 +145,7 @@ mod tests {
         assert_ne!(source.batch(4, 7).unwrap(), steps[7]);
         // The next round has another order.
         assert_ne!(source.batch(3, 25).unwrap(), steps[0]);
-        // Copies change nothing but how often tokens count.
+        // Copies change no token, but how often tokens count.
         let copies = Some(CopiesSettings { max: 8.0, filler: RepeatedText::Spans });
         let counted = PackedText { copies, ..whole(1003) };
         let (plain, counted) = (source.batch(3, 25).unwrap(), counted.batch(3, 25).unwrap());

@@ -6,7 +6,7 @@ use pulp::{Simd, WithSimd};
 use super::FusedAttention;
 use super::tiles::{Columns, KEYS, ROWS, Tile, padded, scatter};
 use crate::kernels::math::{dot, exp};
-use crate::kernels::parts::in_parts;
+use crate::kernels::parts::{in_parts, products_of};
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::{Heads, heads_inside};
 
@@ -44,7 +44,8 @@ impl Backward<'_> {
         let work =
             |at| pulp::Arch::new().dispatch(KeyHead { pass: self, batch: at / kv_heads, kv_head: at % kv_heads });
         for batch in 0..batches {
-            let parts = in_parts(heads * seq * keys * head_dim, batch * kv_heads..(batch + 1) * kv_heads, work);
+            let products = products_of(&[heads, seq, keys, head_dim]);
+            let parts = in_parts(products, batch * kv_heads..(batch + 1) * kv_heads, work);
             for (kv_head, part) in parts.into_iter().enumerate() {
                 for (head, of_head) in part.of_q.chunks_exact(seq * width).enumerate() {
                     scatter(of_head, width, &mut of_q, self.q.dims, [batch, kv_head * group + head, 0]);

@@ -11,7 +11,7 @@ use super::dots::queries_times_keys;
 use super::forward::{Attended, Inputs};
 use super::running_softmax::RunningSoftmax;
 use super::tiles::{KEYS, ROWS, padded};
-use crate::kernels::parts::in_parts;
+use crate::kernels::parts::{in_parts, products_of};
 
 /// Keys of a part: many enough that merging costs little beside them.
 const KEYS_OF_PART: usize = 8 * KEYS;
@@ -30,7 +30,7 @@ pub(super) fn few_queries(inputs: &Inputs) -> Vec<Attended> {
     let parts = queries.iter().flat_map(|queries| {
         (0..keys).step_by(KEYS_OF_PART).map(move |key| (queries, key..keys.min(key + KEYS_OF_PART)))
     });
-    let products = batches * heads * seq * keys * head_dim;
+    let products = products_of(&[batches, heads, seq, keys, head_dim]);
     let sums = in_parts(products, parts, |(queries, keys)| {
         pulp::Arch::new().dispatch(PartOfKeys { inputs, queries, keys, width })
     });

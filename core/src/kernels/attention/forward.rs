@@ -6,7 +6,7 @@ use super::FusedAttention;
 use super::key_values::Rows;
 use super::running_softmax::RunningSoftmax;
 use super::tiles::{Columns, KEYS, ROWS, Tile, padded};
-use crate::kernels::parts::in_parts;
+use crate::kernels::parts::{in_parts, products_of};
 use crate::kernels::views::Heads;
 
 /// The inputs of a forward pass.
@@ -35,7 +35,7 @@ pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
     let (group, width) = (heads / kv_heads, padded(head_dim));
-    let products = batches * heads * seq * keys * head_dim;
+    let products = products_of(&[batches, heads, seq, keys, head_dim]);
     let key_values =
         in_parts(products, 0..batches * kv_heads, |at| HeadInputs::new(inputs, at / kv_heads, at % kv_heads, width));
     let tiles = (0..batches * heads).flat_map(|at| {

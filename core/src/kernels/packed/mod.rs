@@ -39,7 +39,7 @@ pub struct PackedMatrix {
     rows: usize,
     columns: usize,
     numbers: Numbers,
-    /// The same matrix for products in bf16, once there was one; `None` where the processor has no tiles.
+    /// The same matrix for products in bf16, once there was one; `None` where the processor does not multiply bf16.
     in_bf16: OnceLock<Option<Bf16Weights>>,
 }
 

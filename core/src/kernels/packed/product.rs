@@ -8,7 +8,7 @@ use pulp::Simd;
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
 use crate::kernels::linear::{Bf16Weights, ComputeType};
-use crate::kernels::parts::{in_parts, join_panels};
+use crate::kernels::parts::{in_parts, join_panels, products_of};
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
 use crate::kernels::widening_dot::{BLOCK, bf16_to_f32, widening_dot};
@@ -23,7 +23,7 @@ const FEW: usize = 8;
 impl PackedMatrix {
     /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
     ///
-    /// In bf16 only where the processor has tiles of it, and for so many tokens that time goes into computing and not into reading the
+    /// In bf16 only where the processor multiplies bf16, and for so many tokens that time goes into computing and not into reading the
     /// matrix.
     pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
@@ -36,7 +36,7 @@ impl PackedMatrix {
             let output = weights.product(x, self.columns);
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
-        let products = count * self.rows * self.columns;
+        let products = products_of(&[count, self.rows, self.columns]);
         let output = if count <= FEW {
             let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
@@ -61,7 +61,7 @@ impl PackedMatrix {
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
     }
 
-    /// The matrix for tiles, where the processor has them: made once, since the whole matrix takes as long as some hundred tokens.
+    /// The matrix for products in bf16, where the processor has instructions for them: made once, since the whole matrix takes as long as some hundred tokens.
     fn in_bf16(&self) -> Option<&Bf16Weights> {
         let in_bf16 = self.in_bf16.get_or_init(|| {
             let mut room = Vec::new();

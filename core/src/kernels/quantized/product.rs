@@ -7,7 +7,7 @@ use super::activations::{Activations, Token};
 use super::format::QuantizedFormat;
 use super::{QuantizedMatrix, STEP_BYTES};
 use crate::kernels::constant;
-use crate::kernels::parts::{in_parts, join_panels};
+use crate::kernels::parts::{in_parts, join_panels, products_of};
 use crate::kernels::views::numbers;
 
 /// Groups of rows that one thread takes at once.
@@ -20,7 +20,7 @@ impl QuantizedMatrix {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
         let x = Activations::new(numbers(&x), self.columns);
-        let sums = in_parts(x.count * self.rows * self.columns, 0..self.rows.div_ceil(PANEL), |panel| {
+        let sums = in_parts(products_of(&[x.count, self.rows, self.columns]), 0..self.rows.div_ceil(PANEL), |panel| {
             with_byte_products(PanelProduct { matrix: self, panel, x: &x })
         });
         let output = join_panels(&sums, PANEL, [x.count, self.rows]);

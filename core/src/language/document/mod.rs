@@ -19,6 +19,7 @@ use self::facts::fact_pieces;
 use self::lists::list_pieces;
 pub use self::mix::{CopiesChange, CopiesOf, CopiesUnit, DocumentMix};
 use self::multiplicity::multiplicities;
+pub use self::multiplicity::{mean_multiplicity, multiplicity};
 use self::pass_key::pass_key_pieces;
 use self::repeated::repeated_pieces;
 use self::retrieval::retrieval_pieces;

@@ -18,10 +18,20 @@ pub(super) fn multiplicities(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Pi
     }
 }
 
+/// The mean multiplicity of the filler of a document or window: from 1 to `max`, evenly on a log scale.
+pub fn mean_multiplicity(rng: &mut impl Rng, max: f64) -> f64 {
+    max.powf(rng.random())
+}
+
+/// How often a piece of filler counts: from 1 to 2·`mean` − 1, evenly.
+pub fn multiplicity(rng: &mut impl Rng, mean: f64) -> f32 {
+    (1.0 + (mean - 1.0) * rng.random_range(0.0..2.0)) as f32
+}
+
 fn draw(rng: &mut impl Rng, mix: &DocumentMix, pieces: &[Piece], lengths: &[usize]) -> Vec<f32> {
     // Drawn only where needed, so that recipes without multiplicities still draw the same documents.
-    let mean = if mix.max_copies > 1.0 { mix.max_copies.powf(rng.random()) } else { 1.0 };
-    let mut often = || (1.0 + (mean - 1.0) * rng.random_range(0.0..2.0)) as f32;
+    let mean = if mix.max_copies > 1.0 { mean_multiplicity(rng, mix.max_copies) } else { 1.0 };
+    let mut often = || multiplicity(rng, mean);
     let mut multiplicities: Vec<f32> = Vec::with_capacity(lengths.iter().sum());
     for (index, (piece, &tokens)) in pieces.iter().zip(lengths).enumerate() {
         let end = multiplicities.len() + tokens;

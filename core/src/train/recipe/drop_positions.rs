@@ -1,6 +1,9 @@
 //! The config of a model whose positions are dropped.
 
-use crate::config::{Architecture, AttentionType, Config, LayerType, PositionScheme, ProjectionNorm};
+use crate::config::{
+    Architecture, AttentionType, Config, LayerType, PositionScheme, ProjectionNorm, RopeParameters, RopeScaling,
+    rope_frequencies,
+};
 use crate::error::{Error, Result};
 use crate::positions::{Encoding, Method, partial_drop_cutoff};
 
@@ -41,6 +44,11 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
             }
             let cut = drop.cut.unwrap_or_else(|| partial_drop_cutoff(config.max_position_embeddings));
             dropped.positions = PositionScheme::Partial { min_frequency: cut };
+            if config.trained_factor() > 1.0 {
+                check_scaling_is_dropped(config, cut)?;
+                dropped.rope =
+                    RopeParameters { scaling: RopeScaling::Default, rope_scaling_trained: false, ..dropped.rope };
+            }
             if rotating_pairs(&dropped)? >= rotating_pairs(config)? {
                 return refuse(format!(
                     "drop.positions is \"low\" but the model has no frequency below {cut} that is not dropped yet; raise drop.cut, or \
@@ -52,6 +60,30 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
     }
     dropped.scalable_softmax = drop.scalable_softmax.unwrap_or(config.scalable_softmax);
     Ok(dropped)
+}
+
+/// Checks that a model whose frequencies were scaled when it was trained, as those of Llama 3.1 were, is read without the scaling once
+/// frequencies below a cut are dropped: it must change none of the others, nor the size of queries and keys.
+fn check_scaling_is_dropped(config: &Config, cut: f64) -> Result<()> {
+    let unscaled = rope_frequencies(config.rope.rope_theta, config.rotary_dim());
+    let positions = Method::of(config).positions(config, 1.0)?;
+    let scaled = match &positions.layer(0).encoding {
+        Encoding::Rotary { inv_freq, attention_factor } if *attention_factor == 1.0 => &inv_freq[..],
+        _ => &[],
+    };
+    let kept = unscaled.iter().take_while(|&&omega| omega >= cut).count();
+    let same = unscaled.iter().zip(scaled).take_while(|(unscaled, scaled)| unscaled == scaled).count();
+    match unscaled.get(..same).and_then(<[f64]>::last) {
+        _ if kept <= same => Ok(()),
+        Some(lowest) => refuse(format!(
+            "drop.positions is \"low\" with a cut of {cut}, but the model's rope_scaling changes frequencies between it and {lowest}; set drop.cut \
+             to {lowest}, or drop.positions to \"all\""
+        )),
+        None => refuse(
+            "drop.positions is \"low\", but the model's rope_scaling changes all frequencies, or the size of queries and keys; set \
+             drop.positions to \"all\" and leave out drop.cut",
+        ),
+    }
 }
 
 /// The layers of a model, of which these have no positions.
@@ -106,7 +138,9 @@ fn rotating_pairs(config: &Config) -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
-    use crate::config::{AttentionType, Config, LLAMA, PositionScheme, ProjectionNorm};
+    use crate::config::{
+        AttentionType, Config, LLAMA, Llama3Parameters, PositionScheme, ProjectionNorm, RopeScaling, YarnParameters,
+    };
     use crate::positions::{Method, partial_drop_cutoff};
 
     use super::drop_positions;
@@ -172,6 +206,36 @@ mod tests {
         ] {
             assert!(refused(&config, &low).contains("not with RoPE in every layer"));
         }
+    }
+
+    /// As in Llama 3.1, whose scaling leaves the high frequencies as they were.
+    #[test]
+    fn low_frequencies_are_dropped_with_their_scaling() {
+        let text = include_str!("../../../../tests/fixtures/llama3-extended/config.json");
+        let with = |scaling: RopeScaling, context: usize| {
+            let mut config = Config::from_json(text).unwrap();
+            (config.rope.scaling, config.max_position_embeddings) = (scaling, context);
+            config
+        };
+        let original = Some(64);
+        let llama3 = Llama3Parameters {
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            factor: 4.0,
+            original_max_position_embeddings: original,
+        };
+        let llama3 = with(RopeScaling::Llama3(llama3), 256);
+        // Frequencies are 1, 0.316, 0.1 …; what turns four times in 64 tokens is not scaled.
+        let low = DropSettings { cut: Some(0.39), ..settings(Dropped::Low) };
+        let dropped = drop_positions(&llama3, &low).unwrap();
+        let unscaled = with(RopeScaling::Default, 256).with_cut(Some(0.39));
+        assert_eq!(dropped, unscaled);
+        let again = Config::from_json(&dropped.to_json()).unwrap();
+        assert_eq!(Method::PDrope.positions(&again, 4.0).unwrap(), Method::PDrope.positions(&unscaled, 4.0).unwrap());
+        let said = refused(&llama3, &DropSettings { cut: Some(0.2), ..low.clone() });
+        assert!(said.contains("changes frequencies between it and 1; set drop.cut to 1,"), "{said}");
+        let yarn = YarnParameters { original_max_position_embeddings: original, ..YarnParameters::new(4.0) };
+        assert!(refused(&with(RopeScaling::Yarn(yarn), 256), &low).contains("or the size of queries and keys"));
     }
 
     #[test]

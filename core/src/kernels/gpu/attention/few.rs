@@ -207,7 +207,7 @@ fn attend(
         for head in 0..count {
             if first_of_group + head < group {
                 let mut output = 0f32;
-                if sums[head] > 0.0 {
+                if sums[head] != 0.0 {
                     output = mixed[head] / sums[head];
                 }
                 outputs[(row_of_span + head) * head_dim + unit] = output;
@@ -219,7 +219,7 @@ fn attend(
         for head in 0..count {
             if first_of_group + head < group {
                 let mut log_sum = LOWEST.runtime();
-                if sums[head] > 0.0 {
+                if sums[head] != 0.0 {
                     log_sum = largest[head] + f32::ln(sums[head]);
                 }
                 log_sums[row_of_span + head] = log_sum;

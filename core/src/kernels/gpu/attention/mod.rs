@@ -15,7 +15,7 @@ pub use self::weights::{attend_by_products, most_queries};
 use super::{FEW, buffer, is_plain, rows};
 
 /// Numbers of a head that the kernels have room for.
-const LARGEST_HEAD: usize = 128;
+pub const LARGEST_HEAD: usize = 128;
 
 /// Keys that queries attend to.
 pub struct CachedKeys {

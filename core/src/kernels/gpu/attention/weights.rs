@@ -93,7 +93,7 @@ fn attention_weights(q: Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tenso
     let group = heads / kv_heads;
     let (device, dtype) = (q.device(), q.dtype());
     let logits = rows(product(grouped(q, kv_heads), k.clone().swap_dims(2, 3)));
-    // What there is not is not read, so that the logits can stand for it.
+    // A launch needs a buffer for every argument. The kernel never reads one that is absent, and the logits take its place.
     let first_seen = bias.first_seen_in_documents().map(|first_seen| {
         Tensor::<1>::from_data(TensorData::from(first_seen.as_slice()), &device) // [batch · seq]
     });
