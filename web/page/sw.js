@@ -42,17 +42,20 @@ self.addEventListener("fetch", (event) => {
   if (request.mode !== "navigate") {
     event.respondWith(file(request));
   } else if ([self.registration.scope, `${self.registration.scope}index.html`].includes(origin + pathname)) {
-    event.respondWith(freshPage(request));
+    event.respondWith(fresh(request, self.registration.scope).then(isolated));
   }
   // Documents beside the page are pages of their own, which are not kept.
 });
 
-async function freshPage(request) {
+// From the server, and what is kept under the address where there is no connection or the server is out of order.
+async function fresh(request, address) {
+  const kept = () => caches.match(address, { cacheName: NAME });
   try {
-    return isolated(await fetch(request));
+    const response = await fetch(request);
+    return response.status >= 500 ? ((await kept()) ?? response) : response;
   } catch (error) {
-    const kept = await caches.match(self.registration.scope, { cacheName: NAME });
-    if (kept) return isolated(kept);
+    const found = await kept();
+    if (found) return found;
     throw error;
   }
 }
@@ -68,7 +71,10 @@ function isolated(response) {
 }
 
 async function file(request) {
-  const response = (await caches.match(request, { cacheName: NAME })) ?? (await fetch(request));
+  // What has no name of its contents may be another file on the server by now.
+  const response = NAMED.test(request.url)
+    ? ((await caches.match(request, { cacheName: NAME })) ?? (await fetch(request)))
+    : await fresh(request, request);
   // A worker's script has to say it as well.
   return request.destination === "worker" ? isolated(response) : response;
 }

@@ -111,7 +111,7 @@ async fn a_worker_that_could_not_start_is_started_anew() -> Result<()> {
     server.spoil("worker_bg.wasm", Fault::Missing);
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&format!("{}?extension=8", server.address)).await?;
-    browser.wait("#error", 60, |text| text.contains("The worker stopped") && text.contains("Press Run")).await?;
+    browser.wait("#error", 60, |text| text.contains("The worker stopped") && text.contains("Ask again")).await?;
     server.mend();
     browser.click("run").await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;

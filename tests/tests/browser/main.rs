@@ -4,6 +4,7 @@
 //! Needs the page built by Trunk (`dist/`) and ChromeDriver; `cargo xtask test` sees to both.
 
 mod benchmark;
+mod choices;
 mod driver;
 mod failures;
 mod families;

@@ -5,6 +5,7 @@ use wasm_bindgen::prelude::Closure;
 use wasm_bindgen::{JsCast, JsValue};
 
 use crate::address::screen_in;
+use crate::parts::focus::focus_if_lost;
 use crate::state::State;
 use crate::state::screen::Screen;
 
@@ -53,6 +54,12 @@ pub fn enter(state: State, screen: Screen) {
 pub fn show(state: State, screen: Screen) {
     state.is_own.set(screen == Screen::Text);
     state.screen.set(screen);
+    let title = "DroPE: trained on 256 tokens, how far can it read?";
+    document().set_title(&match screen {
+        Screen::Play => title.to_owned(),
+        screen => format!("{} – {title}", screen.title()),
+    });
+    focus_if_lost("main");
 }
 
 /// A part of the page that is there in some screens. It stays in the document, so that it keeps what was done in it.

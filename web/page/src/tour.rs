@@ -1,9 +1,9 @@
 //! A short tour of the page for readers who do not know rotary positions: five steps, in the address, left at any time.
 
 use leptos::prelude::*;
-use wasm_bindgen::JsCast;
 
 use crate::link::runs::ask;
+use crate::parts::focus::focus;
 use crate::screens::enter;
 use crate::state::State;
 use crate::state::screen::Screen;
@@ -112,17 +112,6 @@ pub fn Tour(state: State) -> impl IntoView {
         })
     };
     view! { {card} }
-}
-
-/// Moves the keyboard to a button, once it is there.
-fn focus(id: &'static str) {
-    request_animation_frame(move || {
-        let button = document().get_element_by_id(id).and_then(|button| button.dyn_into::<web_sys::HtmlElement>().ok());
-        if let Some(button) = button {
-            // Buttons can always be focused.
-            let _ = button.focus();
-        }
-    });
 }
 
 /// Outlines a part of the page and brings it into view; none: nothing is outlined.

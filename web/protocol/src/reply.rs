@@ -60,6 +60,8 @@ pub enum Reply {
         column: usize,
         /// Tokens so far.
         tokens: usize,
+        /// Tokens that are read in all.
+        total: usize,
     },
     /// A token was generated.
     Generated {

@@ -58,6 +58,7 @@ async fn take_in_gguf(
     let tokenizer = model.tokenizer()?;
     tokenizer.check(config.vocab_size)?;
     capacity.check(&config, Some(file.size() as f64))?;
+    check_room(file.size() as f64).await?;
     folder.write(CONFIG_FILE, config.to_json().as_bytes()).await?;
     folder.write(TOKENIZER_FILE, tokenizer.to_json()?.as_bytes()).await?;
     let template = model.chat_template()?;
@@ -76,6 +77,18 @@ async fn take_in_gguf(
         recalibration: None,
     };
     folder.write_note(&note).await
+}
+
+/// Refuses a model for which the browser has no room, before it is copied.
+async fn check_room(needed: f64) -> Result<(), Interruption> {
+    match store::room().await {
+        Some(room) if needed > room => Err(Interruption::Failed(format!(
+            "The model has {:.0} MB and this browser has room for {:.0} MB; remove models or free space.",
+            needed / 1e6,
+            room / 1e6
+        ))),
+        _ => Ok(()),
+    }
 }
 
 async fn take_in(
@@ -103,14 +116,8 @@ async fn take_in(
         None => vec![WEIGHTS_FILE.to_owned()],
     };
     check_size(source.size(&weights), config.num_parameters() as f64)?;
-    if let (Some(needed), Some(room)) = (source.size(&weights), store::room().await)
-        && needed > room
-    {
-        return Err(Interruption::Failed(format!(
-            "The model has {:.0} MB and this browser has room for {:.0} MB; remove models or free space.",
-            needed / 1e6,
-            room / 1e6
-        )));
+    if let Some(needed) = source.size(&weights) {
+        check_room(needed).await?;
     }
     for file in &weights {
         source.check_head(file)?;

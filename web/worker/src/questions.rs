@@ -31,12 +31,13 @@ pub async fn answer(models: &mut ModelCache, comparison: Comparison, run: &Run) 
         }
         let start = now();
         let (mut read, mut read_at) = (0, start);
+        let total = options.crop_length.map_or(ids.len(), |most| ids.len().min(most));
         let (mut stream, mut text) = (model.tokenizer.stream(), String::new());
         let observe = async |event| {
             match event {
                 Event::Read(tokens) => {
                     (read, read_at) = (tokens, now());
-                    reply(&Reply::Read { run: run.number, column, tokens });
+                    reply(&Reply::Read { run: run.number, column, tokens, total });
                 }
                 Event::Token(token) => {
                     text.push_str(&stream.push(token).unwrap_or_default());
@@ -93,8 +94,9 @@ pub async fn probe(models: &mut ModelCache, comparison: Comparison, run: &Run) -
             reply(&asked(run, model, sample)?);
         }
         let tokenized = tokenized.cropped(options.crop_length, options.max_new_tokens);
+        let total = tokenized.ids.len();
         let observe = async |tokens| {
-            reply(&Reply::Read { run: run.number, column, tokens });
+            reply(&Reply::Read { run: run.number, column, tokens, total });
             run.yield_to_messages().await
         };
         let heads = probe_heads(&model.model, &model.config, positions, &tokenized, observe).await?;
@@ -126,7 +128,7 @@ pub async fn predict(models: &mut ModelCache, comparison: Comparison, run: &Run)
             let read = token_losses(model, config, &own, &ids[window.read.clone()], observe).await?;
             run.check()?;
             cropped.extend_from_slice(&read[window.counted.start - window.read.start - 1..]);
-            reply(&Reply::Read { run: run.number, column, tokens: window.counted.end });
+            reply(&Reply::Read { run: run.number, column, tokens: window.counted.end, total: ids.len() });
         }
         let [losses, cropped] = [&losses, &cropped].map(|losses| means_of_parts(losses));
         reply(&Reply::Predicted { run: run.number, column, losses, cropped });

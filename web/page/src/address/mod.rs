@@ -34,8 +34,13 @@ impl State {
         };
         let screen = screen_in(&query);
         let story = Story::new();
-        if let Some([extension, depth, seed]) = get("story").and_then(|text| numbers(&text)) {
-            story.choose(extension as usize, depth.min(100) as u32, seed);
+        let chosen = get("story");
+        let with_fourth = || chosen.as_deref().and_then(numbers::<4>);
+        // Without the fourth row.
+        let without =
+            || chosen.as_deref().and_then(numbers).map(|[extension, depth, seed]| [extension, depth, seed, 0]);
+        if let Some([extension, depth, seed, fourth]) = with_fourth().or_else(without) {
+            story.choose(extension as usize, depth.min(100) as u32, seed, fourth == 1);
         }
         let state = Self {
             screen: RwSignal::new(screen),
@@ -69,6 +74,7 @@ impl State {
             benchmark: get("benchmark").map(|text| benchmark_prompts(numbers(&text))),
             stored: RwSignal::new(Some(Vec::new())),
             training: Training::new(),
+            is_exporting: RwSignal::new(false),
             queue: RwSignal::default(),
             tour: RwSignal::new(read(get("tour")).unwrap_or_default()),
         };
@@ -82,7 +88,7 @@ impl State {
         state
     }
 
-    /// Writes every choice into the address, so that it can be shared.
+    /// Writes the choices of the comparison and of the first screen into the address, so that they can be shared.
     pub fn keep_address(self) {
         Effect::new(move |_| {
             let embed = if self.is_embedded { "&embed=1" } else { "" };
@@ -94,13 +100,13 @@ impl State {
         });
     }
 
-    /// The address of a screen, with every choice.
+    /// The address of a screen, with these choices.
     pub fn address_of(self, screen: Screen) -> String {
         let screen = if screen == Screen::default() { String::new() } else { format!("&screen={}", screen.name()) };
         self.choices() + &screen
     }
 
-    /// Every choice as the query of an address.
+    /// The choices of the comparison and of the first screen as the query of an address.
     pub fn choices(self) -> String {
         let backend = match self.backend_choice.get() {
             BackendChoice::Auto => "",

@@ -46,7 +46,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             places.set(vec![browser(), card.to_string()]);
             let is_wanted = state.backend_choice.get_untracked() == BackendChoice::Webgpu;
             if let Some(reason) = card.reason_against().filter(|_| !is_wanted) {
-                missing.update(|missing| missing.push(format!("WebGPU was not measured: {reason}.")));
+                missing.update(|missing| missing.push(not_measured("WebGPU", reason)));
             }
             let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
             let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
@@ -67,7 +67,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                 match found {
                     Ok(found) => speeds.update(|speeds| speeds.extend(found)),
                     Err(reason) => {
-                        missing.update(|missing| missing.push(format!("{name} was not measured: {reason}.")));
+                        missing.update(|missing| missing.push(not_measured(&name, &reason)));
                     }
                 }
                 done += (prompts.len() * (ROUNDS + 1)) as f64;
@@ -174,4 +174,9 @@ fn browser() -> String {
     let navigator = window().navigator();
     let agent = navigator.user_agent().unwrap_or_else(|_| "an unnamed browser".to_owned());
     format!("{agent}, {} processors", navigator.hardware_concurrency())
+}
+
+/// What is said of a program that was not measured; some reasons are sentences.
+fn not_measured(name: &str, reason: &str) -> String {
+    format!("{name} was not measured: {}.", reason.trim_end_matches('.'))
 }

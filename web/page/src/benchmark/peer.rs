@@ -59,7 +59,11 @@ pub async fn measure(
         "peer/peer.js",
         // Refused only when nobody listens any more.
         move |text| drop(sender.unbounded_send(Ok(text))),
-        move |_| drop(hear.unbounded_send(Err("this page was built without it".to_owned()))),
+        move |message| {
+            // Where the script is not there, the event has no message.
+            let reason = if message.is_empty() { "this page was built without it".to_owned() } else { message };
+            drop(hear.unbounded_send(Err(reason)));
+        },
     );
     let worker = worker.map_err(|_| "this browser starts no workers of modules".to_owned())?;
     let request = json!({ "provider": provider.name(), "threads": threads, "prompts": prompts, "rounds": ROUNDS, "answer": ANSWER });

@@ -7,7 +7,7 @@ use leptos::prelude::*;
 use crate::columns::settings::{ModelChoice, Settings};
 use crate::link::runs::stop_answers;
 use crate::parts::choice::Choice;
-use crate::parts::estimate::{left, tokens_read};
+use crate::parts::estimate::left;
 use crate::parts::marked::marked;
 use crate::state::State;
 use crate::state::asked::Asked;
@@ -54,9 +54,9 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     let id = move |name: &'static str| move || format!("{name}-{}", number.get());
     let methods = Method::ALL.map(|method| (method.name(), method.title())).to_vec();
     let share = move || {
-        let total = state.asked.with(|asked| asked.as_ref().map_or(0, |asked| asked.ends.len()));
         // Cropping reads only a part of the prompt, so that the progress would end below 100 %.
-        answer.with(|answer| if answer.finished.is_some() { 100 } else { 100 * answer.read / total.max(1) }.to_string())
+        let percent = |answer: &Answer| 100 * answer.read / answer.total.max(1);
+        answer.with(|answer| if answer.finished.is_some() { 100 } else { percent(answer) }.to_string())
     };
     let verdict = move || answer.with(Answer::verdict);
     let explanation = move || explained(&column);
@@ -66,14 +66,30 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     };
     let said = move || {
         let is_reading = state.running.with(Option::is_some);
-        state.asked.with(|asked| {
-            let read = |asked: &Asked| tokens_read(state, column, asked.ends.len());
-            let total = asked.as_ref().filter(|_| is_reading).map(read);
-            answer.with(|answer| sentence(answer, asked.as_ref(), total))
-        })
+        state.asked.with(|asked| answer.with(|answer| sentence(answer, asked.as_ref(), is_reading)))
     };
+    // Questions are drawn for each model's own tokenizer and context; the page shows the first column's.
+    let own_text = move || {
+        let whole = |column: &Column| {
+            let total = column.answer.with(|answer| answer.total);
+            (total > 0 && !column.method.get().info().crops).then_some(total)
+        };
+        let shown = state.columns.with(|columns| columns.first().and_then(whole))?;
+        let total = whole(&column).filter(|&total| total != shown)?;
+        Some(format!("It reads a text of its own, of {total} tokens: its model has another tokenizer or context."))
+    };
+    // A text of many pieces would be spoken without end: of it, tenths.
+    let spoken = Memo::new(move |_| {
+        let is_over = answer.with(|answer| answer.finished.is_some());
+        let tenths = share().parse::<usize>().unwrap_or_default() / 10;
+        match said() {
+            Some(said) if is_over => said,
+            Some(_) if tenths > 0 => format!("{tenths}0 % of the text read."),
+            _ => String::new(),
+        }
+    });
     view! {
-        <article id=id("column") class=move || format!("column {}", verdict())>
+        <article id=id("column") aria-label=move || format!("Column {}", number.get()) class=move || format!("column {}", verdict())>
             <div class="choices">
                 <Choice id=Signal::derive(id("method")) label="Method"
                     value=Signal::derive(move || method.get().name()) options=methods
@@ -91,12 +107,12 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             <p class="explain">{explanation}</p>
             <Settings state column />
             <p class="question">{move || state.asked.with(|asked| asked.as_ref().map(|asked| asked.question.clone()))}</p>
+            <p class="hint" hidden=move || own_text().is_none()>{own_text}</p>
             <p class="answer" id=id("answer")>
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
             </p>
-            <p class="verdict" aria-live="polite">
-                {said}
-            </p>
+            <p class="verdict" aria-hidden="true">{said}</p>
+            <p class="visually-hidden" aria-live="polite">{move || spoken.get()}</p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
     }
@@ -114,11 +130,9 @@ pub fn explained(column: &Column) -> String {
 }
 
 /// How long reading still takes, then the outcome and the speed in words, because not every user can distinguish the colours.
-///
-/// `total` is how many tokens are read, while they are.
-fn sentence(answer: &Answer, asked: Option<&Asked>, total: Option<usize>) -> Option<String> {
+fn sentence(answer: &Answer, asked: Option<&Asked>, is_reading: bool) -> Option<String> {
     let Some(finished) = answer.finished else {
-        return total.and_then(|total| left(answer, total, js_sys::Date::now()));
+        return left(answer, js_sys::Date::now()).filter(|_| is_reading);
     };
     let outcome = match asked {
         Some(asked) if finished.is_right == Some(false) => {

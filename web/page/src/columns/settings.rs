@@ -30,13 +30,13 @@ pub fn ModelChoice(state: State, column: Column, id: Signal<String>) -> impl Int
             let name = name.clone();
             move || column.model.get().as_ref() == Some(&name)
         };
-        view! { <option value=name selected=is_chosen>{title}</option> }
+        view! { <option value=name prop:selected=is_chosen>{title}</option> }
     };
     view! {
         <label class="field">
             <span>"Model"</span>
             <select id=move || id.get() on:change=choose>
-                <option value="" selected=move || column.model.get().is_none()>"the method's own"</option>
+                <option value="" prop:selected=move || column.model.get().is_none()>"the method's own"</option>
                 <optgroup label="of the study, trained alike">
                     {StudyModel::ALL.map(|model| option(model.name.to_owned(), model.title.to_owned())).collect_view()}
                 </optgroup>
@@ -101,7 +101,7 @@ fn Setting(state: State, column: Column, parameter: Parameter) -> impl IntoView 
     view! {
         <label class="field">
             <span>{parameter.name().replace('_', " ")}</span>
-            <input type="text" name=parameter.name() inputmode="decimal" size="6" placeholder="own" aria-invalid=move || is_wrong.get().to_string()
+            <input type="text" name=parameter.name() size="6" placeholder="own" aria-invalid=move || is_wrong.get().to_string()
                 prop:value=value on:change=change />
         </label>
     }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use drope_protocol::{Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
+use crate::link::runs::{stop, stop_answers};
 use crate::state::State;
 use crate::state::asked::Asked;
 use crate::state::column::{Answer, Finished, Predicted, ProbedHeads};
@@ -23,10 +24,10 @@ pub fn take(state: State, reply: Reply) {
             let is_own = state.asks_own.get_untracked();
             set_question(state, Asked { haystack, question, references, ordered, is_own, ends, context });
         }
-        Reply::Read { run, column, tokens } if is_current(run) => {
+        Reply::Read { run, column, tokens, total } if is_current(run) => {
             state.loading.set(None);
             update(state, column, |answer| {
-                answer.read = tokens;
+                (answer.read, answer.total) = (tokens, total);
                 answer.began = answer.began.or(Some((tokens, js_sys::Date::now())));
             });
         }
@@ -88,9 +89,18 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
 /// Deletes what models have answered that have other weights, or are asked in another form, under the same name.
 fn forget(state: State, changed: &[String]) {
     let is_of = |model: &Option<String>| model.as_ref().is_some_and(|name| changed.contains(name));
-    for column in state.columns.get_untracked().into_iter().filter(|column| column.model.with_untracked(is_of)) {
-        column.clear();
+    let reading: Vec<_> =
+        state.columns.get_untracked().into_iter().filter(|column| column.model.with_untracked(is_of)).collect();
+    let is_of_cell = state
+        .running
+        .with_untracked(|running| matches!(running, Some(Running::Cell(cell)) if is_of(&cell.reading.model)));
+    // The answer on its way would be of the weights before.
+    if is_of_cell {
+        stop(state);
+    } else if !reading.is_empty() {
+        stop_answers(state);
     }
+    reading.iter().for_each(|column| column.clear());
     if !changed.is_empty() {
         state.counted.update(|counted| counted.retain(|(cell, _)| !is_of(&cell.reading.model)));
     }
@@ -104,7 +114,7 @@ fn update(state: State, column: usize, change: impl FnOnce(&mut Answer)) {
 
 /// Shows what went wrong, beside what began it; nothing runs any more.
 pub fn fail(state: State, message: String) {
-    let is_of_model = state.running.with_untracked(|running| *running == Some(Running::Model));
+    let is_of_model = state.running.with_untracked(|running| running.as_ref().is_some_and(Running::is_of_models));
     let error = if is_of_model { state.model_error } else { state.error };
     error.set(Some(message));
     state.running.set(None);

@@ -112,19 +112,21 @@ pub fn predict(state: State) {
 
 /// Keeps a model of the reader's; `files` are those of a folder, or a zip.
 pub fn import(state: State, name: String, origin: Origin, files: &js_sys::Array) {
-    let run = begin_alone(state, Running::Model);
-    send_with_files(state, Request::Import { run, name, origin }, files);
+    let run = begin_alone(state, Running::Import);
+    let request = Request::Import { run, name, origin };
+    // A worker that is started anew is asked again, but has not got the files.
+    if files.length() == 0 { send(state, request) } else { send_with_files(state, request, files) }
 }
 
 /// Deletes a model that the browser keeps.
 pub fn remove_model(state: State, name: String) {
-    let run = begin_alone(state, Running::Model);
+    let run = begin_alone(state, Running::Kept);
     send(state, Request::Remove { run, name });
 }
 
 /// Chooses whether a model gets its prompts as messages.
 pub fn choose_chat(state: State, name: String, is_used: bool) {
-    let run = begin_alone(state, Running::Model);
+    let run = begin_alone(state, Running::Kept);
     // Answers to the previous form of the prompt are deleted.
     let columns = state.columns.get_untracked();
     columns
@@ -147,7 +149,7 @@ fn comparison(state: State, run: u32) -> Comparison {
 
 /// Measures cells of the tables, one after another, in place of what runs now.
 pub fn measure_all(state: State, cells: impl IntoIterator<Item = CellKey>) {
-    state.error.set(None);
+    say_what_is_cut_off(state);
     state.queue.set(cells.into_iter().collect());
     measure_next(state);
 }
@@ -209,11 +211,17 @@ pub fn stop(state: State) {
 
 /// Begins a run after which no waiting cell is measured.
 fn begin_alone(state: State, what: Running) -> u32 {
-    let is_cut_off = state.running.with_untracked(|running| *running == Some(Running::Model)) && what != Running::Model;
-    state.error.set(None);
-    state.model_error.set(is_cut_off.then(|| CUT_OFF.to_owned()));
+    say_what_is_cut_off(state);
     state.queue.update(VecDeque::clear);
     begin(state, what)
+}
+
+/// Where a model is being taken in, the next run ends that, which is said where the reader is and beside the models.
+fn say_what_is_cut_off(state: State) {
+    let is_importing = state.running.with_untracked(|running| *running == Some(Running::Import));
+    let sentence = is_importing.then(|| CUT_OFF.to_owned());
+    state.error.set(sentence.clone());
+    state.model_error.set(sentence);
 }
 
 /// What is said of a model that another run has kept from being taken in.

@@ -11,6 +11,7 @@ use crate::link::replies::take_stored;
 use crate::link::script::{Program, end, post, start_request, start_worker};
 use crate::parts::blob::save_blob;
 use crate::state::State;
+use crate::state::running::Download;
 use crate::state::training::{DropCost, Phase, name_of};
 
 thread_local! {
@@ -35,15 +36,22 @@ pub fn recalibrate(state: State) {
     begin(state, Phase::Running, name, Request::Recalibrate);
 }
 
+/// Whether the zip of a model is being made. One at a time: the worker has the whole of it in memory.
+pub fn is_exporting(state: State) -> bool {
+    state.is_exporting.get()
+}
+
 /// Saves a model that the browser keeps as a zip; `error` is shown where the button is.
-pub fn export_model(name: String, error: RwSignal<Option<String>>) {
+pub fn export_model(state: State, name: String, error: RwSignal<Option<String>>) {
     error.set(None);
+    state.is_exporting.set(true);
     let on_reply = move |reply, blob: Option<Blob>| {
         if let Reply::Exported { name, .. } = reply {
             blob.iter().for_each(|blob| save_blob(&format!("{name}.zip"), blob));
         }
     };
-    carry_out(error, &Request::Export { run: 1, name }, "The zip could not be made", on_reply);
+    let done = move || state.is_exporting.set(false);
+    carry_out(error, &Request::Export { run: 1, name }, "The zip could not be made", on_reply, done);
 }
 
 /// Renders the chat templates of models that the browser keeps, each once.
@@ -66,27 +74,34 @@ fn render_template(state: State, name: String) {
         }
     };
     let request = Request::Template { run: 1, name };
-    carry_out(state.model_error, &request, "The chat template could not be read", on_reply);
+    carry_out(state.model_error, &request, "The chat template could not be read", on_reply, || {});
 }
 
-/// Starts a worker for one request, so that neither answers nor training wait; it ends with it.
+/// Starts a worker for one request, so that neither answers nor training wait; it ends with it, and then `done` is called.
 fn carry_out(
     error: RwSignal<Option<String>>,
     request: &Request,
     failed: &'static str,
     hear: impl Fn(Reply, Option<Blob>) + 'static,
+    done: impl Fn() + Copy + 'static,
 ) {
     let worker: Rc<RefCell<Option<Worker>>> = Rc::default();
     let own = worker.clone();
-    let on_reply = move |reply, blob| match reply {
-        Reply::Failed { message, .. } => {
-            error.set(Some(message));
-            own.take().iter().for_each(end);
+    let on_reply = move |reply, blob| {
+        let is_over = matches!(reply, Reply::Failed { .. } | Reply::Finished { .. });
+        match reply {
+            Reply::Failed { message, .. } => error.set(Some(message)),
+            reply => hear(reply, blob),
         }
-        Reply::Finished { .. } => own.take().iter().for_each(end),
-        reply => hear(reply, blob),
+        if is_over {
+            own.take().iter().for_each(end);
+            done();
+        }
     };
-    let fail = move |reason: &str| error.set(Some(format!("{failed} ({reason}).")));
+    let fail = move |reason: &str| {
+        error.set(Some(format!("{failed} ({reason}).")));
+        done();
+    };
     let broken = worker.clone();
     let on_error = move |message: String| {
         broken.take().iter().for_each(end);
@@ -105,6 +120,11 @@ fn carry_out(
 /// Lets the worker keep what it has and stop.
 pub fn pause(state: State) {
     state.training.phase.set(Phase::Pausing);
+    stop_trying();
+}
+
+/// Asks the worker to stop; it has nothing to keep where it only measures.
+pub fn stop_trying() {
     WORKER.with_borrow(|worker| worker.iter().for_each(|worker| post(worker, &Request::Stop)));
 }
 
@@ -132,12 +152,17 @@ fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibratio
 
 fn finish(state: State) {
     state.training.phase.set(Phase::Idle);
+    state.training.loading.set(None);
     WORKER.take().iter().for_each(end);
 }
 
 fn hear(state: State, reply: Reply) {
     let training = state.training;
     match reply {
+        Reply::Loading { model, received, total, .. } => {
+            let is_done = total > 0.0 && received >= total;
+            training.loading.set((!is_done).then_some(Download { model, received, total }));
+        }
         Reply::Dropped { before, after, seconds, .. } => {
             training.cost.set(Some(DropCost { before, after }));
             training.seconds.set(seconds);

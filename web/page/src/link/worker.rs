@@ -15,7 +15,7 @@ use crate::link::replies::{fail, take};
 use crate::link::script::{Program, end, has_adapter, post, post_with_files, start_request, start_worker};
 use crate::link::threads::allowed;
 use crate::state::State;
-use crate::state::engine::{Backend, BackendChoice};
+use crate::state::engine::Backend;
 
 /// The workers that run, and what is known of them.
 #[derive(Default)]
@@ -93,13 +93,20 @@ fn carry_out(state: State, effect: Effect, files: &Array) {
         Effect::PostFiles(backend, request) => {
             with_worker(backend, &|worker| post_with_files(worker, &request, files));
         }
-        Effect::FindAdapter => spawn_local(async move { tell(state, Event::Adapter(has_adapter().await)) }),
+        // WebGPU's program is by far the largest file of the page.
+        Effect::FindAdapter if saves_data() => tell(state, Event::NotTried("WebGPU is not tried, to save data")),
+        Effect::FindAdapter => spawn_local(async move {
+            let is_there = has_adapter().await;
+            tell(
+                state,
+                if is_there { Event::Adapter } else { Event::NotTried("WebGPU has no adapter in this browser") },
+            );
+        }),
         Effect::AwaitEnd(run) => {
             set_timeout(move || tell(state, Event::GraceOver(run)), Duration::from_secs(GRACE_SECONDS));
         }
         Effect::Show(engine) => state.engine.set(engine),
         Effect::ClearLoading => state.loading.set(None),
-        Effect::ChooseCpu => state.backend_choice.set(BackendChoice::Cpu),
         Effect::Say(sentence) => state.error.set(Some(sentence)),
         Effect::Fail(sentence) => fail(state, sentence),
         Effect::Take(reply) => take(state, reply),

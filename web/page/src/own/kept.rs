@@ -4,7 +4,8 @@ use drope_protocol::{ChatFormat, Reading, StoredModel};
 use leptos::prelude::*;
 
 use crate::link::runs::{choose_chat, remove_model, show_columns, stop_answers};
-use crate::link::trainer::export_model;
+use crate::link::trainer::{export_model, is_exporting};
+use crate::parts::focus::focus;
 use crate::screens::enter;
 use crate::state::State;
 use crate::state::column::{COLUMNS, Column};
@@ -19,6 +20,7 @@ pub fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
         let StoredModel { name, bytes, context, parameters, method, chat, .. } = model;
         let [to_save, to_remove, to_format] = [name.clone(), name.clone(), name.clone()];
         let to_ask = StoredValue::new(asked);
+        let (is_sure, sure) = (RwSignal::new(false), format!("Remove {name} for good?"));
         let format = match chat {
             ChatFormat::Around { is_used, .. } => view! {
                 <label class="inline">
@@ -37,19 +39,34 @@ pub fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
                 <button type="button" class="quiet" on:click=move |_| put_into_column(state, to_ask.get_value())>
                     "Ask it"<span class="visually-hidden">{format!(", {name}")}</span>
                 </button>
-                <button type="button" class="quiet" on:click=move |_| export_model(to_save.clone(), state.model_error)>
-                    "Save zip"<span class="visually-hidden">{format!(" of {name}")}</span>
+                <button type="button" class="quiet" disabled=move || is_exporting(state)
+                    on:click=move |_| export_model(state, to_save.clone(), state.model_error)>
+                    {move || save_label(is_exporting(state))}<span class="visually-hidden">{format!(" of {name}")}</span>
                 </button>
-                <button type="button" class="quiet" aria-label=format!("Remove {name}")
-                    on:click=move |_| remove_model(state, to_remove.clone())>"Remove"</button>
+                <button type="button" class="quiet remove" aria-label=move || if is_sure.get() { sure.clone() } else { format!("Remove {name}") }
+                    on:click=move |_| if is_sure.get_untracked() {
+                        // The button goes with its model.
+                        focus("own-models");
+                        remove_model(state, to_remove.clone());
+                    } else {
+                        is_sure.set(true);
+                    }
+                    on:blur=move |_| is_sure.set(false)>
+                    {move || if is_sure.get() { "Remove it for good?" } else { "Remove" }}
+                </button>
                 {format}
             </li>
         }
     };
     view! {
-        <ul class="stored">{models.into_iter().map(row).collect_view()}</ul>
+        <ul class="stored" aria-label="Models that this browser keeps">{models.into_iter().map(row).collect_view()}</ul>
         <p class="hint">{format!("Kept in this browser: {:.1} MB in all.", bytes / 1e6)}</p>
     }
+}
+
+/// What the button of a model's zip says.
+pub fn save_label(is_exporting: bool) -> &'static str {
+    if is_exporting { "Making the zip…" } else { "Save zip" }
 }
 
 fn count(parameters: f64) -> String {

@@ -22,7 +22,7 @@ use crate::state::running::Running;
 pub fn OwnModels(state: State) -> impl IntoView {
     let address = RwSignal::new(String::new());
     let is_over = RwSignal::new(false);
-    let is_running = move || state.running.get() == Some(Running::Model);
+    let is_running = move || state.running.get() == Some(Running::Import);
     let drop_files = move |event: leptos::ev::DragEvent| {
         event.prevent_default();
         is_over.set(false);
@@ -54,7 +54,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
     };
     view! {
         <section class="own-models" aria-label="Your own models">
-            <h2>"Your own model"</h2>
+            <h2 id="own-models" tabindex="-1">"Your own model"</h2>
             <p class="hint">
                 "A Llama, Mistral, Qwen 2 or 3, SmolLM3, OLMo 2, Phi-3, Gemma 3, Granite or Seed-OSS, with or without positions: a Hugging Face folder with config.json, tokenizer.json and \
                  safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then it is in \
@@ -81,7 +81,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
                     <button type="submit" disabled=move || address.with(|address| address.trim().is_empty())>"Load"</button>
                     <button type="button" hidden=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
                 </form>
-                {move || is_running().then(|| view! { <LoadingFiles state /> })}
+                {move || is_running().then(|| view! { <LoadingFiles loading=state.loading /> })}
                 <p id="model-error" class="failure" role="alert" hidden=move || state.model_error.get().is_none()>{move || state.model_error.get()}</p>
             </div>
             {move || match state.stored.get() {

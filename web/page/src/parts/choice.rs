@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-/// A labelled list to choose from.
+/// A labelled list to choose from. What is chosen is a property: browsers ignore the attribute once a reader has chosen.
 #[component]
 pub fn Choice(
     #[prop(into)] id: Signal<String>,
@@ -16,7 +16,7 @@ pub fn Choice(
             <span>{label}</span>
             <select id=move || id.get() on:change=move |event| on_choose(event_target_value(&event))>
                 {options.into_iter().map(|(name, text)| view! {
-                    <option value=name selected=move || value.get() == name>{text}</option>
+                    <option value=name prop:selected=move || value.get() == name>{text}</option>
                 }).collect_view()}
             </select>
         </label>

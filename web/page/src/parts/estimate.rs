@@ -23,7 +23,7 @@ fn work(tokens: usize) -> f64 {
 }
 
 /// Of a text of so many tokens, those that a column reads: a method that crops gives its model the last ones alone.
-pub fn tokens_read(state: State, column: Column, tokens: usize) -> usize {
+fn tokens_read(state: State, column: Column, tokens: usize) -> usize {
     if column.method.get().info().crops { tokens.min(state.context_of(column)) } else { tokens }
 }
 
@@ -48,10 +48,10 @@ pub fn time_of_all(state: State, columns: Vec<Column>, tokens: usize) -> String 
 }
 
 /// `3,072 of 16,384 tokens read, about 4 min left`, once that can be said.
-pub fn left(answer: &Answer, total: usize, now: f64) -> Option<String> {
+pub fn left(answer: &Answer, now: f64) -> Option<String> {
     /// Milliseconds before which nothing is said: the first piece says little, and most texts are read by then.
     const SOON: f64 = 3_000.0;
-    let (first, began) = answer.began?;
+    let ((first, began), total) = (answer.began?, answer.total);
     let elapsed = now - began;
     if answer.finished.is_some() || elapsed < SOON || answer.read == first || answer.read >= total {
         return None;
@@ -90,12 +90,12 @@ mod tests {
 
     #[test]
     fn the_time_left_is_said_of_long_texts_alone() {
-        let reading = |read| Answer { read, began: Some((1024, 0.0)), ..Answer::default() };
-        assert_eq!(left(&reading(2048), 4096, 1000.0), None);
+        let reading = |read| Answer { read, total: 4096, began: Some((1024, 0.0)), ..Answer::default() };
+        assert_eq!(left(&reading(2048), 1000.0), None);
         // In pieces of 1,024 tokens the first is 1.5 of work, the first two are 4, and four are 12.
-        let after_a_minute = left(&reading(2048), 4096, 60_000.0);
+        let after_a_minute = left(&reading(2048), 60_000.0);
         assert_eq!(after_a_minute.as_deref(), Some("2048 of 4096 tokens read, about 3 min left."));
-        assert_eq!(left(&reading(1024), 4096, 60_000.0), None);
-        assert_eq!(left(&reading(4096), 4096, 60_000.0), None);
+        assert_eq!(left(&reading(1024), 60_000.0), None);
+        assert_eq!(left(&reading(4096), 60_000.0), None);
     }
 }

@@ -4,6 +4,7 @@ pub mod axes;
 pub mod blob;
 pub mod choice;
 pub mod estimate;
+pub mod focus;
 pub mod marked;
 pub mod percent;
 pub mod picture;

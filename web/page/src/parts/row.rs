@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use crate::parts::estimate::left;
 use crate::parts::marked::marked;
 use crate::state::asked::Asked;
 use crate::state::column::{Answer, Column};
@@ -30,10 +31,14 @@ pub fn AnswerRow(
 ) -> impl IntoView {
     let verdict = move || column.answer.with(Answer::verdict);
     let answer = move || asked.with(|asked| column.answer.with(|answer| marked(answer, asked.as_ref())));
+    // Of a long text, how much is read.
+    let reading = move || {
+        column.answer.with(|answer| left(answer, js_sys::Date::now())).map(|left| view! { <small>{left}</small> })
+    };
     view! {
         <li id=id class=verdict title=title>
             <span class="who"><b>{name}</b>{note.map(|note| view! { <small>{note}</small> })}</span>
-            <span class="found">{answer}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
+            <span class="found">{answer}{reading}<span class="visually-hidden">{move || format!(" {}", verdict())}</span></span>
             <span class="share" style=move || format!("--share:{:.3}", share.get().of_one.unwrap_or(0.0))>
                 <b>{move || share.get().text}</b>
                 <small>{move || share.get().below}</small>

@@ -4,7 +4,7 @@ use leptos::prelude::*;
 
 use crate::state::State;
 use crate::state::engine::{Backend, Engine};
-use crate::state::running::Running;
+use crate::state::running::{Download, Running};
 
 /// Where models compute, and what concerns all columns; a model of the reader's shows its own beside its form.
 #[component]
@@ -20,12 +20,12 @@ pub fn Status(state: State) -> impl IntoView {
         Engine::Stopped => "Not computing.".to_owned(),
     };
     let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
-    let is_of_model = move || state.running.with(|running| *running == Some(Running::Model));
+    let is_of_model = move || state.running.with(|running| running.as_ref().is_some_and(Running::is_of_models));
     view! {
         <section class="status" aria-label="Status">
             <p id="backend" role="status">{backend}</p>
             <progress hidden=move || !is_loading() aria-label="Loading the program"></progress>
-            {move || (!is_of_model()).then(|| view! { <LoadingFiles state /> })}
+            {move || (!is_of_model()).then(|| view! { <LoadingFiles loading=state.loading /> })}
             <p id="error" role="alert" hidden=move || state.error.get().is_none()>{move || state.error.get()}</p>
         </section>
     }
@@ -33,9 +33,9 @@ pub fn Status(state: State) -> impl IntoView {
 
 /// Files of a model that are on their way.
 #[component]
-pub fn LoadingFiles(state: State) -> impl IntoView {
+pub fn LoadingFiles(loading: RwSignal<Option<Download>>) -> impl IntoView {
     move || {
-        state.loading.get().map(|loading| {
+        loading.get().map(|loading| {
             let percent = if loading.total > 0.0 { 100.0 * loading.received / loading.total } else { 0.0 };
             view! {
                 <p class="loading">

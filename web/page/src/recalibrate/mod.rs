@@ -8,9 +8,10 @@ use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState
 use leptos::prelude::*;
 
 use self::curves::Curves;
-use crate::link::trainer::{export_model, pause, recalibrate, try_drop};
-use crate::own::kept::put_into_column;
+use crate::link::trainer::{export_model, is_exporting, pause, recalibrate, stop_trying, try_drop};
+use crate::own::kept::{put_into_column, save_label};
 use crate::parts::estimate::duration;
+use crate::parts::status::LoadingFiles;
 use crate::state::State;
 use crate::state::training::{DropCost, Phase, is_unfinished};
 
@@ -25,6 +26,7 @@ const CONTEXT: usize = 256;
 pub fn Recalibrate(state: State) -> impl IntoView {
     let training = state.training;
     let is_idle = move || training.phase.get() == Phase::Idle;
+    let is_trying = move || training.phase.get() == Phase::Trying;
     let begin = move || {
         let settings = training.settings.get();
         let stored = state.stored.get().unwrap_or_default();
@@ -73,8 +75,9 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             </p>
             <Settings state />
             <div class="buttons">
-                <button id="drop" type="button" disabled=move || !is_idle() on:click=move |_| try_drop(state)>
-                    {move || if training.phase.get() == Phase::Trying { "Measuring…" } else { "Measure what dropping costs" }}
+                <button id="drop" type="button" disabled=move || !is_idle() && !is_trying()
+                    on:click=move |_| if untrack(is_trying) { stop_trying() } else { try_drop(state) }>
+                    {move || if is_trying() { "Stop measuring" } else { "Measure what dropping costs" }}
                 </button>
                 <button id="recalibrate" type="button" class="primary" on:click=press
                     disabled=move || matches!(training.phase.get(), Phase::Trying | Phase::Pausing)>
@@ -89,9 +92,12 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                 </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| put_into_column(state, model))>"Compare it under Play"</button>
-                <button type="button" hidden=move || kept().is_none()
-                    on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(model.name, training.error))>"Save zip"</button>
+                <button type="button" hidden=move || kept().is_none() disabled=move || is_exporting(state)
+                    on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name, training.error))>
+                    {move || save_label(is_exporting(state))}
+                </button>
             </div>
+            <LoadingFiles loading=training.loading />
             <p id="drop-cost" role="status">{cost}</p>
             <p class="hint" hidden=move || !lost()>
                 "A run is kept every few updates, and when it is paused. Updates that came after that, before the page was closed, are computed again."
@@ -143,8 +149,10 @@ fn Settings(state: State) -> impl IntoView {
             let value = Signal::derive(move || settings.with(value));
             let is_wrong = RwSignal::new(false);
             let choose = move |event: leptos::ev::Event| {
-                let amount = finite(&event_target_value(&event));
+                let text = event_target_value(&event);
+                let amount = finite(&text);
                 is_wrong.set(amount.is_none());
+                training.error.set(amount.is_none().then(|| not_a_number(label, &text, &untrack(|| value.get()))));
                 amount.iter().for_each(|&amount| change(&|settings| set(settings, amount)));
             };
             number_field(label, id, is_busy, is_wrong, value, choose)
@@ -154,8 +162,8 @@ fn Settings(state: State) -> impl IntoView {
             <label class="field">
                 <span>"Dropped"</span>
                 <select id="dropped" disabled=is_busy on:change=choose>
-                    <option value="low" selected=move || !is_all()>"frequencies below a cut (partial DroPE)"</option>
-                    <option value="all" selected=is_all>"all positions (DroPE)"</option>
+                    <option value="low" prop:selected=move || !is_all()>"frequencies below a cut (partial DroPE)"</option>
+                    <option value="all" prop:selected=is_all>"all positions (DroPE)"</option>
                 </select>
             </label>
             <label class="field" hidden=is_all>
@@ -167,6 +175,8 @@ fn Settings(state: State) -> impl IntoView {
                         let text = event_target_value(&event);
                         let cut = finite(&text);
                         is_cut_wrong.set(cut.is_none() && !text.trim().is_empty());
+                        let own = "the cut before";
+                        training.error.set(is_cut_wrong.get_untracked().then(|| not_a_number("Cut", &text, own)));
                         if !is_cut_wrong.get_untracked() {
                             change(&|settings| settings.dropped = DroppedPositions::Low(cut));
                         }
@@ -190,9 +200,13 @@ fn Settings(state: State) -> impl IntoView {
     }
 }
 
-/// A number that a request can hold.
+/// A number that a request can hold, with a point or, as the keyboards of many languages have it, a comma.
 fn finite(text: &str) -> Option<f64> {
-    text.trim().parse().ok().filter(|number: &f64| number.is_finite())
+    text.trim().replace(',', ".").parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn not_a_number(label: &str, text: &str, stays: &str) -> String {
+    format!("{label}: {text:?} is not a number, so that {stays} stays.")
 }
 
 fn number_field(
@@ -223,8 +237,16 @@ fn said(DropCost { before, after }: DropCost, seconds: f64, steps: usize) -> Str
 
 #[cfg(test)]
 mod tests {
-    use super::said;
+    use super::{finite, said};
     use crate::state::training::DropCost;
+
+    #[test]
+    fn numbers_have_a_point_or_a_comma() {
+        assert_eq!(
+            [finite(" 0.004"), finite("0,004"), finite("0,0x"), finite("inf")],
+            [Some(0.004), Some(0.004), None, None]
+        );
+    }
 
     #[test]
     fn the_cost_is_said_with_the_time_that_it_takes_here() {

@@ -1,5 +1,7 @@
 //! Accuracy against length in the study: a line a method, with a band from the lowest to the highest trunk.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use drope_core::results::{MethodLine, StudyFigure};
 use leptos::prelude::*;
 
@@ -14,10 +16,11 @@ const BOTTOM: f64 = 40.0;
 /// The chart, and a list with the same numbers.
 #[component]
 pub fn Chart(figure: StoredValue<StudyFigure>) -> impl IntoView {
-    let StudyFigure { task, floor, lengths, trunks: [complete, planned], methods, .. } = figure.get_value();
+    let StudyFigure { task, floor, lengths, trunks: [_, planned], methods, .. } = figure.get_value();
     let longest = lengths.iter().copied().max().unwrap_or(1);
     let floor_text = format!("Dotted: {}, the score of random guesses among the text's numbers. ", percent(floor));
-    let questions = methods.iter().flat_map(|line| &line.points).map(|point| point.questions).min().unwrap_or(0);
+    let points = methods.iter().flat_map(|line| &line.points);
+    let asked = asked(points.map(|point| (point.trunks, point.questions, point.extension)), planned);
     view! {
         <figure class="chart">
             <svg viewBox=format!("0 0 {} {}", LEFT + PLOT[0] + 16.0, TOP + PLOT[1] + BOTTOM) role="img"
@@ -49,8 +52,8 @@ pub fn Chart(figure: StoredValue<StudyFigure>) -> impl IntoView {
                 </ul>
                 <p class="hint">
                     {format!(
-                        "Percent of questions answered exactly: {task}. The mean over {complete} of {planned} training seeds, {questions} \
-                         questions each; bands from the lowest seed to the highest. "
+                        "Percent of questions answered exactly: {task}. Means over training seeds, with bands from the lowest to the \
+                         highest: {asked}. "
                     )}
                     {floor_text}
                     "With copies: in training each sentence of filler counted as several, as in a longer text. At its best: with the scaling of its \
@@ -59,6 +62,21 @@ pub fn Chart(figure: StoredValue<StudyFigure>) -> impl IntoView {
             </figcaption>
         </figure>
     }
+}
+
+/// `5 of 5 seeds with 300 questions each at 1 to 8×; 1 of 5 seeds with 100 questions each at 16 to 64×`, from the seeds, the questions
+/// and the length of each point.
+fn asked(points: impl Iterator<Item = (usize, usize, usize)>, planned: usize) -> String {
+    let mut lengths: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+    for (seeds, questions, extension) in points {
+        lengths.entry((seeds, questions)).or_default().insert(extension);
+    }
+    let part = |(&(seeds, questions), lengths): (&(usize, usize), &BTreeSet<usize>)| {
+        let (first, last) = (lengths.first().copied().unwrap_or(1), lengths.last().copied().unwrap_or(1));
+        let at = if first == last { format!("{first}×") } else { format!("{first} to {last}×") };
+        format!("{seeds} of {planned} seeds with {questions} questions each at {at}")
+    };
+    lengths.iter().rev().map(part).collect::<Vec<_>>().join("; ")
 }
 
 /// `92 % at 1×, 90 % at 2×`
@@ -97,4 +115,19 @@ fn x(extension: usize, longest: usize) -> f64 {
 
 fn y(share: f64) -> f64 {
     TOP + PLOT[1] * (1.0 - share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+
+    #[test]
+    fn seeds_and_questions_are_said_of_the_lengths_that_they_are_of() {
+        let points = [(5, 300, 1), (5, 300, 8), (1, 100, 16), (1, 100, 64)];
+        assert_eq!(
+            asked(points.into_iter(), 5),
+            "5 of 5 seeds with 300 questions each at 1 to 8×; 1 of 5 seeds with 100 questions each at 16 to 64×"
+        );
+        assert_eq!(asked([(5, 300, 1)].into_iter(), 5), "5 of 5 seeds with 300 questions each at 1×");
+    }
 }

@@ -34,6 +34,8 @@ pub const COLUMNS: RangeInclusive<usize> = 2..=4;
 pub struct Answer {
     /// Tokens of the prompt that were read.
     pub read: usize,
+    /// How many are read in all.
+    pub total: usize,
     /// How many its first piece had, and when it was read, by the page's clock in milliseconds.
     pub began: Option<(usize, f64)>,
     /// Text so far.

@@ -105,6 +105,8 @@ pub struct State {
     pub stored: RwSignal<Option<Vec<StoredModel>>>,
     /// Recalibration in this tab.
     pub training: Training,
+    /// Whether the zip of a model is being made.
+    pub is_exporting: RwSignal<bool>,
     /// Cells that are run after this one.
     pub queue: RwSignal<VecDeque<CellKey>>,
 }

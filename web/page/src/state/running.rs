@@ -28,10 +28,19 @@ pub enum Running {
     Probe,
     /// The columns predict the text.
     Predict,
-    /// A model of the reader's is taken in, removed, or saved.
-    Model,
+    /// A model of the reader's is taken in.
+    Import,
+    /// A model that the browser keeps is removed, or is asked in another form.
+    Kept,
     /// A cell of a table is measured.
     Cell(CellKey),
+}
+
+impl Running {
+    /// Whether it is about the models that the browser keeps, so that what goes wrong is said beside them.
+    pub fn is_of_models(&self) -> bool {
+        matches!(self, Self::Import | Self::Kept)
+    }
 }
 
 /// A cell of the tables.

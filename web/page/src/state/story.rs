@@ -75,7 +75,8 @@ impl Story {
         let first = first();
         for (row, answer) in self.all_rows().iter().zip(&first.answers) {
             let finished = Some(Finished { is_right: Some(answer.is_right), prefill: 0.0, decode: 0.0 });
-            row.answer.set(Answer { read: first.ends.len(), text: answer.text.clone(), finished, began: None });
+            let tokens = first.ends.len();
+            row.answer.set(Answer { read: tokens, total: tokens, text: answer.text.clone(), finished, began: None });
         }
         self.asked.set(Some(Asked {
             haystack: first.haystack.clone(),
@@ -89,7 +90,8 @@ impl Story {
     }
 
     /// Begins with another question, whose answers are still to be asked for.
-    pub fn choose(self, extension: usize, depth: u32, seed: u64) {
+    pub fn choose(self, extension: usize, depth: u32, seed: u64, has_fourth: bool) {
+        self.has_fourth.set(has_fourth);
         if LENGTHS.contains(&extension) {
             self.extension.set(extension);
             self.depth.set(depth);
@@ -103,7 +105,11 @@ impl Story {
     /// The same as a part of an address; empty for the first state.
     pub fn written(self) -> String {
         let (extension, depth, seed) = (self.extension.get(), self.depth.get(), self.seed.get());
-        if self.is_first() { String::new() } else { format!("&story={extension},{depth},{seed}") }
+        match (self.is_first(), self.has_fourth.get()) {
+            (true, false) => String::new(),
+            (_, false) => format!("&story={extension},{depth},{seed}"),
+            (_, true) => format!("&story={extension},{depth},{seed},1"),
+        }
     }
 
     /// Whether what is chosen is what the page has answers to.

@@ -3,6 +3,8 @@
 use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState, StoredModel};
 use leptos::prelude::*;
 
+use super::running::Download;
+
 /// Signals of the recalibration.
 #[derive(Clone, Copy)]
 pub struct Training {
@@ -18,6 +20,8 @@ pub struct Training {
     pub seconds: RwSignal<f64>,
     /// Name of the result, once it has begun.
     pub name: RwSignal<Option<String>>,
+    /// The program or the model that is on its way.
+    pub loading: RwSignal<Option<Download>>,
     /// What went wrong.
     pub error: RwSignal<Option<String>>,
 }
@@ -61,6 +65,7 @@ impl Training {
             progress: RwSignal::new(None),
             seconds: RwSignal::new(0.0),
             name: RwSignal::new(None),
+            loading: RwSignal::new(None),
             error: RwSignal::new(None),
         }
     }

@@ -69,7 +69,7 @@ fn card_rows(story: Story) -> Vec<CardRow> {
     untrack(|| story.rows()).into_iter().map(row).collect()
 }
 
-/// `Trained on 256 tokens, asked at 8× (2,048): RoPE wrong, YaRN right.`
+/// `Trained on texts of 256 tokens, asked for a number in a text 8 times as long: RoPE wrong, YaRN right.`
 fn sentence(extension: usize, rows: &[CardRow]) -> String {
     let outcome = |row: &CardRow| match row.is_right {
         Some(true) => format!("{} right", row.name),
@@ -77,7 +77,10 @@ fn sentence(extension: usize, rows: &[CardRow]) -> String {
         None => format!("{} not asked", row.name),
     };
     let outcomes: Vec<String> = rows.iter().map(outcome).collect();
-    format!("Trained on 256 tokens, asked for a number in a text {extension} times as long: {}.", outcomes.join(", "))
+    format!(
+        "Trained on texts of 256 tokens, asked for a number in a text {extension} times as long: {}.",
+        outcomes.join(", ")
+    )
 }
 
 /// The rows as a drawing (SVG).
@@ -87,11 +90,12 @@ fn drawing(extension: usize, depth: u32, rows: &[CardRow]) -> String {
     let (trained, needle) = (ribbon / extension as f64, 60.0 + ribbon * f64::from(depth) / 100.0);
     let mut body = format!(
         "<rect width=\"{width}\" height=\"{height}\" fill=\"#fbfaf7\"/>\
-         <text x=\"60\" y=\"92\" font-size=\"46\" font-weight=\"700\">Trained on 256 tokens. How far can it read?</text>\
+         <text x=\"60\" y=\"92\" font-size=\"46\" font-weight=\"700\">Trained on texts of 256 tokens. How far can it read?</text>\
          <rect x=\"60\" y=\"130\" width=\"{ribbon}\" height=\"44\" rx=\"8\" fill=\"#e5e1d8\"/>\
          <rect x=\"60\" y=\"130\" width=\"{trained:.1}\" height=\"44\" fill=\"#d9a585\"/>\
          <rect x=\"{:.1}\" y=\"122\" width=\"12\" height=\"60\" rx=\"6\" fill=\"#e0a100\"/>\
-         <text x=\"60\" y=\"212\" font-size=\"24\" fill=\"#5e5a53\">a text {extension} times as long as any in training</text>",
+         <text x=\"60\" y=\"212\" font-size=\"24\" fill=\"#5e5a53\">a text {extension} times as long as any in training</text>\
+         <text x=\"1140\" y=\"212\" font-size=\"24\" text-anchor=\"end\" fill=\"#5e5a53\">right in the study</text>",
         needle - 6.0
     );
     for (place, row) in rows.iter().enumerate() {

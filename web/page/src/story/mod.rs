@@ -34,6 +34,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
         }
     };
     let is_asking = move || state.running.get() == Some(Running::Story);
+    let has_answered = move || story.rows().iter().all(|row| row.answer.with(|answer| answer.finished.is_some()));
     let is_live = move || story.extension.get() <= LIVE;
     let ask_if_quick = move || {
         if untrack(is_live) {
@@ -62,14 +63,13 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                 <button id="another" type="button" class="primary" hidden=move || !is_live()
                     on:click=move |_| { story.seed.update(|seed| *seed = seed.wrapping_add(1)); tell_story(state); }>"Another question"</button>
                 <button id="ask-far" type="button" class="primary"
-                    hidden=move || is_asking() || is_live() && story.asked.with(Option::is_some) on:click=move |_| tell_story(state)>
+                    hidden=move || is_asking() || is_live() && has_answered() on:click=move |_| tell_story(state)>
                     {move || {
                         let tokens = story.extension.get() * story.context();
                         let time = time_of_all(state, story.rows(), tokens);
                         format!("Ask them at {}× (about {time})", story.extension.get())
                     }}
                 </button>
-                <button id="halt" type="button" hidden=move || !is_asking() || is_live() on:click=move |_| stop(state)>"Stop"</button>
                 <button id="fourth" type="button" aria-pressed=move || story.has_fourth.get().to_string()
                     on:click=move |_| {
                         story.has_fourth.update(|has| *has = !*has);
@@ -77,6 +77,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                     }>
                     "RoPE with the same training"
                 </button>
+                <button id="halt" type="button" hidden=move || !is_asking() on:click=move |_| stop(state)>"Stop"</button>
             </p>
             <p class="fair">{fair()}</p>
             <card::Card story />

@@ -29,6 +29,6 @@ pub fn Ribbon(story: Story, on_moved: impl Fn() + 'static) -> impl IntoView {
                 on:input=move |event| if let Ok(depth) = event_target_value(&event).parse() { story.depth.set(depth) }
                 on:change=move |_| on_moved() />
         </div>
-        <p class="legend-line hint" aria-hidden="true"><span class="swatch trained"></span>"256 tokens, the most in training " <span class="swatch glow"></span>"the needle: drag it"</p>
+        <p class="legend-line hint" aria-hidden="true"><span class="swatch trained"></span>"256 tokens, as in training " <span class="swatch glow"></span>"the number: drag it"</p>
     }
 }

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 
-use super::{seeds, whole};
+use super::whole;
 use crate::columns::answers::explained;
 use crate::parts::row::{AnswerRow, Share};
 use crate::parts::status::LoadingFiles;
@@ -16,7 +16,7 @@ use crate::state::story::Story;
 const NOTES: [&str; 4] = [
     "rotary positions, as trained",
     "the same model, positions scaled, no training",
-    "slow rotations dropped, then trained further on 256 tokens",
+    "slow rotations dropped, then trained further on texts of 256 tokens",
     "positions kept, the same further training",
 ];
 
@@ -35,7 +35,7 @@ pub fn Rows(state: State) -> impl IntoView {
                 <Row story row />
             </For>
         </ol>
-        {move || is_asking().then(|| view! { <LoadingFiles state /> })}
+        {move || is_asking().then(|| view! { <LoadingFiles loading=state.loading /> })}
         <p class="failure" role="alert" hidden=move || failure().is_none()>{failure}</p>
         <p class="hint said" aria-live="polite">{move || said(story, is_asking(), is_loading())}<span class="visually-hidden">{move || outcomes(story)}</span></p>
     }
@@ -50,7 +50,7 @@ fn Row(story: Story, row: Column) -> impl IntoView {
         Some(point) => Share {
             of_one: Some(point.mean),
             text: whole(point.mean),
-            below: format!("right, {}", seeds(point.trunks)),
+            below: format!("right, {} asked", point.trunks * point.questions),
         },
         None => Share { of_one: None, text: "–".to_owned(), below: "not measured".to_owned() },
     });

@@ -9,8 +9,10 @@ use crate::state::engine::{Backend, BackendChoice, Engine};
 pub enum Event {
     /// A worker is wanted, unless there is one.
     Wanted,
-    /// Whether the browser has an adapter for WebGPU.
-    Adapter(bool),
+    /// The browser has an adapter for WebGPU.
+    Adapter,
+    /// WebGPU is not tried, and why, as the end of a sentence.
+    NotTried(&'static str),
     /// The browser starts no such worker.
     NotStarted(Backend),
     /// A worker sent a message.
@@ -38,7 +40,7 @@ pub enum Effect {
     Post(Backend, Request),
     /// Send a request with the files of the event.
     PostFiles(Backend, Request),
-    /// Find out whether the browser has an adapter for WebGPU.
+    /// Find out whether WebGPU is to be tried.
     FindAdapter,
     /// Come back after the grace that a worker has to stop a run.
     AwaitEnd(u32),
@@ -46,8 +48,6 @@ pub enum Effect {
     Show(Engine),
     /// Nothing is being downloaded any more.
     ClearLoading,
-    /// Choose the CPU from now on.
-    ChooseCpu,
     /// Show what went wrong.
     Say(String),
     /// Show what went wrong; nothing runs any more.

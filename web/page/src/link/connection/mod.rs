@@ -47,6 +47,8 @@ pub struct Connection {
     why_cpu: Option<String>,
     /// Whether the program with several threads could not be started, for example because memory cannot be shared.
     is_alone: bool,
+    /// Whether WebGPU's worker has failed, so that the CPU computes whatever the reader chose.
+    has_given_up_webgpu: bool,
     /// The last request that began a run.
     last: Option<Request>,
     /// The run whose end the worker has not confirmed since it was stopped.
@@ -62,10 +64,12 @@ impl Connection {
     }
 
     fn decide(&mut self, event: Event, page: Page, effects: &mut Vec<Effect>) {
+        let choice = if self.has_given_up_webgpu { BackendChoice::Cpu } else { page.choice };
+        let page = Page { choice, ..page };
         match event {
             Event::Wanted => self.connect(page, effects),
-            Event::Adapter(false) => self.note_on_cpu("WebGPU has no adapter in this browser", effects),
-            Event::Adapter(true) => self.try_webgpu(page, effects),
+            Event::NotTried(why) => self.note_on_cpu(why, effects),
+            Event::Adapter => self.try_webgpu(page, effects),
             Event::NotStarted(backend) if self.computes(backend) => {
                 self.workers = Workers::None;
                 effects.push(Effect::Show(Engine::Stopped));
@@ -215,7 +219,7 @@ impl Connection {
 
     /// Computes on the CPU from now on, and says why.
     fn give_up_webgpu(&mut self, why: &str, page: Page, effects: &mut Vec<Effect>) -> Page {
-        effects.push(Effect::ChooseCpu);
+        self.has_given_up_webgpu = true;
         self.note_on_cpu(why, effects);
         Page { choice: BackendChoice::Cpu, ..page }
     }
@@ -303,7 +307,7 @@ impl Connection {
         if backend == Backend::Webgpu {
             self.give_up_webgpu("WebGPU's program stopped", page, effects);
         }
-        let sentence = format!("The worker stopped ({message}). Press Run to start it anew{on_the_cpu}.");
+        let sentence = format!("The worker stopped ({message}). Ask again to start it anew{on_the_cpu}.");
         effects.push(Effect::Fail(sentence));
     }
 }

@@ -36,7 +36,7 @@ fn heard(backend: Backend, reply: Reply) -> Event {
 
 /// The CPU's worker computes, and WebGPU's is tried beside it.
 fn trial() -> [Event; 4] {
-    [Event::Wanted, heard(Backend::Cpu, Reply::Awake), heard(Backend::Cpu, ready("", 1)), Event::Adapter(true)]
+    [Event::Wanted, heard(Backend::Cpu, Reply::Awake), heard(Backend::Cpu, ready("", 1)), Event::Adapter]
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn the_cpu_begins_and_is_started_once() {
     );
     let effects = connection.handle(heard(Backend::Cpu, ready("", 1)), PAGE);
     assert_eq!(effects, [open(Backend::Cpu, 1, "WebGPU is being tried beside it")]);
-    let effects = connection.handle(Event::Adapter(false), PAGE);
+    let effects = connection.handle(Event::NotTried("WebGPU has no adapter in this browser"), PAGE);
     assert_eq!(effects, [open(Backend::Cpu, 1, "WebGPU has no adapter in this browser")]);
 }
 
@@ -134,13 +134,18 @@ fn webgpu_that_hangs_or_stops_is_not_used_again() {
     let mut hangs = connection.clone();
     hangs.handle(Event::Stopped(6), page);
     let effects = hangs.handle(Event::GraceOver(6), page);
-    assert_eq!(effects[..2], [Effect::End(Backend::Webgpu), Effect::ChooseCpu]);
-    assert!(matches!(&effects[3], Effect::Say(sentence) if sentence.ends_with("anew, on the CPU.")), "{effects:?}");
+    assert_eq!(effects[..2], [Effect::End(Backend::Webgpu), Effect::ClearLoading]);
+    assert!(matches!(&effects[2], Effect::Say(sentence) if sentence.ends_with("anew, on the CPU.")), "{effects:?}");
     assert_eq!(effects.last(), Some(&start(Backend::Cpu, false, false, 1)));
+    // The reader's choice stays, and is not followed again.
+    let opened = hangs.handle(heard(Backend::Cpu, ready("", 1)), page);
+    assert_eq!(opened, [open(Backend::Cpu, 1, "WebGPU did not stop")]);
     let mut stops = connection;
     let effects = stops.handle(Event::Broke(Backend::Webgpu, "out of memory".into()), page);
-    assert_eq!(effects[..3], [Effect::End(Backend::Webgpu), Effect::Show(Engine::Stopped), Effect::ChooseCpu]);
-    assert!(matches!(&effects[3], Effect::Fail(sentence) if sentence.contains("(out of memory). Press Run")));
+    assert_eq!(effects[..2], [Effect::End(Backend::Webgpu), Effect::Show(Engine::Stopped)]);
+    assert!(matches!(&effects[2], Effect::Fail(sentence) if sentence.contains("(out of memory). Ask again")));
+    let again = stops.handle(Event::Asked(remove(7)), page);
+    assert_eq!(again[1], start(Backend::Cpu, false, false, 1));
 }
 
 #[test]
