@@ -36,7 +36,7 @@ def beside_others_in_the_browser(rows):
             "an answer behind it (the page's of at most 7 tokens, the others' of 32), tokens per second, medians of",
             f"{' or '.join(sorted({str(len(row['prompt'])) for row in rows}))} rounds in which every program runs once; the page's speed",
             "by the other's in the same round: median and range.", "",
-            "| processor | threads | program | prompt | generation | page / it, prompt | generation |", "|---|---|---|---|---|---|---|"]
+            "| processor | threads | program | prompt | generation | page ÷ this program, prompt | page ÷ this program, generation |", "|---|---|---|---|---|---|---|"]
     for row in rows:
         page = next(one for one in rows if one["program"] == "page" and [one[f] for f in PLACE] == [row[f] for f in PLACE])
         ratios = ["–" if row is page else ratio(page[kind], row[kind]) for kind in ("prompt", "generation")]

@@ -72,8 +72,8 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
                 "program",
                 "prompt",
                 "generation",
-                "page / it, prompt",
-                "page / it, generation"
+                "page ÷ this program, prompt",
+                "page ÷ this program, generation"
             ],
             speeds.iter().map(row)
         ),

@@ -89,8 +89,8 @@ pub fn text(costs: &[CacheCost]) -> String {
                 "keys and values",
                 "prompt",
                 "generation",
-                "core / it, prompt",
-                "core / it, generation",
+                "core ÷ this program, prompt",
+                "core ÷ this program, generation",
                 "memory (MB)",
                 "perplexity"
             ],

@@ -50,7 +50,7 @@ pub fn text(rows: &[CardSpeed]) -> String {
         "training",
         "prompt",
         "generation",
-        "core / it, training",
+        "core ÷ this program, training",
         "runs",
     ];
     section(

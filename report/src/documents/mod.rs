@@ -32,7 +32,7 @@ use crate::study_2::Headline;
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
 const FIRST: &str = "The [first study](docs/study.md), registered too";
-const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer baselines";
+const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer baselines (five other pretraining seeds, and other questions)";
 
 /// The same, with how much of it has run.
 fn second(headline: &Headline) -> String {
@@ -54,7 +54,7 @@ impl Found {
     fn lists(&self) -> Option<String> {
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.list));
         let first = self.first.as_ref().map(|first| first.list.clone());
-        second.into_iter().chain(first).reduce(|second, first| format!("{second}\nThe first:\n\n{first}"))
+        second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{FIRST}:\n\n{first}"))
     }
 
     /// The same in few words, with the first study's accuracies above.

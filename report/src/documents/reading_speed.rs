@@ -74,8 +74,8 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
                     "program",
                     "prompt",
                     "generation",
-                    "core / it, prompt",
-                    "core / it, generation",
+                    "core ÷ this program, prompt",
+                    "core ÷ this program, generation",
                     "memory (MB)"
                 ],
                 speeds.iter().map(row)

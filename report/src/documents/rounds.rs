@@ -8,7 +8,7 @@ use crate::markdown::DASH;
 pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     let [median, low, high] = range(&ratios);
-    format!("{median:.2} [{low:.2}, {high:.2}]")
+    if ratios.len() == 1 { format!("{median:.2} (one round)") } else { format!("{median:.2} [{low:.2}, {high:.2}]") }
 }
 
 /// The ratios of two programs' speeds, of a prompt and of generation; dashes where there is nothing to compare with.

@@ -64,8 +64,8 @@ fn millions(tokens: f64) -> String {
 /// What the questions and scores are.
 pub fn introduction(setting: &Setting) -> String {
     format!(
-        "Models have {:.2} M parameters and a training context C of {} tokens; 2× is a text of twice that. Questions ask for one \
-         of four keys and are numbers where nothing else is said; scores are exact answers in percent with 95 % intervals. The \
+        "Models have {:.2} M parameters and a training context C of {} tokens; 2× is a text of twice that. Questions ask for the \
+         value of one of four keys, a number unless words are named; scores are exact answers in percent with 95 % intervals. The \
          tables: [docs/results](results/README.md), beside the papers' own: [docs/reproduction](reproduction/README.md).",
         setting.parameters as f64 / 1e6,
         setting.context

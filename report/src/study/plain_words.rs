@@ -28,7 +28,8 @@ pub fn tables(results: &StudyResults) -> String {
     let decoys = rows(results, &[(DECOYS, 1), (DECOYS, 4)]);
     format!(
         "Five of the models, one of them read in two ways, all from the same pretraining, with as much further training each, on texts of no more than 256 \
-             tokens. Percent of questions answered exactly, means over training seeds.\n\n**How often is a number found in a \
+             tokens. Percent of questions answered exactly, means over training seeds; each method with its \
+             default parameters, where the README has tuned ones.\n\n**How often is a number found in a \
              longer text?** One of four numbers is asked for, whose keys share a word. At 8× a text is eight times as long as any \
              in training.\n\n{}**What does it cost at the length of training?** The same question; the same where the prose has \
              words of the keys and other numbers (decoys); and a text of nothing but sixteen numbers with their keys.\n\n{}\

@@ -17,7 +17,7 @@ const FULL: [(&str, Method); 2] = [("all", Method::Drope), ("all-copies", Method
 pub fn findings(results: &StudyResults) -> Vec<String> {
     let latest = "Order (the latest of four values) at 4×, RoPE read with dynamic NTK";
     let items = [
-        decoys(results),
+        among_decoys(results, "Decoys at 4×, RoPE read with dynamic NTK"),
         compared(results, latest, &WITH_COPIES, &LATEST_VALUE, 4),
         compared(results, "What copies cost full DroPE at 1×, on the primary task", &FULL, &PRIMARY, 1),
         compared(results, "What copies cost full DroPE at 1×, with decoys", &FULL, &DECOYS, 1),
@@ -26,9 +26,13 @@ pub fn findings(results: &StudyResults) -> Vec<String> {
     items.into_iter().flatten().collect()
 }
 
-/// The item about decoys, which the README has too.
+/// The item about decoys, for the README, which has no heading above it that says so.
 pub fn decoys(results: &StudyResults) -> Option<String> {
-    compared(results, "Decoys at 4×, RoPE read with dynamic NTK", &WITH_COPIES, &DECOYS, 4)
+    among_decoys(results, "Not registered, seen afterwards: decoys at 4×, RoPE read with dynamic NTK")
+}
+
+fn among_decoys(results: &StudyResults, what: &str) -> Option<String> {
+    compared(results, what, &WITH_COPIES, &DECOYS, 4)
 }
 
 /// Mean accuracies of models beside one another; `None` where one is not measured.
@@ -47,7 +51,7 @@ fn compared(
     let cells: Vec<(String, usize)> = models.iter().map(at).collect::<Option<_>>()?;
     let trunks = cells.iter().map(|(_, trunks)| *trunks).min()?;
     let texts: Vec<String> = cells.into_iter().map(|(text, _)| text).collect();
-    Some(format!("- {what}: {} ({trunks} trunks).", texts.join(", ")))
+    Some(format!("- {what}: {} ({trunks} pretraining seeds).", texts.join(", ")))
 }
 
 #[cfg(test)]
@@ -63,13 +67,15 @@ mod tests {
         assert_eq!(
             said,
             [
-                "- What copies cost full DroPE at 1×, on the primary task: DroPE 95.0 %, DroPE with copies 90.0 % (5 trunks)."
+                "- What copies cost full DroPE at 1×, on the primary task: DroPE 95.0 %, DroPE with copies 90.0 % (5 pretraining seeds)."
             ]
         );
         let cells = [("all-1", 0.96), ("all-copies-1", 0.84)].map(|(model, share)| cell(model, &DECOYS, 1, share));
         assert_eq!(
             findings(&StudyResults::new(cells.into())),
-            ["- What copies cost full DroPE at 1×, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (1 trunks)."]
+            [
+                "- What copies cost full DroPE at 1×, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (1 pretraining seeds)."
+            ]
         );
     }
 }

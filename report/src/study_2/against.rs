@@ -76,7 +76,7 @@ pub fn below_rope(results: &Results) -> Option<String> {
     let (budget, [ours, rope]) = beside_rope(results)?;
     (ours < rope).then(|| {
         format!(
-            "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget {:.1} %.",
+            "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget, read with its best scaling, {:.1} %.",
             tokens(budget),
             100.0 * ours,
             100.0 * rope

@@ -96,11 +96,13 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     let [best, end, best_with_copies] = [plain.1, last, copies.1].map(|budget| tokens(CURVE[budget]));
     let what = if copies.1 == last {
         format!(
-            "what is lost from {best} to {end} without copies; with copies nothing is, as {end} is their best budget"
+            "what full DroPE loses from its best budget ({best}) to {end} without copies; with copies {end}, the largest that was run, is the \
+             best, so that the loss is 0"
         )
     } else {
         format!(
-            "what is lost from {best} to {end} without copies, less what is lost from {best_with_copies} to {end} with copies"
+            "what full DroPE loses from its best budget ({best}) to {end} without copies, less what it loses from {best_with_copies} to {end} \
+             with copies"
         )
     };
     let loss = |means: [f64; 4]| (means[0] - means[1]) - (means[2] - means[3]);

@@ -85,7 +85,7 @@ impl Arm {
 /// `control (RoPE, trained as long), YaRN`
 pub fn title(model: &str, method: Method) -> String {
     let run = Run::of(model);
-    let name = run.map_or("untrained", |run| run.title);
+    let name = run.map_or("original", |run| run.title);
     let is_read_in_several_ways = run.is_none_or(|run| run.dropped == Dropped::None);
     if is_read_in_several_ways { format!("{name}, {}", method.title()) } else { name.to_owned() }
 }

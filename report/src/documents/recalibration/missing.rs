@@ -27,7 +27,7 @@ pub fn not_measured(arms: &[Arm], cells: &[PerplexityCell], needles: &[Benchmark
         }
         missing.extend(needles_missing(needles, run.folder).map(|asked| format!("{asked} of {}", run.title)));
     }
-    missing.extend(needles_missing(needles, UNTRAINED).map(|asked| format!("{asked} of the untrained model")));
+    missing.extend(needles_missing(needles, UNTRAINED).map(|asked| format!("{asked} of the original model")));
     let is_read = |method: Method| {
         needles.iter().any(|cell| (&*cell.model, cell.method, cell.context) == (RUNS[0].folder, method, FURTHEST))
     };

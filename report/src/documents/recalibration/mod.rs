@@ -230,7 +230,7 @@ mod tests {
         assert!(text.contains("partial DroPE with copies at all, niah_single_1 at 1024 tokens of DroPE"), "{text}");
         assert!(
             text.contains(
-                "niah_single_2 at 4096 tokens of the untrained model, needles of the control at 16384 tokens with"
+                "niah_single_2 at 4096 tokens of the original model, needles of the control at 16384 tokens with"
             ),
             "{text}"
         );
@@ -260,7 +260,7 @@ mod tests {
         assert!(
             text.contains(
                 "On tokens 4,097 to 8,192, which the model could read before, the loss of partial DroPE (4.000) lies above that of the \
-                 untrained model (3.000)."
+                 original model (3.000)."
             ),
             "{text}"
         );

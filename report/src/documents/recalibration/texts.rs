@@ -55,7 +55,7 @@ pub fn worse_than_scalings(cells: &[PerplexityCell]) -> Vec<String> {
             return None;
         }
         let untrained = cells.iter().find(|cell| cell.model == UNTRAINED && cell.method == rival.method);
-        let untrained = untrained.map_or(String::new(), |cell| format!("; untrained {:.3}", mean(&far(cell)).0));
+        let untrained = untrained.map_or(String::new(), |cell| format!("; original {:.3}", mean(&far(cell)).0));
         Some(format!(
             "On tokens 8,193 to 16,384 the loss of {} lies above that of RoPE read with a scaling ({}: {:.3}{untrained}).",
             list(&worse),
@@ -79,7 +79,7 @@ pub fn worse_than_untrained(cells: &[PerplexityCell]) -> Option<String> {
     let worse: Vec<String> = cells.iter().filter(is_worse).map(with_loss).collect();
     (!worse.is_empty()).then(|| {
         format!(
-            "On tokens {}, which the model could read before, the loss of {} lies above that of the untrained model ({:.3}).",
+            "On tokens {}, which the model could read before, the loss of {} lies above that of the original model ({:.3}).",
             RANGES[range].1.replace('–', " to "),
             list(&worse),
             mean(&losses(untrained, range)).0
