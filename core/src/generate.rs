@@ -168,7 +168,7 @@ async fn answer(
 }
 
 /// Most tokens of a prompt that the model is given, if prompt and answer together may have `crop_length` tokens.
-pub(crate) fn prompt_room(crop_length: Option<usize>, max_new_tokens: usize) -> usize {
+pub fn prompt_room(crop_length: Option<usize>, max_new_tokens: usize) -> usize {
     crop_length.map_or(usize::MAX, |length| length.saturating_sub(max_new_tokens))
 }
 

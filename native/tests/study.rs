@@ -180,15 +180,38 @@ fn models_that_other_commands_change_or_copy_are_made_again_too() {
     std::fs::remove_dir_all(study.out("models")).unwrap();
     std::fs::remove_file(study.out("done/inspect-1.json")).unwrap();
     let sentences = ran(&study);
-    for name in ["rope-1", "all-1", "fit-1", "copy-1"] {
+    for name in ["rope-1", "all-1", "copy-1"] {
         assert!(sentences.contains(&format!("{name} is run again, since")), "{name}: {sentences}");
     }
+    assert!(sentences.contains("fit-1 begins") && sentences.contains("6 of 6 jobs done"), "{sentences}");
+    assert!(!sentences.contains("7 of 6"), "{sentences}");
     assert!(config("all-1") == fitted && config("copy-1") == copied);
+
+    // A model that only its evaluation still reads gets its temperature again, also where the study ends before that.
+    std::fs::remove_dir_all(study.out("models/all-1")).unwrap();
+    std::fs::remove_file(study.out("done/eval-all-1.json")).unwrap();
+    let log = study.out("logs/fit-1.log");
+    std::fs::remove_file(&log).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    let output = study.run(&[]);
+    assert!(!output.status.success() && said(&output).contains("fit-1 failed"), "{}", said(&output));
+    std::fs::remove_dir(&log).unwrap();
+    assert!(ran(&study).contains("fit-1 begins"));
+    assert!(config("all-1") == fitted);
 
     // A copy refuses to overwrite a model, so that the one before goes aside.
     study.plan(&plan.replace("--seed 2 ", "--seed 3 "));
     assert!(ran(&study).contains("copy-1 has changed since it was run and is run again; what it made before is in"));
     assert!(config("copy-1.old-1") == copied && config("all-1") == fitted);
+    let kept = std::fs::read(study.out("done/copy-1.json")).unwrap();
+
+    // What another program put there is not taken for the job's own, however often the study is run.
+    std::fs::remove_file(study.out("done/copy-1.json")).unwrap();
+    for _ in 0..2 {
+        let output = study.run(&[]);
+        assert!(said(&output).contains("copy-1 is there, and not made by this study"), "{}", said(&output));
+    }
+    study.folder.write("out/done/copy-1.json", kept);
 
     // The copy was whole when the study was killed.
     let started = std::fs::read(study.out("done/copy-1.json")).unwrap();

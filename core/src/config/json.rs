@@ -303,8 +303,8 @@ impl ConfigJson {
         let rotated = (head_dim as f64 * share) as usize;
         if !(0.0..=1.0).contains(&share) || rotated < 2 || !rotated.is_multiple_of(2) {
             return Err(Error::Config(format!(
-                "{ROTARY_SHARE} is {share}, so that {rotated} of {head_dim} components of a head rotate; it must be an even number from 2 to \
-                 {head_dim}"
+                "{ROTARY_SHARE} is {share}, so that {rotated} of {head_dim} components of a head rotate; their number must be \
+                 even, from 2 to {head_dim}"
             )));
         }
         Ok(share)

@@ -222,7 +222,7 @@ impl Config {
             _ => None,
         };
         if windows.chain(of_rnope).any(|window| window == 0) {
-            return fail("sliding_window is 0 but a token attends to itself at least: 1 or more".into());
+            return fail("sliding_window is 0 but must be at least 1, since a token attends to itself".into());
         }
         if ![0, self.num_hidden_layers].contains(&self.layer_types.len()) {
             let (named, layers) = (self.layer_types.len(), self.num_hidden_layers);

@@ -11,8 +11,8 @@ use super::rotation::both_halves;
 use crate::config::{Activation, BlockNorms};
 use crate::kernels::AttentionBias;
 use crate::kernels::gpu::{
-    CachedKeys, FewRotations, LARGEST_HEAD, add_projection, attend_to_cache, gated_projections, normed_projections,
-    rotate_into_cache, slopes_of_heads, takes,
+    CachedKeys, FewRotations, LARGEST_KERNEL_HEAD, add_projection, attend_to_cache, gated_projections,
+    normed_projections, rotate_into_cache, slopes_of_heads, takes,
 };
 use crate::positions::{Encoding, LayerPositions, Positions};
 
@@ -38,7 +38,7 @@ impl FewTokens {
         [heads, head_dim]: [usize; 2],
         device: &Device,
     ) -> Option<Self> {
-        if pass.log_multiplicity.is_some() || !pass.head_scales.is_empty() || head_dim > LARGEST_HEAD {
+        if pass.log_multiplicity.is_some() || !pass.head_scales.is_empty() || head_dim > LARGEST_KERNEL_HEAD {
             return None;
         }
         let (inv_freq, attention_factor) = match &positions.encoding {

@@ -138,9 +138,9 @@ impl JobCommand {
         self.makes.as_ref()
     }
 
-    /// Whether the command changes the config of a model that another makes.
-    pub fn changes_model(&self) -> bool {
-        self.changes.is_some()
+    /// The model whose config the command changes.
+    pub fn changed_model(&self) -> Option<&PathBuf> {
+        self.changes.as_ref()
     }
 
     /// Arguments to run it with now: with one thread, and going on with an unfinished training run.

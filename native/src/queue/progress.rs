@@ -71,6 +71,12 @@ impl StudyProgress {
         self.seconds_done += seconds;
     }
 
+    /// A job that was done is run again.
+    pub fn is_again(&mut self, cost: f64) {
+        self.whole.set_position(self.whole.position().saturating_sub(1));
+        self.cost_done -= cost;
+    }
+
     pub fn started(&mut self, name: &str) {
         let bar = self.bars.add(ProgressBar::new_spinner().with_style(self.job_style.clone()));
         self.running.insert(name.to_owned(), RunningBar { bar, started: Instant::now(), said: String::new() });

@@ -57,13 +57,12 @@ impl Records {
     /// Records that a job is done.
     pub fn write_done(&self, name: &str, key: &str, command: &str, seconds: f64) -> Result<()> {
         self.write("done", name, &Record { command: command.to_owned(), key: key.to_owned(), seconds })?;
-        let started = self.path("started", name);
-        match fs::remove_file(&started) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", started.display()))
-            }
-            _ => Ok(()),
-        }
+        remove(&self.path("started", name)).map(|_| ())
+    }
+
+    /// Forgets that a job was done, so that it is run again; whether it was.
+    pub fn forget(&self, name: &str) -> Result<bool> {
+        remove(&self.path("done", name))
     }
 
     /// The log of a job: what it has printed in all its runs.
@@ -91,5 +90,14 @@ impl Records {
 
     fn write(&self, kind: &str, name: &str, record: &Record) -> Result<()> {
         files::write(&self.path(kind, name), serde_json::to_string_pretty(record)?.as_bytes())
+    }
+}
+
+/// Removes a file; whether there was one.
+fn remove(path: &Path) -> Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error).with_context(|| format!("cannot remove {}", path.display())),
     }
 }

@@ -31,8 +31,6 @@ struct Queue<'a> {
     jobs: &'a [PlannedJob],
     /// The phase of each job; jobs of other shards stay `Waiting`.
     phases: Vec<Phase>,
-    /// Jobs that are run again, since what they made is not there.
-    again: HashSet<usize>,
     records: &'a Records,
     progress: StudyProgress,
 }
@@ -43,17 +41,20 @@ pub fn run(jobs: &[PlannedJob], mine: &[usize], records: &Records, threads: usiz
     let mut queue = Queue {
         jobs,
         phases: jobs.iter().map(|_| Phase::Waiting).collect(),
-        again: HashSet::new(),
         records,
         progress: StudyProgress::new(mine.len(), mine.iter().map(|&index| jobs[index].cost).sum(), threads)?,
     };
+    let mut done = Vec::new();
     for &index in mine {
         if let State::Done { seconds } = records.state(&jobs[index].name, &jobs[index].key)? {
             queue.phases[index] = Phase::Done;
-            queue.progress.was_done(jobs[index].cost, seconds);
+            done.push((index, seconds));
         }
     }
     let order = queue.requeue_jobs_without_output(mine)?;
+    for (index, seconds) in done.into_iter().filter(|(index, _)| matches!(queue.phases[*index], Phase::Done)) {
+        queue.progress.was_done(jobs[index].cost, seconds);
+    }
     let outcome = queue.work(&order, threads);
     queue.progress.finish();
     // After an error of the study itself, such as a full disk, the running jobs are asked to stop.
@@ -65,6 +66,7 @@ impl Queue<'_> {
     /// Sets finished jobs back to waiting if what they made is missing and an unfinished job reads it. Returns the order of all jobs, in
     /// which these come right before the first job that reads it: what was measured already needs them no more.
     fn requeue_jobs_without_output(&mut self, mine: &[usize]) -> Result<Vec<usize>> {
+        let mut again = HashSet::new();
         for index in graph::order(self.jobs)?.into_iter().rev().filter(|index| mine.contains(index)) {
             if matches!(self.phases[index], Phase::Done) {
                 continue;
@@ -72,12 +74,12 @@ impl Queue<'_> {
             for &before in &self.jobs[index].after {
                 if matches!(self.phases[before], Phase::Done) && self.jobs[before].command.lacks_its_output() {
                     self.phases[before] = Phase::Waiting;
-                    self.again.insert(before);
+                    again.insert(before);
                 }
             }
         }
-        let (mut order, mut unplaced) = (Vec::new(), self.again.clone());
-        for &index in mine.iter().filter(|index| !self.again.contains(index)) {
+        let (mut order, mut unplaced) = (Vec::new(), again.clone());
+        for &index in mine.iter().filter(|index| !again.contains(index)) {
             self.put_behind_what_it_reads(index, &mut unplaced, &mut order);
         }
         Ok(order)
@@ -147,9 +149,7 @@ impl Queue<'_> {
                 let kept = kept.map_or(String::new(), |kept| format!("; what it made before is in {}", kept.display()));
                 self.progress.say(&format!("{name} has changed since it was run and is run again{kept}"));
             }
-            State::Done { .. }
-                if command.lacks_its_output() || (command.changes_model() && self.again.contains(&index)) =>
-            {
+            State::Done { .. } if command.lacks_its_output() => {
                 self.progress.say(&format!("{name} is run again, since what it made is not there"));
             }
             // Another study of the same folder has run it meanwhile.
@@ -157,12 +157,37 @@ impl Queue<'_> {
                 self.set_done(index, seconds);
                 return Ok(());
             }
-            State::New => {}
+            State::New => {
+                if let Some(there) = command.output().filter(|_| command.is_made().unwrap_or(true)) {
+                    bail!("{} is there, and not made by this study; move it, or change the job", there.display());
+                }
+            }
         }
+        self.requeue_what_changes(index)?;
         self.records.write_started(name, key, &command.words.join(" "), seconds_before)?;
         let child = RunningChild::start(&command.arguments()?, &self.records.log(name), claim)?;
         self.progress.started(name);
         self.phases[index] = Phase::Running { child, seconds_before };
+        Ok(())
+    }
+
+    /// A model that is made anew lacks what later jobs wrote into its config, so that these are run again.
+    fn requeue_what_changes(&mut self, index: usize) -> Result<()> {
+        let jobs = self.jobs;
+        let PlannedJob { name, command, .. } = &jobs[index];
+        for (other, job) in jobs.iter().enumerate() {
+            let is_changed = command.output().is_some() && job.command.changed_model() == command.output();
+            if !is_changed || !matches!(self.phases[other], Phase::Done | Phase::Waiting) {
+                continue;
+            }
+            if matches!(self.phases[other], Phase::Done) {
+                self.phases[other] = Phase::Waiting;
+                self.progress.is_again(job.cost);
+            }
+            if self.records.forget(&job.name)? {
+                self.progress.say(&format!("{} is run again behind {name}, whose model it changes", job.name));
+            }
+        }
         Ok(())
     }
 

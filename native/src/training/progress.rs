@@ -121,7 +121,8 @@ impl RunProgress {
         let line = means.line(state, report);
         // Text of one's own has no answers.
         let answers = line.answer_loss.map(|loss| format!("  answers {loss:.3}")).unwrap_or_default();
-        self.bar.set_message(format!("loss {:.3}{answers}  {:.0} tokens/s", line.loss, line.tokens_per_second));
+        let loss = if means.predicted == 0 { "no update made".to_owned() } else { format!("loss {:.3}", line.loss) };
+        self.bar.set_message(format!("{loss}{answers}  {:.0} tokens/s", line.tokens_per_second));
         if state.step.is_multiple_of(EVERY) || self.bar.length() == Some(state.step as u64) {
             if self.means.predicted > 0 {
                 self.lines.push(line);

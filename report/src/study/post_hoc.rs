@@ -51,7 +51,8 @@ fn compared(
     let cells: Vec<(String, usize)> = models.iter().map(at).collect::<Option<_>>()?;
     let trunks = cells.iter().map(|(_, trunks)| *trunks).min()?;
     let texts: Vec<String> = cells.into_iter().map(|(text, _)| text).collect();
-    Some(format!("- {what}: {} ({trunks} pretraining seeds).", texts.join(", ")))
+    let seeds = if trunks == 1 { "one pretraining seed".to_owned() } else { format!("{trunks} pretraining seeds") };
+    Some(format!("- {what}: {} ({seeds}).", texts.join(", ")))
 }
 
 #[cfg(test)]
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(
             findings(&StudyResults::new(cells.into())),
             [
-                "- What copies cost full DroPE at 1×, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (1 pretraining seeds)."
+                "- What copies cost full DroPE at 1×, with decoys: DroPE 96.0 %, DroPE with copies 84.0 % (one pretraining seed)."
             ]
         );
     }

@@ -183,7 +183,11 @@ fn the_best_rival_on_the_selection_split_counts() {
     )
     .unwrap();
     let lines: Vec<&str> = alike.brief.lines().collect();
-    assert!(lines[0].ends_with("(compared without a test). Below.") && alike.list.starts_with(lines[0]), "{}", alike.brief);
+    assert!(
+        lines[0].ends_with("(compared without a test). Below.") && alike.list.starts_with(lines[0]),
+        "{}",
+        alike.brief
+    );
     let tested = "- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, ";
     assert!(lines[1].starts_with(tested), "{}", lines[1]);
     assert!(alike.rivals[0].claim.ends_with(" (after 8 M tokens)"), "{:?}", alike.rivals);

@@ -36,7 +36,7 @@ pub use self::adamw::adamw;
 #[cfg(feature = "train")]
 pub use self::attention::gradients_by_products;
 pub use self::attention::{
-    CachedKeys, LARGEST_HEAD, attend, attend_by_products, attend_to_cache, most_queries, slopes_of_heads,
+    CachedKeys, LARGEST_KERNEL_HEAD, attend, attend_by_products, attend_to_cache, most_queries, slopes_of_heads,
 };
 pub use self::choice::largest_logit;
 #[cfg(feature = "train")]

@@ -67,7 +67,7 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
 fn check_scaling_is_dropped(config: &Config, cut: f64) -> Result<()> {
     let unscaled = rope_frequencies(config.rope.rope_theta, config.rotary_dim());
     let positions = Method::of(config).positions(config, 1.0)?;
-    let scaled = match &positions.layer(0).encoding {
+    let scaled = match &positions.layer(cut_layer(config)).encoding {
         Encoding::Rotary { inv_freq, attention_factor } if *attention_factor == 1.0 => &inv_freq[..],
         _ => &[],
     };
@@ -122,13 +122,17 @@ fn refuse<T>(reason: impl Into<String>) -> Result<T> {
     Err(Error::Recipe(reason.into()))
 }
 
+/// The first layer whose frequencies a cut changes: it rotates, and with the frequencies of the model and none of its own.
+fn cut_layer(config: &Config) -> usize {
+    let has_own =
+        |layer: usize| config.layer_types.get(layer).is_some_and(|kind| kind.rope_theta.is_some() || !kind.rotates);
+    (0..config.num_hidden_layers).find(|&layer| !has_own(layer)).unwrap_or(0)
+}
+
 /// Pairs of a head's components that rotate in the first layer whose frequencies a cut changes.
 fn rotating_pairs(config: &Config) -> Result<usize> {
     let positions = Method::of(config).positions(config, 1.0)?;
-    let has_own =
-        |layer: usize| config.layer_types.get(layer).is_some_and(|kind| kind.rope_theta.is_some() || !kind.rotates);
-    let layer = (0..config.num_hidden_layers).find(|&layer| !has_own(layer)).unwrap_or(0);
-    Ok(match &positions.layer(layer).encoding {
+    Ok(match &positions.layer(cut_layer(config)).encoding {
         Encoding::Rotary { inv_freq, .. } => inv_freq.iter().filter(|&&omega| omega > 0.0).count(),
         // Frequencies that follow the length: none of them is dropped.
         Encoding::LengthDependent(_) => config.rotary_dim() / 2,
@@ -236,6 +240,17 @@ mod tests {
         assert!(said.contains("changes frequencies between it and 1; set drop.cut to 1,"), "{said}");
         let yarn = YarnParameters { original_max_position_embeddings: original, ..YarnParameters::new(4.0) };
         assert!(refused(&with(RopeScaling::Yarn(yarn), 256), &low).contains("or the size of queries and keys"));
+    }
+
+    /// Layers with a window have frequencies of their own, which are not scaled.
+    #[test]
+    fn a_scaling_of_all_frequencies_stays_with_the_layers_that_have_it() {
+        let config = Config::from_json(include_str!("../../../../tests/fixtures/gemma3-linear/config.json")).unwrap();
+        assert!(config.trained_factor() > 1.0 && config.layer_types[0].rope_theta.is_some());
+        for cut in [Some(1.0), Some(0.39), None] {
+            let said = refused(&config, &DropSettings { cut, ..settings(Dropped::Low) });
+            assert!(said.contains("changes all frequencies"), "{said}");
+        }
     }
 
     #[test]

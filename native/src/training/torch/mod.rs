@@ -12,10 +12,10 @@ use drope_core::train::OptimizerKind;
 use drope_core::train::recipe::Recipe;
 use serde::Serialize;
 
+use super::checkpoint::Checkpoint;
 use super::job::Job;
 use super::recipe::FILE;
 use super::text::RunText;
-use super::unfinished;
 use crate::files::{self, model_folder, weights_files};
 use crate::interrupt;
 use crate::messages::say;
@@ -56,7 +56,7 @@ pub fn write_folder(
     let recipe = job.recipe;
     check(recipe)?;
     ensure!(!out.join(PLAN_FILE).exists(), "{} is such a folder already; choose another --out", out.display());
-    let is_own = weights_files::holds_weights(out) || unfinished(out)?.is_some();
+    let is_own = weights_files::holds_weights(out) || Checkpoint::find(out)?.is_some();
     ensure!(!is_own, "{} holds a run of --engine core; choose another --out", out.display());
     interrupt::watch();
     let batch = text.source.batch(recipe.seed, 0)?;

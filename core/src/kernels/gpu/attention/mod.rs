@@ -15,7 +15,7 @@ pub use self::weights::{attend_by_products, most_queries};
 use super::{FEW, buffer, is_plain, rows};
 
 /// Numbers of a head that the kernels have room for.
-pub const LARGEST_HEAD: usize = 128;
+pub const LARGEST_KERNEL_HEAD: usize = 128;
 
 /// Keys that queries attend to.
 pub struct CachedKeys {
@@ -32,7 +32,7 @@ pub struct CachedKeys {
 /// cannot compute it: elsewhere than on a GPU, in other types than f32, with gradients, or for larger heads.
 pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen: &CachedKeys) -> Option<Tensor<4>> {
     let [batch, heads, seq, head_dim] = q.dims();
-    if ![q, k, v].into_iter().all(is_plain) || head_dim > LARGEST_HEAD {
+    if ![q, k, v].into_iter().all(is_plain) || head_dim > LARGEST_KERNEL_HEAD {
         return None;
     }
     let slopes = slopes_of_heads(slopes, heads, &q.device());
