@@ -100,6 +100,7 @@ fn App() -> impl IntoView {
 /// What follows from what the workers say.
 fn follow(state: State) {
     link::runs::measure_waiting(state);
+    link::runs::stop_replaced(state);
     link::runs::probe_answered_dial(state);
     link::trainer::render_templates(state);
 }

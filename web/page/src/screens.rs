@@ -18,6 +18,13 @@ pub fn Screens(state: State) -> impl IntoView {
     // Pages without a window have no way back.
     let _ = window().add_event_listener_with_callback("popstate", back.as_ref().unchecked_ref());
     back.forget();
+    let title = document().title();
+    Effect::new(move || {
+        document().set_title(&match state.screen.get() {
+            Screen::Play => title.clone(),
+            screen => format!("{} – {title}", screen.title()),
+        });
+    });
     view! {
         <nav class="screens" aria-label="Parts of this page">
             {Screen::ALL.map(|screen| view! {
@@ -54,11 +61,6 @@ pub fn enter(state: State, screen: Screen) {
 pub fn show(state: State, screen: Screen) {
     state.is_own.set(screen == Screen::Text);
     state.screen.set(screen);
-    let title = "DroPE: trained on 256 tokens, how far can it read?";
-    document().set_title(&match screen {
-        Screen::Play => title.to_owned(),
-        screen => format!("{} – {title}", screen.title()),
-    });
     focus_if_lost("main");
 }
 

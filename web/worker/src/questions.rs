@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use drope_core::generate::{Event, Flow, Options, generate};
+use drope_core::generate::{Event, Flow, Options, generate, prompt_room};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::niah::{Sample, Spec, sample};
 use drope_core::perplexity::{token_losses, windows};
@@ -31,7 +31,7 @@ pub async fn answer(models: &mut ModelCache, comparison: Comparison, run: &Run) 
         }
         let start = now();
         let (mut read, mut read_at) = (0, start);
-        let total = options.crop_length.map_or(ids.len(), |most| ids.len().min(most));
+        let total = ids.len().min(prompt_room(options.crop_length, options.max_new_tokens));
         let (mut stream, mut text) = (model.tokenizer.stream(), String::new());
         let observe = async |event| {
             match event {

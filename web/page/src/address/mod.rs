@@ -73,6 +73,7 @@ impl State {
             is_embedded: get("embed").is_some_and(|text| text == "1"),
             benchmark: get("benchmark").map(|text| benchmark_prompts(numbers(&text))),
             stored: RwSignal::new(Some(Vec::new())),
+            replaced: RwSignal::default(),
             training: Training::new(),
             is_exporting: RwSignal::new(false),
             queue: RwSignal::default(),

@@ -75,8 +75,10 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             (total > 0 && !column.method.get().info().crops).then_some(total)
         };
         let shown = state.columns.with(|columns| columns.first().and_then(whole))?;
-        let total = whole(&column).filter(|&total| total != shown)?;
-        Some(format!("It reads a text of its own, of {total} tokens: its model has another tokenizer or context."))
+        // The reader's own text is the same for all, in other tokens.
+        let is_drawn = state.asked.with(|asked| asked.as_ref().is_some_and(|asked| !asked.is_own));
+        let total = whole(&column).filter(|&total| total != shown && is_drawn)?;
+        Some(format!("It reads a text of its own, of {total} tokens, made for its model's tokenizer and context."))
     };
     // A text of many pieces would be spoken without end: of it, tenths.
     let spoken = Memo::new(move |_| {

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 use drope_protocol::{Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
-use crate::link::runs::{stop, stop_answers};
 use crate::state::State;
 use crate::state::asked::Asked;
 use crate::state::column::{Answer, Finished, Predicted, ProbedHeads};
@@ -89,19 +88,11 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
 /// Deletes what models have answered that have other weights, or are asked in another form, under the same name.
 fn forget(state: State, changed: &[String]) {
     let is_of = |model: &Option<String>| model.as_ref().is_some_and(|name| changed.contains(name));
-    let reading: Vec<_> =
-        state.columns.get_untracked().into_iter().filter(|column| column.model.with_untracked(is_of)).collect();
-    let is_of_cell = state
-        .running
-        .with_untracked(|running| matches!(running, Some(Running::Cell(cell)) if is_of(&cell.reading.model)));
-    // The answer on its way would be of the weights before.
-    if is_of_cell {
-        stop(state);
-    } else if !reading.is_empty() {
-        stop_answers(state);
+    for column in state.columns.get_untracked().into_iter().filter(|column| column.model.with_untracked(is_of)) {
+        column.clear();
     }
-    reading.iter().for_each(|column| column.clear());
     if !changed.is_empty() {
+        state.replaced.set(changed.to_vec());
         state.counted.update(|counted| counted.retain(|(cell, _)| !is_of(&cell.reading.model)));
     }
 }

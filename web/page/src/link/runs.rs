@@ -149,8 +149,12 @@ fn comparison(state: State, run: u32) -> Comparison {
 
 /// Measures cells of the tables, one after another, in place of what runs now.
 pub fn measure_all(state: State, cells: impl IntoIterator<Item = CellKey>) {
+    let cells: VecDeque<CellKey> = cells.into_iter().collect();
+    if cells.is_empty() {
+        return;
+    }
     say_what_is_cut_off(state);
-    state.queue.set(cells.into_iter().collect());
+    state.queue.set(cells);
     measure_next(state);
 }
 
@@ -194,6 +198,25 @@ pub fn stop_answers(state: State) {
     if matches!(state.running.get_untracked(), Some(Running::Answer | Running::Probe | Running::Predict)) {
         stop(state);
     }
+}
+
+/// Stops what is read with a model that was replaced meanwhile: its answer would be of the weights before. Cells of other models wait on.
+pub fn stop_replaced(state: State) {
+    Effect::new(move || {
+        let replaced = state.replaced.get();
+        let is_of = |model: &Option<String>| model.as_ref().is_some_and(|name| replaced.contains(name));
+        let is_in_column = || state.columns.get_untracked().iter().any(|column| column.model.with_untracked(is_of));
+        match state.running.get_untracked() {
+            Some(Running::Cell(cell)) if is_of(&cell.reading.model) => {
+                let waiting = state.queue.get_untracked();
+                stop(state);
+                state.queue.set(waiting.into_iter().filter(|cell| !is_of(&cell.reading.model)).collect());
+                measure_next(state);
+            }
+            Some(Running::Answer | Running::Probe | Running::Predict) if is_in_column() => stop(state),
+            _ => {}
+        }
+    });
 }
 
 /// Stops what runs; its late messages are ignored.

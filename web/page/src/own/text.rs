@@ -92,7 +92,7 @@ fn read_file(state: State, file: web_sys::File) {
     if file.size() > LARGEST_TEXT {
         let megabytes = file.size() / 1e6;
         let sentence =
-            format!("{name} has {megabytes:.0} MB, and no more than 4 MB of text are taken; choose a part of it.");
+            format!("{name} has {megabytes:.1} MB, and no more than 4 MB of text are taken; choose a part of it.");
         return state.error.set(Some(sentence));
     }
     leptos::task::spawn_local(async move {

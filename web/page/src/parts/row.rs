@@ -18,7 +18,7 @@ pub struct Share {
     pub below: String,
 }
 
-/// The row; `title` explains its model.
+/// The row; `title` explains its model, and `is_reading` says whether the models of the list read now.
 #[component]
 pub fn AnswerRow(
     column: Column,
@@ -28,11 +28,15 @@ pub fn AnswerRow(
     #[prop(optional)] note: Option<&'static str>,
     title: Signal<String>,
     share: Signal<Share>,
+    is_reading: Signal<bool>,
 ) -> impl IntoView {
     let verdict = move || column.answer.with(Answer::verdict);
     let answer = move || asked.with(|asked| column.answer.with(|answer| marked(answer, asked.as_ref())));
     // Of a long text, how much is read.
     let reading = move || {
+        if !is_reading.get() {
+            return None;
+        }
         column.answer.with(|answer| left(answer, js_sys::Date::now())).map(|left| view! { <small>{left}</small> })
     };
     view! {

@@ -200,9 +200,13 @@ fn Settings(state: State) -> impl IntoView {
     }
 }
 
-/// A number that a request can hold, with a point or, as the keyboards of many languages have it, a comma.
+/// A number that a request can hold, with a point or, as the keyboards of many languages have it, a comma. In `1,500` the comma may
+/// stand for thousands, so that it is no number.
 fn finite(text: &str) -> Option<f64> {
-    text.trim().replace(',', ".").parse().ok().filter(|number: &f64| number.is_finite())
+    let text = text.trim();
+    let is_of_thousands = text.split_once(',').is_some_and(|(whole, part)| whole != "0" && part.len() == 3);
+    let number = (!is_of_thousands).then(|| text.replace(',', ".").parse().ok()).flatten();
+    number.filter(|number: &f64| number.is_finite())
 }
 
 fn not_a_number(label: &str, text: &str, stays: &str) -> String {
@@ -242,10 +246,8 @@ mod tests {
 
     #[test]
     fn numbers_have_a_point_or_a_comma() {
-        assert_eq!(
-            [finite(" 0.004"), finite("0,004"), finite("0,0x"), finite("inf")],
-            [Some(0.004), Some(0.004), None, None]
-        );
+        assert_eq!([" 0.004", "0,004", "1,5"].map(finite), [Some(0.004), Some(0.004), Some(1.5)]);
+        assert_eq!(["0,0x", "inf", "1,500", "1,500.0"].map(finite), [None; 4]);
     }
 
     #[test]

@@ -64,17 +64,21 @@ pub fn Chart(figure: StoredValue<StudyFigure>) -> impl IntoView {
     }
 }
 
-/// `5 of 5 seeds with 300 questions each at 1 to 8×; 1 of 5 seeds with 100 questions each at 16 to 64×`, from the seeds, the questions
-/// and the length of each point.
+/// `5 of 5 seeds with 300 questions each at 1×, 8×; 1 of 5 seeds with 100 questions each at 16×, 64×`, from the seeds, the questions
+/// and the length of each point; of lines that differ at a length the one with fewer counts.
 fn asked(points: impl Iterator<Item = (usize, usize, usize)>, planned: usize) -> String {
-    let mut lengths: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+    let mut fewest: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for (seeds, questions, extension) in points {
-        lengths.entry((seeds, questions)).or_default().insert(extension);
+        let least = fewest.entry(extension).or_insert((seeds, questions));
+        *least = (*least).min((seeds, questions));
+    }
+    let mut lengths: BTreeMap<(usize, usize), BTreeSet<usize>> = BTreeMap::new();
+    for (extension, least) in fewest {
+        lengths.entry(least).or_default().insert(extension);
     }
     let part = |(&(seeds, questions), lengths): (&(usize, usize), &BTreeSet<usize>)| {
-        let (first, last) = (lengths.first().copied().unwrap_or(1), lengths.last().copied().unwrap_or(1));
-        let at = if first == last { format!("{first}×") } else { format!("{first} to {last}×") };
-        format!("{seeds} of {planned} seeds with {questions} questions each at {at}")
+        let at: Vec<String> = lengths.iter().map(|extension| format!("{extension}×")).collect();
+        format!("{seeds} of {planned} seeds with {questions} questions each at {}", at.join(", "))
     };
     lengths.iter().rev().map(part).collect::<Vec<_>>().join("; ")
 }
@@ -126,7 +130,7 @@ mod tests {
         let points = [(5, 300, 1), (5, 300, 8), (1, 100, 16), (1, 100, 64)];
         assert_eq!(
             asked(points.into_iter(), 5),
-            "5 of 5 seeds with 300 questions each at 1 to 8×; 1 of 5 seeds with 100 questions each at 16 to 64×"
+            "5 of 5 seeds with 300 questions each at 1×, 8×; 1 of 5 seeds with 100 questions each at 16×, 64×"
         );
         assert_eq!(asked([(5, 300, 1)].into_iter(), 5), "5 of 5 seeds with 300 questions each at 1×");
     }

@@ -103,6 +103,8 @@ pub struct State {
     pub threads: Option<usize>,
     /// Models that the browser keeps; none where it keeps nothing.
     pub stored: RwSignal<Option<Vec<StoredModel>>>,
+    /// Models that have other weights now, or are asked in another form, under the same name.
+    pub replaced: RwSignal<Vec<String>>,
     /// Recalibration in this tab.
     pub training: Training,
     /// Whether the zip of a model is being made.

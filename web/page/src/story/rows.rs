@@ -32,7 +32,7 @@ pub fn Rows(state: State) -> impl IntoView {
     view! {
         <ol class="rows">
             <For each=move || story.rows() key=|row| row.key let:row>
-                <Row story row />
+                <Row story row is_reading=Signal::derive(is_asking) />
             </For>
         </ol>
         {move || is_asking().then(|| view! { <LoadingFiles loading=state.loading /> })}
@@ -43,7 +43,7 @@ pub fn Rows(state: State) -> impl IntoView {
 
 /// A model: name, answer, share.
 #[component]
-fn Row(story: Story, row: Column) -> impl IntoView {
+fn Row(story: Story, row: Column, is_reading: Signal<bool>) -> impl IntoView {
     let line = &Story::lines()[row.key];
     let point = move || line.points.iter().find(|point| point.extension == story.extension.get()).copied();
     let share = Signal::derive(move || match point() {
@@ -56,7 +56,7 @@ fn Row(story: Story, row: Column) -> impl IntoView {
     });
     view! {
         <AnswerRow column=row asked=story.asked id=format!("row-{}", row.key + 1) name=line.name.clone() note=NOTES[row.key]
-            title=Signal::derive(move || explained(&row)) share />
+            title=Signal::derive(move || explained(&row)) share is_reading />
     }
 }
 

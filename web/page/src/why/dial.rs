@@ -87,7 +87,7 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
                 </button>
             </p>
             <ol class="rows">
-                {MODELS.iter().zip(dial.columns()).map(|((_, name), column)| view! { <DialRow dial column name /> }).collect_view()}
+                {MODELS.iter().zip(dial.columns()).map(|((_, name), column)| view! { <DialRow dial column name is_reading=Signal::derive(is_asking) /> }).collect_view()}
             </ol>
         </section>
     }
@@ -95,7 +95,7 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
 
 /// A model's answer, and the attention that its best head gives the needle.
 #[component]
-fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
+fn DialRow(dial: Dial, column: Column, name: &'static str, is_reading: Signal<bool>) -> impl IntoView {
     let most = move || {
         let of = |head: &HeadProbe| head.needle_of_question;
         column.probe.with(|probe| probe.as_ref().map(|probe| probe.heads.iter().map(of).fold(0.0, f64::max)))
@@ -107,7 +107,7 @@ fn DialRow(dial: Dial, column: Column, name: &'static str) -> impl IntoView {
     });
     view! {
         <AnswerRow column asked=dial.asked id=format!("dial-{}", column.key + 1) name=name.to_owned()
-            title=Signal::derive(move || explained(&column)) share />
+            title=Signal::derive(move || explained(&column)) share is_reading />
     }
 }
 
