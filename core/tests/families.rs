@@ -169,7 +169,7 @@ fn decoders_that_are_computed_otherwise_are_refused_by_a_sentence() {
         ("seed_oss", "mlp_bias", true.into(), "models with biases are not supported"),
         ("mistral", "sliding_window", (-1).into(), "not a number of tokens"),
         ("qwen3", "partial_rotary_factor", 0.5.into(), "not supported in this family"),
-        ("phi3-partial", "partial_rotary_factor", 0.1.into(), "leaves no pairs"),
+        ("phi3-partial", "partial_rotary_factor", 0.1.into(), "1 of 16 components of a head rotate"),
     ] {
         let said = with(name, field, value).to_string();
         assert!(said.contains(words), "{said} does not say {words}");
