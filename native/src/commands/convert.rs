@@ -70,7 +70,8 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
 /// The card of a converted folder: where it comes from, how long texts may be, and who opens it.
 fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
     let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let written: serde_json::Value = serde_json::from_str(&model_folder::config_for_others(config))?;
+    let written = config.to_plain_json().unwrap_or_else(|| config.to_json());
+    let written: serde_json::Value = serde_json::from_str(&written)?;
     let class = written["architectures"][0].as_str().unwrap_or_default();
     let opened = if written["auto_map"].is_null() {
         format!("transformers opens it by its own class {class}, without `trust_remote_code`.")

@@ -164,17 +164,12 @@ pub fn copy(
         Ok(())
     })?;
     warn_of_unused(from, &unused);
-    if metadata.config.to_plain_json().is_none() {
-        save_modeling(folder, metadata.config)?;
+    match metadata.config.to_plain_json() {
+        Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
+        None => save_config(folder, metadata.config)?,
     }
-    files::write(&folder.join(CONFIG_FILE), config_for_others(metadata.config).as_bytes())?;
     files::write(&folder.join("README.md"), card.as_bytes())?;
     save_rest(folder, metadata, weights)
-}
-
-/// `config.json` of a model that is handed on: for transformers' own classes where they compute the same.
-pub fn config_for_others(config: &Config) -> String {
-    config.to_plain_json().unwrap_or_else(|| config.to_json())
 }
 
 /// Copies the files of a model's folder as they are, but for the config, locks and what a search left. The weights are copied last and
@@ -215,16 +210,10 @@ fn save_rest(folder: &Path, metadata: ModelMetadata, weights: files::Staged) -> 
 
 /// Writes `config.json`, and what transformers needs to read it.
 pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
-    save_modeling(folder, config)?;
-    files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
-}
-
-/// Writes the program with which transformers reads the model, where there is one.
-fn save_modeling(folder: &Path, config: &Config) -> Result<()> {
-    match config.modeling() {
-        Some(modeling) => files::write(&folder.join(MODELING_FILE), modeling.as_bytes()),
-        None => Ok(()),
+    if let Some(modeling) = config.modeling() {
+        files::write(&folder.join(MODELING_FILE), modeling.as_bytes())?;
     }
+    files::write(&folder.join(CONFIG_FILE), config.to_json().as_bytes())
 }
 
 /// Says which tensors of the weights the model does not use.
