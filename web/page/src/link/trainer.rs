@@ -36,11 +36,6 @@ pub fn recalibrate(state: State) {
     begin(state, Phase::Running, name, Request::Recalibrate);
 }
 
-/// Whether the zip of a model is being made. One at a time: the worker has the whole of it in memory.
-pub fn is_exporting(state: State) -> bool {
-    state.is_exporting.get()
-}
-
 /// Saves a model that the browser keeps as a zip; `error` is shown where the button is.
 pub fn export_model(state: State, name: String, error: RwSignal<Option<String>>) {
     error.set(None);
@@ -120,11 +115,11 @@ fn carry_out(
 /// Lets the worker keep what it has and stop.
 pub fn pause(state: State) {
     state.training.phase.set(Phase::Pausing);
-    stop_trying();
+    ask_to_stop();
 }
 
 /// Asks the worker to stop; it has nothing to keep where it only measures.
-pub fn stop_trying() {
+pub fn ask_to_stop() {
     WORKER.with_borrow(|worker| worker.iter().for_each(|worker| post(worker, &Request::Stop)));
 }
 

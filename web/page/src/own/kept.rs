@@ -4,7 +4,7 @@ use drope_protocol::{ChatFormat, Reading, StoredModel};
 use leptos::prelude::*;
 
 use crate::link::runs::{choose_chat, remove_model, show_columns, stop_answers};
-use crate::link::trainer::{export_model, is_exporting};
+use crate::link::trainer::export_model;
 use crate::parts::focus::focus;
 use crate::screens::enter;
 use crate::state::State;
@@ -39,9 +39,9 @@ pub fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
                 <button type="button" class="quiet" on:click=move |_| put_into_column(state, to_ask.get_value())>
                     "Ask it"<span class="visually-hidden">{format!(", {name}")}</span>
                 </button>
-                <button type="button" class="quiet" disabled=move || is_exporting(state)
+                <button type="button" class="quiet" disabled=move || state.is_exporting.get()
                     on:click=move |_| export_model(state, to_save.clone(), state.model_error)>
-                    {move || save_label(is_exporting(state))}<span class="visually-hidden">{format!(" of {name}")}</span>
+                    {move || save_label(state.is_exporting.get())}<span class="visually-hidden">{format!(" of {name}")}</span>
                 </button>
                 <button type="button" class="quiet remove" aria-label=move || if is_sure.get() { sure.clone() } else { format!("Remove {name}") }
                     on:click=move |_| if is_sure.get_untracked() {

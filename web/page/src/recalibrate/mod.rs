@@ -8,7 +8,7 @@ use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState
 use leptos::prelude::*;
 
 use self::curves::Curves;
-use crate::link::trainer::{export_model, is_exporting, pause, recalibrate, stop_trying, try_drop};
+use crate::link::trainer::{ask_to_stop, export_model, pause, recalibrate, try_drop};
 use crate::own::kept::{put_into_column, save_label};
 use crate::parts::estimate::duration;
 use crate::parts::status::LoadingFiles;
@@ -76,7 +76,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             <Settings state />
             <div class="buttons">
                 <button id="drop" type="button" disabled=move || !is_idle() && !is_trying()
-                    on:click=move |_| if untrack(is_trying) { stop_trying() } else { try_drop(state) }>
+                    on:click=move |_| if untrack(is_trying) { ask_to_stop() } else { try_drop(state) }>
                     {move || if is_trying() { "Stop measuring" } else { "Measure what dropping costs" }}
                 </button>
                 <button id="recalibrate" type="button" class="primary" on:click=press
@@ -92,9 +92,9 @@ pub fn Recalibrate(state: State) -> impl IntoView {
                 </button>
                 <button id="use-recalibrated" type="button" hidden=move || kept().is_none()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| put_into_column(state, model))>"Compare it under Play"</button>
-                <button type="button" hidden=move || kept().is_none() disabled=move || is_exporting(state)
+                <button type="button" hidden=move || kept().is_none() disabled=move || state.is_exporting.get()
                     on:click=move |_| untrack(kept).into_iter().for_each(|model| export_model(state, model.name, training.error))>
-                    {move || save_label(is_exporting(state))}
+                    {move || save_label(state.is_exporting.get())}
                 </button>
             </div>
             <LoadingFiles loading=training.loading />
@@ -175,8 +175,7 @@ fn Settings(state: State) -> impl IntoView {
                         let text = event_target_value(&event);
                         let cut = finite(&text);
                         is_cut_wrong.set(cut.is_none() && !text.trim().is_empty());
-                        let own = "the cut before";
-                        training.error.set(is_cut_wrong.get_untracked().then(|| not_a_number("Cut", &text, own)));
+                        training.error.set(is_cut_wrong.get_untracked().then(|| not_a_number("Cut", &text, "the cut before")));
                         if !is_cut_wrong.get_untracked() {
                             change(&|settings| settings.dropped = DroppedPositions::Low(cut));
                         }

@@ -107,7 +107,7 @@ pub struct State {
     pub replaced: RwSignal<Vec<String>>,
     /// Recalibration in this tab.
     pub training: Training,
-    /// Whether the zip of a model is being made.
+    /// Whether the zip of a model is being made: one at a time, since a worker has the whole of it in memory.
     pub is_exporting: RwSignal<bool>,
     /// Cells that are run after this one.
     pub queue: RwSignal<VecDeque<CellKey>>,
