@@ -131,14 +131,14 @@ proptest! {
         for document in [&filler, &haystack, &tokens] {
             prop_assert_eq!(counted(document, TokenRole::Question) + counted(document, TokenRole::Answer), 0);
         }
-        // A sentence has one number, and tokens as many as there are of them.
+        // A sentence has one number. Every token has its own, and two of some 200 draws are rarely equal by chance.
         let different = |document: &Document| {
             let mut numbers: Vec<f32> = document.multiplicity.clone();
             numbers.sort_by(f32::total_cmp);
             numbers.dedup();
             numbers.len() - 1
         };
-        prop_assert_eq!(different(&tokens), counted(&tokens, TokenRole::Prose));
+        prop_assert!(different(&tokens) + 3 >= counted(&tokens, TokenRole::Prose));
         prop_assert!(4 * different(&filler) <= counted(&filler, TokenRole::Prose));
     }
 
