@@ -32,7 +32,7 @@ use crate::study_2::Headline;
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
 const FIRST: &str = "The [first study](docs/study.md), registered too";
-const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran, on how long recalibration should last and on fairer baselines (five other pretraining seeds, and other questions)";
+const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran: how long to recalibrate, and fairer baselines (five other pretraining seeds)";
 
 /// The same, with how much of it has run.
 fn second(headline: &Headline) -> String {
@@ -57,12 +57,11 @@ impl Found {
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{FIRST}:\n\n{first}"))
     }
 
-    /// The same in few words, with the first study's accuracies above.
+    /// For the README: accuracies of the first study, what decoys do to them, and what the second judged of rivals.
     fn brief(&self) -> Option<String> {
-        let table = self.first.as_ref().map(|first| first.by_length.clone());
+        let first = self.first.as_ref().map(|first| format!("{}\n\n{}", first.by_length.trim_end(), first.decoys));
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.brief));
-        let first = self.first.as_ref().map(|first| format!("{FIRST}:\n\n{}", first.claims));
-        table.into_iter().chain(second).chain(first).reduce(|before, next| format!("{before}\n{next}"))
+        first.into_iter().chain(second).reduce(|first, second| format!("{first}\n{second}"))
     }
 }
 

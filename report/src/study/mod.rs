@@ -62,16 +62,15 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
     let decoys = post_hoc::decoys(&results).map(|item| item + "\n").unwrap_or_default();
-    let claims = sentences::claims(&tests) + &decoys;
-    Ok(Some(StudySummary { by_length: figure::by_length(&drawn), claims, list, tables: plain_words::tables(&results) }))
+    Ok(Some(StudySummary { by_length: figure::by_length(&drawn), decoys, list, tables: plain_words::tables(&results) }))
 }
 
 /// What other documents say of the study.
 pub struct StudySummary {
     /// Accuracies against length, each run as it is read in the tests.
     pub by_length: String,
-    /// The claims, and what decoys do.
-    pub claims: String,
+    /// What decoys do, as an item of a list.
+    pub decoys: String,
     /// A sentence for each headline, as a list.
     pub list: String,
     /// Accuracies in plain words.

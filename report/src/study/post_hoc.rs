@@ -28,7 +28,10 @@ pub fn findings(results: &StudyResults) -> Vec<String> {
 
 /// The item about decoys, for the README, which has no heading above it that says so.
 pub fn decoys(results: &StudyResults) -> Option<String> {
-    among_decoys(results, "Not registered, seen afterwards: decoys at 4×, RoPE read with dynamic NTK")
+    among_decoys(
+        results,
+        "Not registered, seen afterwards: with decoys in the filler, at 4×, RoPE read with dynamic NTK",
+    )
 }
 
 fn among_decoys(results: &StudyResults, what: &str) -> Option<String> {

@@ -131,20 +131,6 @@ fn finding(results: &StudyResults, test: &HypothesisTest) -> Finding {
     Finding { claim, numbers }
 }
 
-/// The claims of [`findings`] alone, each with RoPE's reading, the difference in retention, by which they are judged, and that in plain
-/// accuracy: a list for the README.
-pub fn claims(tests: &[HypothesisTest]) -> String {
-    let item = |test: &HypothesisTest| match test.verdict {
-        HypothesisVerdict::NotTested(_) => format!("- {}.\n", claim(test)),
-        _ => {
-            let retention = or_dash(test.interval.as_ref().map(interval_text));
-            let (reading, plain) = (test.sides[1].reading.in_words(), plain_difference(test));
-            format!("- **{}** (RoPE read with {reading}): retention {retention}, accuracy {plain}.\n", claim(test))
-        }
-    };
-    in_order(tests).into_iter().map(item).collect()
-}
-
 fn plain_difference(test: &HypothesisTest) -> String {
     or_dash(test.plain.as_ref().map(interval_text))
 }

@@ -3,7 +3,7 @@
 use super::against::{against, unmeasured};
 use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
-use super::hypothesis::Hypothesis;
+use super::hypothesis::{Hypothesis, scope};
 use super::models::{
     BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, MECHANISM_BUDGET, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions,
     title, tokens,
@@ -65,10 +65,11 @@ fn measured_section(title: &str, text: &str) -> String {
 /// The table of tests.
 fn verdicts(hypotheses: &[Hypothesis]) -> String {
     let row = |hypothesis: &Hypothesis| {
-        let Hypothesis { name, claim, note, parts, p_holm, verdict, .. } = hypothesis;
+        let Hypothesis { name, claim, parts, p_holm, verdict, .. } = hypothesis;
+        let scope = scope(&[hypothesis]);
         let of_parts = |text: fn(&Difference) -> String| or_dash_of(joined(parts.iter().map(text), "; "));
         let p = if parts.is_empty() { String::new() } else { p_text(*p_holm) };
-        let claim = if note.is_empty() { (*claim).to_owned() } else { format!("{claim} ({note})") };
+        let claim = if scope.is_empty() { (*claim).to_owned() } else { format!("{claim} ({scope})") };
         line(
             *name,
             [

@@ -3,7 +3,7 @@
 use drope_core::results::Finding;
 
 use super::difference::{Difference, Verdict};
-use super::hypothesis::Hypothesis;
+use super::hypothesis::{Hypothesis, scope};
 use super::models::{TRUNKS, title};
 use crate::markdown::{capitalised, joined, list as listed};
 use crate::study::{corrected_p_text, interval_text};
@@ -46,12 +46,20 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
     let mut judged: Vec<&Hypothesis> = hypotheses.iter().filter(|test| test.verdict != Verdict::NotRun).collect();
     // The protocol wants what H4 and H5 say to be said first.
     judged.sort_by_key(|test| !is_of_rivals(test));
-    let finding =
-        |test: &&Hypothesis| Finding { claim: format!("{} ({})", claim(test), test.note), numbers: numbers(test) };
-    let rivals = judged.iter().filter(|test| is_of_rivals(test)).map(finding).collect();
-    let brief = judged.iter().filter(|test| is_of_rivals(test)).map(|test| {
-        let note = if test.note.is_empty() { String::new() } else { format!(" ({})", test.note) };
-        format!("- **{}**{note}.\n", claim(test))
+    let of_rivals: Vec<&Hypothesis> = judged.iter().copied().filter(|test| is_of_rivals(test)).collect();
+    let alike: Vec<&[&Hypothesis]> = of_rivals.chunk_by(|first, second| claim(first) == claim(second)).collect();
+    let finding = |tests: &&[&Hypothesis]| Finding {
+        claim: format!("{} ({})", claim(tests[0]), scope(tests)),
+        numbers: joined(tests.iter().map(|test| numbers(test)), "; "),
+    };
+    let rivals = alike.iter().map(finding).collect();
+    let brief = alike.iter().map(|tests| {
+        // Differences from several rivals, by several measures, stand in the whole list.
+        let size = match tests {
+            [Hypothesis { parts, .. }] if parts.len() == 1 => format!(": {}", interval_text(&parts[0].interval)),
+            _ => String::new(),
+        };
+        format!("- **{}** ({}){size}.\n", claim(tests[0]), scope(tests))
     });
     let item = |sentence: String| format!("- {sentence}\n");
     let brief = below_rope.clone().into_iter().chain(brief).chain(cost.map(item)).collect();
@@ -72,14 +80,15 @@ fn claim(test: &Hypothesis) -> String {
     let against = if is_of_rivals(test) { format!(", {}", listed(&rivals)) } else { String::new() };
     match test.as_good.filter(|_| test.verdict == Verdict::AsGood) {
         Some(as_good) => capitalised(as_good) + &against,
+        None if test.verdict == Verdict::NotShown => format!("That {}{against}, is not shown", test.claim),
         None => format!("{}{against}: {}", capitalised(test.claim), test.verdict.word()),
     }
 }
 
 fn numbers(test: &Hypothesis) -> String {
     let part = |part: &Difference| format!("{}: {}", part.what, interval_text(&part.interval));
-    let note = (!test.note.is_empty()).then(|| test.note.clone());
-    joined(note.into_iter().chain(test.parts.iter().map(part)).chain(corrected_p(test)), "; ")
+    let scope = Some(scope(&[test])).filter(|scope| !scope.is_empty());
+    joined(scope.into_iter().chain(test.parts.iter().map(part)).chain(corrected_p(test)), "; ")
 }
 
 /// `None` where nothing was tested, as of a hypothesis that was refuted before.

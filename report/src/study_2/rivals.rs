@@ -3,7 +3,7 @@
 use drope_core::stats::{PairedMeans, PairedOutcomes};
 
 use super::difference::Difference;
-use super::hypothesis::Hypothesis;
+use super::hypothesis::{Hypothesis, Measured};
 use super::models::{FAR_BUDGET, FAR_RIVALS, RIVALS, TRUNKS, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use crate::markdown::list;
@@ -94,11 +94,11 @@ pub fn far(results: &Results) -> Vec<Hypothesis> {
             let sides = [ours, rival];
             Difference::new(names(sides), &paired(results, sides, asked, lengths), statistic)
         };
-        let measure = if is_relative { "of what each answers at 1×" } else { "plain accuracy" };
-        let note = format!("{}, {measure}, after {} tokens", asked.title(), tokens(FAR_BUDGET));
+        let measured = Some(Measured { asked, is_relative });
+        let note = format!("after {} tokens", tokens(FAR_BUDGET));
         let tested = Hypothesis::tested(name, claim, note, rivals.iter().map(against).collect());
         let as_good = Some("partial DroPE with copies is as good at 16 to 64× as the two best fair rivals");
-        Hypothesis { as_good, sides: [std::slice::from_ref(ours), rivals].concat(), ..tested }
+        Hypothesis { as_good, measured, sides: [std::slice::from_ref(ours), rivals].concat(), ..tested }
     };
     FAR_TESTS.into_iter().map(test).collect()
 }

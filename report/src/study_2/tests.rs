@@ -191,6 +191,12 @@ fn the_best_rival_on_the_selection_split_counts() {
     let tested = "- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, ";
     assert!(lines[1].starts_with(tested), "{}", lines[1]);
     assert!(alike.rivals[0].claim.ends_with(" (after 8 M tokens)"), "{:?}", alike.rivals);
+    // Tests with one verdict are said in one sentence.
+    let far = super::headline(&hypotheses(&results(of_budget("1m", 0.9, 0.6))), NotTested::default()).unwrap().rivals;
+    let of_all =
+        ": shown (primary task and decoys, in plain accuracy and of what each answers at 1×, after 1 M tokens)";
+    assert!(far.len() == 2 && far[1].claim.ends_with(of_all), "{far:?}");
+    assert_eq!(far[1].numbers.matches("less PoSE with YaRN").count(), 4, "{}", far[1].numbers);
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
