@@ -29,7 +29,7 @@ pub fn write_reproduction(data: &Path, out: &Path) -> Result<()> {
 }
 
 /// Writes the documents of a repository: what stands between the marks of README.md, of docs/results/README.md and of docs/paper.md,
-/// docs/findings.md, and, where there are results of them, what is written of the study, of real models and of a recalibrated one.
+/// docs/findings.md, and, where there are results of them, what is written of the study, of real models, of speed and of a recalibrated model.
 ///
 /// # Errors
 /// As [`write_reproduction`], and if a document has lost its marks.
@@ -38,6 +38,7 @@ pub fn write_documents(data: &Path, root: &Path) -> Result<()> {
     let rivals = second.as_ref().map(|headline| headline.rivals.clone()).unwrap_or_default();
     let first = study::write(&data.join("study"), root, rivals)?;
     documents::write_real_models(&data.join("real-models"), root)?;
+    documents::write_speed(&data.join("real-models"), root)?;
     let recalibration = documents::write_recalibration(&data.join("recalibration"), root)?;
     let found = Found { first, second, recalibration };
     documents::write_paper(&found, root)?;

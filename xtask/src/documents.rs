@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// What is beside the page; the rest is about the checkout, which a visitor does not have.
-const FILES: [&str; 12] = [
+const FILES: [&str; 14] = [
     "study.md",
     "study-why.md",
     "paper.md",
@@ -14,6 +14,8 @@ const FILES: [&str; 12] = [
     "protocol-2.md",
     "findings.md",
     "real-models.md",
+    "speed.md",
+    "benchmarks.md",
     "recalibration.md",
     "protocol-real.md",
     "teaching.md",

@@ -1,22 +1,14 @@
-//! The README's and the paper's results, the tables of docs/results, docs/findings.md, docs/real-models.md and docs/recalibration.md.
+//! The README's and the paper's results, the tables of docs/results, docs/findings.md, docs/real-models.md,
+//! docs/speed.md and docs/recalibration.md.
 
-mod bits;
-mod browser_speed;
-mod cache_cost;
-mod card_speed;
 mod findings;
-mod gpu_launches;
-mod memory_use;
 mod reading;
-mod reading_speed;
 mod real_models;
 mod recalibration;
-mod roofline;
-mod rounds;
 mod ruler;
 mod scores;
+mod speed;
 mod training;
-mod training_speed;
 
 use std::path::Path;
 
@@ -24,6 +16,7 @@ use anyhow::{Context, Result};
 
 pub use self::real_models::write as write_real_models;
 pub use self::recalibration::write as write_recalibration;
+pub use self::speed::write as write_speed;
 use crate::files;
 use crate::results::Results;
 use crate::study::StudySummary;
@@ -32,6 +25,7 @@ use crate::study_2::Headline;
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
 const FIRST: &str = "The [first study](docs/study.md), registered too";
+const TABLE: &str = "One of four numbers with similar keys is asked for; exact answers in percent, means of five pretraining seeds, after 8.2 million tokens of recalibration";
 const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran: how long to recalibrate, and fairer baselines (five other pretraining seeds)";
 
 /// The same, with how much of it has run.
@@ -57,11 +51,13 @@ impl Found {
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{FIRST}:\n\n{first}"))
     }
 
-    /// For the README: accuracies of the first study, what decoys do to them, and what the second judged of rivals.
+    /// For the README: what the second study judged of rivals, then accuracies of the first and what decoys do to them.
     fn brief(&self) -> Option<String> {
-        let first = self.first.as_ref().map(|first| format!("{}\n\n{}", first.by_length.trim_end(), first.decoys));
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.brief));
-        first.into_iter().chain(second).reduce(|first, second| format!("{first}\n{second}"))
+        let first = self.first.as_ref();
+        let first =
+            first.map(|first| format!("{FIRST}. {TABLE}:\n\n{}\n\n{}", first.by_length.trim_end(), first.decoys));
+        second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{first}"))
     }
 }
 

@@ -1,5 +1,4 @@
-//! docs/real-models.md: what real models do beyond their context without training, from the results of recipes/real-models.toml, and
-//! how fast one is read and trained, from those of bench/.
+//! docs/real-models.md: what real models do beyond their context without training, from the results of recipes/real-models.toml.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,12 +8,8 @@ use drope_core::benchmarks::BenchmarkCell;
 use drope_core::perplexity::{PARTS, PerplexityCell};
 use drope_core::positions::Method;
 use drope_core::results::CellHeader;
-use serde::de::DeserializeOwned;
 
 use super::ruler::ruler_table;
-use super::{
-    bits, browser_speed, cache_cost, card_speed, gpu_launches, memory_use, reading_speed, roofline, training_speed,
-};
 use crate::files;
 use crate::markdown::{DASH, joined, line, list, or_dash, section, table};
 use crate::number::Number;
@@ -29,31 +24,10 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
     if perplexities.is_empty() {
         return Ok(());
     }
-    let training = training_speed::text(
-        &files::cells(&folder.join("training.json"))?,
-        &files::cells(&folder.join("operations.json"))?,
-    );
-    let measurements = [
-        measured(folder, "speed", reading_speed::text)?,
-        measured(folder, "bits", bits::text)?,
-        measured(folder, "cache", cache_cost::text)?,
-        training,
-        measured(folder, "roofline", roofline::text)?,
-        measured(folder, "memory", memory_use::text)?,
-        measured(folder, "tab-memory", memory_use::of_a_tab)?,
-        measured(folder, "launches", gpu_launches::text)?,
-        measured(folder, "card", card_speed::text)?,
-        measured(folder, "browser", browser_speed::text)?,
-    ];
-    files::write(&root.join("docs/real-models.md"), &document(&perplexities, &ruler, &measurements))
+    files::write(&root.join("docs/real-models.md"), &document(&perplexities, &ruler))
 }
 
-/// The section on a file of results.
-fn measured<T: DeserializeOwned>(folder: &Path, name: &str, text: fn(&[T]) -> String) -> Result<String> {
-    Ok(text(&files::cells(&folder.join(format!("{name}.json")))?))
-}
-
-fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], measurements: &[String]) -> String {
+fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell]) -> String {
     let models: BTreeSet<&str> = perplexities.iter().map(|cell| &*cell.model).collect();
     let of_model = |model: &&str| {
         let perplexities: Vec<&PerplexityCell> = perplexities.iter().filter(|cell| cell.model == **model).collect();
@@ -63,9 +37,7 @@ fn document(perplexities: &[PerplexityCell], ruler: &[BenchmarkCell], measuremen
     let title = "# Real models\n\nWritten by `cargo xtask table` from docs/results/real-models; do not edit. The commands are in \
                  [recipes/real-models.toml](../recipes/real-models.toml). Nothing was trained, nothing fitted.\n";
     let models = models.iter().map(of_model).collect::<Vec<_>>().join("\n");
-    let parts = [title.to_owned(), models].into_iter().chain(measurements.iter().cloned());
-    let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-    parts.join("\n").trim_end().to_owned() + "\n"
+    format!("{title}\n{models}").trim_end().to_owned() + "\n"
 }
 
 fn model_parts(model: &str, perplexities: &[&PerplexityCell], ruler: &[&BenchmarkCell]) -> String {
@@ -207,7 +179,7 @@ mod tests {
             cell(Method::Yarn, 16384, [1.9, 2.1], None),
             cell(Method::PDrope, 16384, [5.0, 5.2], Some(0.0002)),
         ];
-        let text = document(&cells, &[], &[]);
+        let text = document(&cells, &[]);
         let rows: Vec<&str> =
             text.lines().filter(|line| line.starts_with("| YaRN") || line.starts_with("| RoPE")).collect();
         assert!(rows[0].starts_with("| YaRN | 2.000 | 2.000 | 2.000 | 2.000 | 7.39 ["), "{text}");

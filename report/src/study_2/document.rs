@@ -239,7 +239,13 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
         .filter(|run| results.only_reading(run, MECHANISM_BUDGET).is_none())
         .map(|run| title(run))
         .collect();
+    let upper_bounds: Vec<String> = UPPER_BOUNDS
+        .iter()
+        .filter(|run| results.best_reading(run, "1m", &NEAR).is_none())
+        .map(|run| title(run))
+        .collect();
     let parts = [
+        (!upper_bounds.is_empty(), format!("upper bounds: {}", list(&upper_bounds))),
         (!has_largest_budget(results), "16 M tokens".to_owned()),
         (!has_perplexity(results), "perplexity at 1×".to_owned()),
         (!other_copies.is_empty(), format!("of section 4 (mechanism): {}", list(&other_copies))),

@@ -83,7 +83,7 @@ fn App() -> impl IntoView {
             <p class="links">
                 <a href="docs/study.html">"The study"</a>", "<a href="docs/protocol.html">"its protocol"</a>", "
                 <a href="docs/results/README.html">"all scores"</a>", "<a href="docs/study.json">"the figure's data"</a>", "
-                <a href="docs/real-models.html">"real models"</a>", "<a href="docs/teaching.html">"exercises for a class"</a>
+                <a href="docs/real-models.html">"real models"</a>", "<a href="docs/speed.html">"speed"</a>", "<a href="docs/teaching.html">"exercises for a class"</a>
                 {REPOSITORY.map(|name| view! { ", "<a href=format!("https://github.com/{name}")>"the code"</a> })}"."
             </p>
             <p>

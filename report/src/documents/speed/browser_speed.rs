@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use super::rounds::{both_beside, distinct, range};
-use crate::markdown::{list, section, table};
+use super::aims::Measured;
+use super::rounds::{both_beside, of_threads, range};
+use crate::markdown::{section, table};
 
 /// A program in the browser, with a prompt of one length, on one number of threads of one processor.
 #[derive(Deserialize)]
@@ -50,6 +51,7 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
             speed.length.to_string(),
             speed.bits.to_string(),
             speed.threads.to_string(),
+            speed.prompt.len().to_string(),
             format!("{} {}", speed.program, speed.version.as_deref().unwrap_or_default()).trim_end().to_owned(),
             format!("{:.0}", range(&speed.prompt)[0]),
             format!("{:.0}", range(&speed.generation)[0]),
@@ -60,15 +62,15 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
     let measured = format!(
         "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and an answer behind it (the page's of at most \
          7 tokens, the others' of 32); \
-         tokens a second, medians of {} rounds in which every program runs once; the page's speed by that of another program in the same \
-         round, median and range.\n\n{}{}",
-        list(&distinct(speeds, |speed| speed.prompt.len().to_string())),
+         tokens a second, medians of rounds in which every program runs once; the page's speed by that of another program in the same \
+         round, median and range.\n\n{}",
         table(
             [
                 "processor",
                 "tokens",
                 "bits",
                 "threads",
+                "rounds",
                 "program",
                 "prompt",
                 "generation",
@@ -76,29 +78,25 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
                 "page ÷ this program, generation"
             ],
             speeds.iter().map(row)
-        ),
-        long_prompts(speeds)
+        )
     );
     section("Speed in the browser", &measured)
 }
 
 /// How much of its speed on its shortest prompt the page keeps on its longest.
-fn long_prompts(speeds: &[BrowserSpeed]) -> String {
+pub fn of_long_prompts(speeds: &[BrowserSpeed]) -> Vec<Measured> {
     let mut of_page: Vec<&BrowserSpeed> = speeds.iter().filter(|speed| speed.is_page()).collect();
     let machine = |speed: &BrowserSpeed| (speed.processor.clone(), speed.bits, speed.threads);
     of_page.sort_by_key(|speed| (machine(speed), speed.length));
     let kept = |lengths: &[&BrowserSpeed]| {
         let [shortest, .., longest] = lengths else { return None };
         let [of_short, of_long] = [shortest, longest].map(|speed| range(&speed.prompt)[0]);
-        Some(format!(
-            "\n{}, {} bits, {} threads: the page reads {} tokens at {:.0} % of its speed on {}.\n",
-            longest.processor,
-            longest.bits,
-            longest.threads,
-            longest.length,
-            100.0 * of_long / of_short,
-            shortest.length
-        ))
+        let BrowserSpeed { processor, bits, threads, length, .. } = longest;
+        Some(Measured {
+            place: format!("{processor}, {bits} bits, {}, {length} tokens", of_threads(*threads)),
+            value: of_long / of_short,
+            text: format!("{:.0} % of the speed on {}", 100.0 * of_long / of_short, shortest.length),
+        })
     };
     of_page.chunk_by(|a, b| machine(a) == machine(b)).filter_map(kept).collect()
 }
@@ -107,7 +105,7 @@ fn long_prompts(speeds: &[BrowserSpeed]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{BrowserSpeed, text};
+    use super::{BrowserSpeed, of_long_prompts, text};
 
     #[test]
     fn programs_are_compared_at_one_length_and_the_page_with_itself() {
@@ -123,13 +121,11 @@ mod tests {
         ];
         let text = text(&speeds);
         assert!(
-            text.contains("| P | 1024 | 8 | 2 | wllama 7 | 100 | 20 | 3.00 [2.00, 4.00] | 1.00 [1.00, 1.00] |"),
+            text.contains("| P | 1024 | 8 | 2 | 3 | wllama 7 | 100 | 20 | 3.00 [2.00, 4.00] | 1.00 [1.00, 1.00] |"),
             "{text}"
         );
-        assert!(text.contains("| P | 4096 | 8 | 2 | page | 150 | 20 | – | – |"), "{text}");
-        assert!(
-            text.contains("P, 8 bits, 2 threads: the page reads 4096 tokens at 50 % of its speed on 1024."),
-            "{text}"
-        );
+        assert!(text.contains("| P | 4096 | 8 | 2 | 3 | page | 150 | 20 | – | – |"), "{text}");
+        let [kept] = &of_long_prompts(&speeds)[..] else { panic!("one machine") };
+        assert_eq!((&*kept.place, &*kept.text), ("P, 8 bits, 2 threads, 4096 tokens", "50 % of the speed on 1024"));
     }
 }

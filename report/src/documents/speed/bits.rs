@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::aims::Measured;
 use crate::markdown::{DASH, section, table};
 
 /// The perplexity of a program with weights of some bits.
@@ -19,10 +20,7 @@ pub struct Bits {
 pub fn text(rows: &[Bits]) -> String {
     let Some(first) = rows.first() else { return String::new() };
     let row = |row: &Bits| {
-        let wide = rows.iter().find(|wide| wide.bits == 32 && wide.program == row.program && row.bits != 32);
-        // In hundredths of a percent; what rounds to nothing has no sign.
-        let hundredths = |wide: &Bits| (10_000.0 * (row.perplexity / wide.perplexity - 1.0)).round() + 0.0;
-        let above = wide.map(|wide| format!("{:+.2} %", hundredths(wide) / 100.0));
+        let above = above_32_bits(rows, row).map(percent);
         let numbers = [format!("{:.3}", row.perplexity), above.unwrap_or_else(|| DASH.to_owned())];
         [row.program.clone(), row.bits.to_string()].into_iter().chain(numbers).collect::<Vec<String>>()
     };
@@ -39,6 +37,27 @@ pub fn text(rows: &[Bits]) -> String {
             table(["program", "bits", "perplexity", "above 32 bits"], rows.iter().map(row))
         ),
     )
+}
+
+/// What 8 bits cost `core`.
+pub fn of_8_bits(rows: &[Bits]) -> Vec<Measured> {
+    let ours = rows.iter().filter(|row| row.program == "core" && row.bits == 8);
+    let measured = |row: &Bits| {
+        let value = above_32_bits(rows, row)?;
+        Some(Measured { place: row.text.clone(), value, text: percent(value) })
+    };
+    ours.filter_map(measured).collect()
+}
+
+/// As a share; `None` of 32 bits, and where a program was not measured with them.
+fn above_32_bits(rows: &[Bits], row: &Bits) -> Option<f64> {
+    let wide = rows.iter().find(|wide| wide.bits == 32 && wide.program == row.program && row.bits != 32)?;
+    Some(row.perplexity / wide.perplexity - 1.0)
+}
+
+/// In hundredths of a percent; what rounds to nothing has no sign.
+fn percent(share: f64) -> String {
+    format!("{:+.2} %", ((10_000.0 * share).round() + 0.0) / 100.0)
 }
 
 #[cfg(test)]

@@ -4,9 +4,19 @@ use std::collections::BTreeSet;
 
 use crate::markdown::DASH;
 
+/// The ratios of two programs' speeds, round by round.
+pub(super) fn ratios(ours: &[f64], theirs: &[f64]) -> Vec<f64> {
+    ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()
+}
+
+/// `2 threads`
+pub(super) fn of_threads(threads: usize) -> String {
+    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+}
+
 /// The ratio of two programs' speeds round by round: median and range.
 pub(super) fn beside(ours: &[f64], theirs: &[f64]) -> String {
-    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
+    let ratios = ratios(ours, theirs);
     let [median, low, high] = range(&ratios);
     if ratios.len() == 1 { format!("{median:.2} (one round)") } else { format!("{median:.2} [{low:.2}, {high:.2}]") }
 }

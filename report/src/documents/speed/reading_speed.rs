@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{both_beside, distinct, range};
+use super::aims::Measured;
+use super::rounds::{beside, both_beside, distinct, of_threads, range, ratios};
 use crate::markdown::{list, section, table};
 
 /// A program with weights of some bits, on one number of threads of one processor.
@@ -30,14 +31,35 @@ impl ReadingSpeed {
     }
 }
 
+/// What `core` did in the place of another program.
+fn ours<'a>(speeds: &'a [ReadingSpeed], other: &ReadingSpeed) -> Option<&'a ReadingSpeed> {
+    speeds.iter().find(|ours| ours.program == "core" && ours.place() == other.place())
+}
+
+/// The speed of `core` by that of llama.cpp on a prompt and in generation, with weights in fewer bits.
+pub fn beside_llama_cpp(speeds: &[ReadingSpeed]) -> [Vec<Measured>; 2] {
+    let of_llama_cpp = speeds.iter().filter(|speed| speed.program == "llama.cpp" && speed.bits < 32);
+    let pairs: Vec<_> = of_llama_cpp.filter_map(|theirs| Some((ours(speeds, theirs)?, theirs))).collect();
+    [0, 1].map(|work| {
+        let measured = |(ours, theirs): &(&ReadingSpeed, &ReadingSpeed)| {
+            let [ours, by] = [ours, theirs].map(|speed| speed.speeds()[work]);
+            Measured {
+                place: format!("{}, {} bits, {}", theirs.processor, theirs.bits, of_threads(theirs.threads)),
+                value: range(&ratios(ours, by))[0],
+                text: beside(ours, by),
+            }
+        };
+        pairs.iter().map(measured).collect()
+    })
+}
+
 /// The section; nothing where there are no results.
 pub fn text(speeds: &[ReadingSpeed]) -> String {
     if speeds.is_empty() {
         return String::new();
     }
     let row = |speed: &ReadingSpeed| {
-        let ours = speeds.iter().find(|ours| ours.program == "core" && ours.place() == speed.place());
-        let ours = ours.filter(|_| speed.program != "core").map(ReadingSpeed::speeds);
+        let ours = ours(speeds, speed).filter(|_| speed.program != "core").map(ReadingSpeed::speeds);
         let [prompt, generation] = both_beside(ours, speed.speeds());
         vec![
             speed.processor.clone(),
@@ -88,7 +110,7 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{ReadingSpeed, text};
+    use super::{ReadingSpeed, beside_llama_cpp, text};
 
     #[test]
     fn programs_are_compared_round_by_round_with_the_same_bits_and_threads() {
@@ -108,6 +130,8 @@ mod tests {
             text.contains("| P | 8 | 1 | llama.cpp | 200 | 50 | 1.50 [1.00, 2.00] | 1.00 [1.00, 1.00] | 200 |"),
             "{text}"
         );
+        let [prompt, _] = beside_llama_cpp(&speeds);
+        assert!(prompt.len() == 1 && prompt[0].place == "P, 8 bits, 1 thread" && prompt[0].text == "1.50 [1.00, 2.00]");
         assert!(text.contains("medians of 3 rounds") && text.contains("llama.cpp (7)"), "{text}");
     }
 }

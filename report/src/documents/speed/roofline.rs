@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{distinct, range};
+use super::aims::Measured;
+use super::rounds::{distinct, of_threads, range};
 use crate::markdown::{DASH, list, section, table};
 
 /// A model on one number of threads of one processor; lists have a value of each round.
@@ -64,11 +65,31 @@ pub fn text(rooflines: &[Roofline]) -> String {
     )
 }
 
+/// Shares of products in prompts, of reading in generation, and of products in updates.
+pub fn shares(rooflines: &[Roofline]) -> [Vec<Measured>; 3] {
+    [0, 1, 2].map(|work| {
+        let measured = |roofline: &Roofline| {
+            let (_, shares) = roofline.works()[work];
+            let Roofline { processor, model, weights, threads, .. } = roofline;
+            (!shares.is_empty()).then(|| Measured {
+                place: format!("{processor}, {model}, weights {weights}, {}", of_threads(*threads)),
+                value: range(&of_machine(shares))[0],
+                text: percent(shares),
+            })
+        };
+        rooflines.iter().filter_map(measured).collect()
+    })
+}
+
+fn of_machine(shares: &[Share]) -> Vec<f64> {
+    shares.iter().map(|share| share.share).collect()
+}
+
 fn percent(shares: &[Share]) -> String {
     if shares.is_empty() {
         return DASH.to_owned();
     }
-    let [median, low, high] = range(&shares.iter().map(|share| 100.0 * share.share).collect::<Vec<_>>());
+    let [median, low, high] = range(&of_machine(shares)).map(|share| 100.0 * share);
     format!("{median:.0} % [{low:.0}, {high:.0}]")
 }
 

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::aims::Measured;
+use super::rounds::of_threads;
 use crate::markdown::{list, section, table};
 
 /// Bytes of the parts, with weights and cache of some types.
@@ -24,7 +26,6 @@ pub struct MemoryUse {
 /// The section; nothing where there are no results.
 pub fn text(rows: &[MemoryUse]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
     let row = |row: &MemoryUse| {
         let parts = [row.program, row.weights, row.loaded, row.cache, row.reading, row.peak];
         let names = [row.model.clone(), row.bits.clone(), row.cache_type.clone(), row.threads.to_string()];
@@ -56,6 +57,10 @@ pub fn text(rows: &[MemoryUse]) -> String {
     )
 }
 
+fn megabytes(bytes: f64) -> String {
+    format!("{:.0}", bytes / 1e6)
+}
+
 /// Bytes of the page's worker, of bench/browser_memory.py.
 #[derive(Clone, Deserialize)]
 pub struct TabMemory {
@@ -70,12 +75,9 @@ pub struct TabMemory {
 /// A paragraph behind the section; nothing where there are no results.
 pub fn of_a_tab(rows: &[TabMemory]) -> String {
     let Some(first) = rows.first() else { return String::new() };
-    let megabytes = |bytes: f64| format!("{:.0}", bytes / 1e6);
-    let threads =
-        |row: &TabMemory| if row.threads == 1 { "one thread".to_owned() } else { format!("{} threads", row.threads) };
     let row = |row: &TabMemory| {
         let beside = megabytes(row.bytes - row.cache);
-        format!("{} MB with {}, {beside} beside keys and values", megabytes(row.bytes), threads(row))
+        format!("{} MB with {}, {beside} beside keys and values", megabytes(row.bytes), of_threads(row.threads))
     };
     format!(
         "In a tab (`python bench/browser_memory.py`, Chromium's own count) the page's worker has SmolLM2 in {} bits and a prompt of {} tokens in \
@@ -84,6 +86,15 @@ pub fn of_a_tab(rows: &[TabMemory]) -> String {
         first.prompt,
         list(&rows.iter().map(row).collect::<Vec<_>>())
     )
+}
+
+/// What a tab takes without keys and values, in bytes.
+pub fn beside_the_cache(rows: &[TabMemory]) -> Vec<Measured> {
+    let measured = |row: &TabMemory| {
+        let value = row.bytes - row.cache;
+        Measured { place: of_threads(row.threads), value, text: format!("{} MB", megabytes(value)) }
+    };
+    rows.iter().map(measured).collect()
 }
 
 #[cfg(test)]
@@ -95,7 +106,7 @@ mod tests {
         let row =
             |threads| TabMemory { bits: 4, prompt: 2048, threads, bytes: 219e6 + 1e6 * threads as f64, cache: 49e6 };
         let text = of_a_tab(&[row(1), row(2)]);
-        let expected = "in 220 MB with one thread, 171 beside keys and values and 221 MB with 2 threads, 172 beside keys and values;";
+        let expected = "in 220 MB with 1 thread, 171 beside keys and values and 221 MB with 2 threads, 172 beside keys and values;";
         assert!(text.contains(expected), "{text}");
     }
 
