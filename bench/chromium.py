@@ -10,6 +10,7 @@ import subprocess
 import threading
 
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -68,8 +69,8 @@ def browser():
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     # A long prompt takes minutes, in which neither the script nor the connection to the browser may end.
-    driver.set_script_timeout(3600)
-    driver.command_executor.client_config.timeout = 3600
+    driver.set_script_timeout(7200)
+    driver.command_executor.client_config.timeout = 7200
     try:
         yield driver
     finally:
@@ -109,7 +110,8 @@ def page_with_smollm2(driver, address, file, length, threads, columns):
 
 def page_speeds(driver):
     """Tokens read and written a second by the page's last column; the columns before it warm it up with the same prompt."""
-    wait = WebDriverWait(driver, 1800)
+    # Two columns read a prompt, one of 16,384 tokens for many minutes.
+    wait = WebDriverWait(driver, 7200)
     verdicts = "return [...document.querySelectorAll('.verdict')].map((verdict) => verdict.textContent)"
     driver.execute_script("document.getElementById('run').click()")
     wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
@@ -119,11 +121,20 @@ def page_speeds(driver):
 
 def compared(programs, rounds, place):
     """After each round, what each program of `programs` (name and version, and a function) reads and writes a second, a row each with a
-    number a round. They run in turn, so that a slow minute of the machine meets all."""
-    found = []
+    number a round. They run in turn, so that a slow minute of the machine meets all. A program that fails, as one does whose memory does not
+    suffice, has no numbers and is not run again."""
+    found, errors = {name: [] for name in programs}, {}
     for _ in range(rounds):
-        found.append([run() for run in programs.values()])
-        print(place, {name: [round(speed) for speed in speeds] for (name, _), speeds in zip(programs, found[-1])}, flush=True)
+        for name, run in programs.items():
+            if name in errors:
+                continue
+            try:
+                found[name].append(run())
+            except (RuntimeError, WebDriverException) as error:
+                found[name], errors[name] = [], str(error).splitlines()[0]
+        print(place, {name: errors.get((name, version)) or [round(speed) for speed in speeds[-1]]
+                      for (name, version), speeds in found.items()}, flush=True)
         yield [{"processor": processor(), **place, "program": name, "version": version,
-                "prompt": [speeds[at][0] for speeds in found], "generation": [speeds[at][1] for speeds in found]}
-               for at, (name, version) in enumerate(programs)]
+                "prompt": [prompt for prompt, _ in speeds], "generation": [generation for _, generation in speeds],
+                **({"error": errors[name, version]} if (name, version) in errors else {})}
+               for (name, version), speeds in found.items()]

@@ -1,4 +1,5 @@
-"""Speed of `core` beside PyTorch on the same model, machine and run; writes docs/benchmarks.json and .md.
+"""Speed of `core` beside PyTorch on the same model, machine and run; adds to docs/benchmarks.json, and writes
+docs/benchmarks-page.json and docs/benchmarks.md.
 
     pip install torch transformers brotli
     cargo build --release -p drope-native
@@ -22,7 +23,7 @@ from transformers import LlamaForCausalLM
 
 import training_step
 from render import render
-from results import ROOT, processor
+from results import ROOT, add_rows, processor
 from training_step import median_seconds
 
 MODEL = ROOT / "models" / "nano-rope"
@@ -92,9 +93,11 @@ def main():
                      "range": [round(ratios[0], 2), round(ratios[-1], 2)]})
     by_operation = operations(sys.argv[1])
     sizes = {path.parent.name: path.stat().st_size for path in sorted((ROOT / "dist/models").glob("*/model.safetensors"))}
-    result = {"torch": torch.__version__, "processor": processor(), "rounds": ROUNDS, "threads": 1, "batch": BATCH, "length": LENGTH,
-              "rows": rows, "operations": by_operation, "model_bytes": sizes, "browser": browser()}
-    (ROOT / "docs" / "benchmarks.json").write_text(json.dumps(result, indent=2) + "\n")
+    machine = {"torch": torch.__version__, "processor": processor(), "rounds": ROUNDS, "threads": 1, "batch": BATCH, "length": LENGTH,
+               "rows": rows, "operations": by_operation}
+    add_rows(ROOT / "docs/benchmarks.json", [machine], "processor")
+    page = {"processor": processor(), "model_bytes": sizes, "times": browser()}
+    (ROOT / "docs/benchmarks-page.json").write_text(json.dumps(page, indent=2) + "\n")
     render()
 
 

@@ -1,4 +1,5 @@
-"""Writes docs/benchmarks.md from docs/benchmarks.json (bench/compare.py) and docs/benchmarks-browser.json (bench/browser_nano.py)."""
+"""Writes docs/benchmarks.md from docs/benchmarks.json and docs/benchmarks-page.json (bench/compare.py) and docs/benchmarks-browser.json
+(bench/browser_nano.py)."""
 
 import json
 import statistics
@@ -9,26 +10,28 @@ from results import ROOT
 PLACE = ("processor", "threads")
 
 
-def beside_pytorch(result):
-    text = ["Written by `python bench/compare.py`; do not edit.", "",
-            f"{result['processor']}: `core` beside PyTorch {result['torch']} as it is and with torch.compile, one thread each, in turn;",
-            f"nano-rope, f32. Tokens per second, medians of {result['rounds']} rounds; the ratio is that to the faster form of PyTorch,",
-            "round by round: median and range.", "",
-            "| | core | PyTorch | PyTorch, compiled | core / the faster |", "|---|---|---|---|---|"]
-    row = "| {what} | {core:,} | {pytorch:,} | {compiled:,} | {ratio} [{0}, {1}] |"
-    return text + [row.format(*r["range"], **r) for r in result["rows"]]
+def beside_pytorch(machines):
+    versions, rounds = [" or ".join(sorted({str(machine[field]) for machine in machines})) for field in ("torch", "rounds")]
+    text = ["Written by `python bench/compare.py`; do not edit. Of a real model: [speed.md](speed.md).", "",
+            f"`core` beside PyTorch ({versions}) as it is and with torch.compile, one thread each, in turn; nano-rope, f32. Tokens per second,",
+            f"medians of {rounds} rounds; the ratio is that to the faster form of PyTorch, round by round: median and range.", "",
+            "| processor | | core | PyTorch | PyTorch, compiled | core / the faster |", "|---|---|---|---|---|---|"]
+    row = "| {processor} | {what} | {core:,} | {pytorch:,} | {compiled:,} | {ratio} [{0}, {1}] |"
+    return text + [row.format(*r["range"], processor=machine["processor"], **r) for machine in machines for r in machine["rows"]]
 
 
-def operations(result):
-    of_step = result["operations"]
-    step = 1000 * result["batch"] * result["length"] / result["rows"][0]["core"]
-    sums = (sum(o[form] for o in of_step) for form in ("plain", "fused"))
-    return ["Where a training step's time goes: milliseconds of each kind of operation, forward and backward, measured",
+def operations(machines):
+    text = ["Where a training step's time goes: milliseconds of each kind of operation, forward and backward, measured",
             "alone (`core bench --operations`), in Burn's tensor operations and in the kernels of `core/src/kernels`. The rest",
             "of a step is the embedding's gradient, the optimizer and what lies between operations.", "",
-            "| operation | calls | plain | fused |", "|---|---|---|---|",
-            *(f"| {o['name']} | {o['calls']} | {o['plain']:.1f} | {o['fused']:.1f} |" for o in of_step),
-            "| all of these | | {:.1f} | {:.1f} |".format(*sums), f"| a whole step | | | {step:.1f} |"]
+            "| processor | operation | calls | plain | fused |", "|---|---|---|---|---|"]
+    for machine in machines:
+        of_step, name = machine["operations"], machine["processor"]
+        step = 1000 * machine["batch"] * machine["length"] / machine["rows"][0]["core"]
+        sums = (sum(o[form] for o in of_step) for form in ("plain", "fused"))
+        text += [*(f"| {name} | {o['name']} | {o['calls']} | {o['plain']:.1f} | {o['fused']:.1f} |" for o in of_step),
+                 "| {} | all of these | | {:.1f} | {:.1f} |".format(name, *sums), f"| {name} | a whole step | | | {step:.1f} |"]
+    return text
 
 
 def beside_others_in_the_browser(rows):
@@ -53,21 +56,20 @@ def ratio(ours, theirs):
 
 
 def page(measured):
-    return ["In headless Chromium, WebGPU by SwiftShader in software (`cargo xtask test` leaves the times):", "",
-            f"- {measured['tokens']} tokens of nano-rope: {measured['webgpu_ms']} ms on WebGPU, {measured['cpu_ms']} ms on the wasm CPU;",
-            f"- from the click to the first token at 4×, weights included, wasm CPU: {measured['first_token_ms']:.0f} ms;",
-            *(f"- {name}: {size:,} bytes, {packed:,} with brotli;" for name, (size, packed) in measured["wasm"].items())]
+    times = measured["times"]
+    text = ["Weights of the models, as the page ships them: " + ", ".join(f"{name} {size:,} bytes" for name, size in measured["model_bytes"].items()) + "."]
+    return text if times is None else [
+        f"{measured['processor']}: headless Chromium, WebGPU by SwiftShader in software (`cargo xtask test` leaves the times):", "",
+        f"- {times['tokens']} tokens of nano-rope: {times['webgpu_ms']} ms on WebGPU, {times['cpu_ms']} ms on the wasm CPU;",
+        f"- from the click to the first token at 4×, weights included, wasm CPU: {times['first_token_ms']:.0f} ms;",
+        *(f"- {name}: {size:,} bytes, {packed:,} with brotli;" for name, (size, packed) in times["wasm"].items()), "", *text]
 
 
 def render():
-    result = json.loads((ROOT / "docs/benchmarks.json").read_text())
-    nano = ROOT / "docs/benchmarks-browser.json"
-    parts = [["# Benchmarks"], beside_pytorch(result), operations(result)]
-    if nano.exists():
-        parts.append(beside_others_in_the_browser(json.loads(nano.read_text())))
-    if result["browser"]:
-        parts.append(page(result["browser"]))
-    parts.append(["Weights of the models, as the page ships them: " + ", ".join(f"{name} {size:,} bytes" for name, size in result["model_bytes"].items()) + "."])
+    read = lambda name: json.loads((ROOT / "docs" / name).read_text())
+    machines = read("benchmarks.json")
+    parts = [["# Benchmarks"], beside_pytorch(machines), operations(machines), beside_others_in_the_browser(read("benchmarks-browser.json")),
+             page(read("benchmarks-page.json"))]
     text = "\n\n".join("\n".join(part) for part in parts)
     (ROOT / "docs/benchmarks.md").write_text(text + "\n")
     print(text)

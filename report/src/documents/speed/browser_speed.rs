@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::aims::Measured;
 use super::rounds::{both_beside, of_threads, range};
-use crate::markdown::{section, table};
+use crate::markdown::{or_dash, section, table};
 
 /// A program in the browser, with a prompt of one length, on one number of threads of one processor.
 #[derive(Deserialize)]
@@ -21,6 +21,8 @@ pub struct BrowserSpeed {
     /// Tokens a second of each round.
     prompt: Vec<f64>,
     generation: Vec<f64>,
+    /// Why it has no speeds.
+    error: Option<String>,
 }
 
 impl BrowserSpeed {
@@ -44,7 +46,7 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
     }
     let row = |speed: &BrowserSpeed| {
         let page = speeds.iter().find(|page| page.is_page() && page.place() == speed.place());
-        let page = page.filter(|_| !speed.is_page()).map(BrowserSpeed::speeds);
+        let page = page.filter(|_| !speed.is_page() && speed.error.is_none()).map(BrowserSpeed::speeds);
         let [prompt, generation] = both_beside(page, speed.speeds());
         vec![
             speed.processor.clone(),
@@ -53,8 +55,8 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
             speed.threads.to_string(),
             speed.prompt.len().to_string(),
             format!("{} {}", speed.program, speed.version.as_deref().unwrap_or_default()).trim_end().to_owned(),
-            format!("{:.0}", range(&speed.prompt)[0]),
-            format!("{:.0}", range(&speed.generation)[0]),
+            speed.error.clone().unwrap_or_else(|| format!("{:.0}", range(&speed.prompt)[0])),
+            or_dash(speed.error.is_none().then(|| format!("{:.0}", range(&speed.generation)[0]))),
             prompt,
             generation,
         ]
@@ -118,6 +120,12 @@ mod tests {
             speed("page", 1024, [300.0, 200.0, 400.0]),
             speed("wllama", 1024, [100.0, 100.0, 100.0]),
             speed("page", 4096, [150.0, 180.0, 120.0]),
+            BrowserSpeed {
+                prompt: Vec::new(),
+                generation: Vec::new(),
+                error: Some("out of memory".to_owned()),
+                ..speed("wllama", 4096, [0.0; 3])
+            },
         ];
         let text = text(&speeds);
         assert!(
@@ -125,6 +133,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| P | 4096 | 8 | 2 | 3 | page | 150 | 20 | – | – |"), "{text}");
+        assert!(text.contains("| P | 4096 | 8 | 2 | 0 | wllama 7 | out of memory | – | – | – |"), "{text}");
         let [kept] = &of_long_prompts(&speeds)[..] else { panic!("one machine") };
         assert_eq!((&*kept.place, &*kept.text), ("P, 8 bits, 2 threads, 4096 tokens", "50 % of the speed on 1024"));
     }
