@@ -3,9 +3,10 @@
 use super::curve::best_budget;
 use super::difference::Verdict;
 use super::hypothesis::Hypothesis;
-use super::models::{CURVE, tokens};
-use super::results::{Asked, NEAR, Results, TIE};
+use super::models::{CURVE, FAR_BUDGET, TRUNKS, tokens};
+use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, TIE};
 use super::rivals::OURS;
+use crate::markdown::{list, percent};
 
 /// Loss at 1× and on the latest value, against RoPE of the same budget, above which it counts.
 const AT_1X: f64 = 0.02;
@@ -45,6 +46,7 @@ pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
         }
     }
     said.dedup();
+    said.extend(among_decoys(results));
     said.extend(BUDGETS.into_iter().flat_map(|budget| costs(results, budget)));
     said
 }
@@ -80,6 +82,22 @@ pub fn below_rope(results: &Results) -> Option<String> {
             tokens(budget),
             100.0 * ours,
             100.0 * rope
+        )
+    })
+}
+
+/// Of partial DroPE with copies among decoys at 16, 32 and 64×, where a guess is right more often at one of these lengths.
+pub fn among_decoys(results: &Results) -> Option<String> {
+    let (side, _) = results.best_reading(OURS, FAR_BUDGET, &FAR_SELECTION)?;
+    let accuracy = |&extension: &usize| Some(results.whole_accuracy(&side, Asked::Decoys, extension)?.mean);
+    let accuracies: Vec<f64> = FAR.iter().map(accuracy).collect::<Option<_>>()?;
+    let guess = results.cell(&side, *TRUNKS.start(), Asked::Decoys, FAR[0])?.chance_level();
+    accuracies.iter().any(|&accuracy| accuracy < guess).then(|| {
+        let shares: Vec<String> = accuracies.iter().map(|accuracy| format!("{:.1}", 100.0 * accuracy)).collect();
+        format!(
+            "Among decoys at 16, 32 and 64× partial DroPE with copies answers {} %, where a guess among the needles' numbers is right in {}.",
+            list(&shares),
+            percent(guess)
         )
     })
 }

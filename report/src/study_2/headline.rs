@@ -29,13 +29,15 @@ pub struct NotTested {
     pub h3: Option<String>,
     /// Full DroPE with and without copies.
     pub beside_copies: Option<String>,
+    /// What partial DroPE with copies answers among decoys beyond 8×, where that is less than a guess.
+    pub among_decoys: Option<String>,
     /// What partial DroPE with copies loses against RoPE.
     pub cost: Option<String>,
 }
 
 /// `None` where nothing was judged.
 pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Headline> {
-    let NotTested { below_rope, h3, beside_copies, cost } = not_tested;
+    let NotTested { below_rope, h3, beside_copies, among_decoys, cost } = not_tested;
     // The protocol wants this to be the headline.
     let below_rope = below_rope.map(|sentence| {
         format!(
@@ -48,9 +50,11 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
     judged.sort_by_key(|test| !is_of_rivals(test));
     let of_rivals: Vec<&Hypothesis> = judged.iter().copied().filter(|test| is_of_rivals(test)).collect();
     let alike: Vec<&[&Hypothesis]> = of_rivals.chunk_by(|first, second| claim(first) == claim(second)).collect();
-    let finding = |tests: &&[&Hypothesis]| Finding {
-        claim: format!("{} ({})", claim(tests[0]), scope(tests)),
-        numbers: joined(tests.iter().map(|test| numbers(test)), "; "),
+    let finding = |tests: &&[&Hypothesis]| {
+        // The page has little room: what was measured is named where it makes a difference.
+        let is_only = alike.iter().filter(|others| others[0].claim == tests[0].claim).count() == 1;
+        let scope = if is_only { String::new() } else { format!(" ({})", scope(tests)) };
+        Finding { claim: claim(tests[0]) + &scope, numbers: joined(tests.iter().map(|test| numbers(test)), "; ") }
     };
     let rivals = alike.iter().map(finding).collect();
     let brief = alike.iter().map(|tests| {
@@ -62,9 +66,16 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         format!("- **{}** ({}){size}.\n", claim(tests[0]), scope(tests))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = below_rope.clone().into_iter().chain(brief).chain(cost.map(item)).collect();
+    let brief = brief.chain(among_decoys.clone().map(item)).chain(cost.map(item));
+    let brief = below_rope.clone().into_iter().chain(brief).collect();
     let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
-    let list = below_rope.into_iter().chain(list).chain(beside_copies.map(item)).chain(h3.map(item)).collect();
+    let list = below_rope
+        .into_iter()
+        .chain(list)
+        .chain(among_decoys.map(item))
+        .chain(beside_copies.map(item))
+        .chain(h3.map(item))
+        .collect();
     let tests = [judged.len(), hypotheses.len()];
     (!judged.is_empty()).then_some(Headline { tests, brief, list, rivals })
 }

@@ -44,6 +44,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
         below_rope: against::below_rope(&results),
         h3: curve::place_of_the_maximum(&results),
         beside_copies: curve::beside_copies(&results),
+        among_decoys: against::among_decoys(&results),
         cost: against::first_cost(&results),
     };
     Ok(headline(&hypotheses, not_tested))

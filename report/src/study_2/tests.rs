@@ -190,13 +190,20 @@ fn the_best_rival_on_the_selection_split_counts() {
     );
     let tested = "- **Partial DroPE with copies is as good at 2 to 8× as the best fair rival, ";
     assert!(lines[1].starts_with(tested), "{}", lines[1]);
-    assert!(alike.rivals[0].claim.ends_with(" (after 8 M tokens)"), "{:?}", alike.rivals);
+    assert!(lines[1].contains("** (after 8 M tokens): "), "{}", lines[1]);
+    assert!(alike.rivals[0].numbers.starts_with("after 8 M tokens; "), "{:?}", alike.rivals);
+    // A guess among four numbers is right in a quarter.
+    let among_decoys = |ours| super::against::among_decoys(&results(of_budget("1m", ours, 0.6)));
+    let expected = "Among decoys at 16, 32 and 64× partial DroPE with copies answers 20.0, 20.0 and 20.0 %, where a guess among the needles' numbers is right in 25.0 %.";
+    assert_eq!((among_decoys(0.2).as_deref(), among_decoys(0.9)), (Some(expected), None));
     // Tests with one verdict are said in one sentence.
-    let far = super::headline(&hypotheses(&results(of_budget("1m", 0.9, 0.6))), NotTested::default()).unwrap().rivals;
+    let found = super::headline(&hypotheses(&results(of_budget("1m", 0.9, 0.6))), NotTested::default()).unwrap();
     let of_all =
-        ": shown (primary task and decoys, in plain accuracy and of what each answers at 1×, after 1 M tokens)";
-    assert!(far.len() == 2 && far[1].claim.ends_with(of_all), "{far:?}");
-    assert_eq!(far[1].numbers.matches("less PoSE with YaRN").count(), 4, "{}", far[1].numbers);
+        ": shown** (primary task and decoys, in plain accuracy and of what each answers at 1×, after 1 M tokens).";
+    let ends = found.brief.lines().filter(|line| line.ends_with(of_all)).count();
+    assert_eq!((found.brief.lines().count(), ends), (2, 1), "{}", found.brief);
+    assert!(found.rivals.len() == 2 && found.rivals[1].claim.ends_with(": shown"), "{:?}", found.rivals);
+    assert_eq!(found.rivals[1].numbers.matches("less PoSE with YaRN").count(), 4, "{}", found.rivals[1].numbers);
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
