@@ -44,6 +44,40 @@ fn write_shards(folder: &Path) -> Result<()> {
     Ok(std::fs::write(folder.join("model.safetensors.index.json"), index.to_string())?)
 }
 
+/// Its template is rendered by another program, and the page hears of that when the answer has begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_model_with_a_chat_template_answers_what_is_asked_at_once() -> Result<()> {
+    let server = Server::start()?;
+    let browser = Browser::open(1280, false).await?;
+    let folder = tempfile::Builder::new().prefix("my-chat").tempdir()?;
+    write_shards(folder.path())?;
+    let template =
+        json!({ "chat_template": "{% for message in messages %}The {{ message['content'] }} is {% endfor %}" });
+    std::fs::write(folder.path().join("tokenizer_config.json"), template.to_string())?;
+    let name = folder.path().file_name().context("a name")?.to_string_lossy().into_owned();
+    browser.client.goto(&format!("{}?backend=cpu&tokens=8192&columns=rope~rope&embed=0", server.address)).await?;
+    browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
+    let ask_at_once = "const [name] = arguments;
+        const timer = setInterval(() => {
+            const list = document.getElementById('model-1');
+            const option = [...list.options].find((option) => option.text === name);
+            if (!option) return;
+            clearInterval(timer);
+            list.value = option.value;
+            list.dispatchEvent(new Event('change', { bubbles: true }));
+            document.getElementById('run').click();
+        }, 1);";
+    browser.client.execute(ask_at_once, vec![json!(name)]).await?;
+    browser.choose("model-folder", &[folder.path()]).await?;
+    browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
+    browser.enter("model").await?;
+    browser.wait(".stored", 60, |text| text.contains("chat messages")).await?;
+    browser.enter("play").await?;
+    browser.wait("#column-1 .verdict", 1, |text| text.contains("tokens/s")).await?;
+    assert_eq!(browser.complaints().await?, Vec::<String>::new());
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_in_several_files_is_read_and_kept_until_it_is_removed() -> Result<()> {
     let server = Server::start()?;

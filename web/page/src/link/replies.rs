@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use drope_protocol::{Reply, StoredModel, StudyModel};
+use drope_protocol::{ChatFormat, Reply, StoredModel, StudyModel};
 use leptos::prelude::*;
 
 use crate::state::State;
@@ -69,7 +69,7 @@ pub fn take(state: State, reply: Reply) {
 pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
     let before = state.stored.get_untracked().unwrap_or_default();
     // Those that are gone, and those that are others under the same name.
-    let is_kept = |model: &StoredModel| models.iter().flatten().any(|now| now == model);
+    let is_kept = |model: &StoredModel| models.iter().flatten().any(|now| answers_alike(model, now));
     let changed: Vec<String> = before.into_iter().filter(|model| !is_kept(model)).map(|model| model.name).collect();
     state.stored.set(models);
     forget(state, &changed);
@@ -83,6 +83,16 @@ pub fn take_stored(state: State, models: Option<Vec<StoredModel>>) {
             column.clear();
         }
     }
+}
+
+/// Whether a model answers as before. That it has a form for messages becomes known only after it was taken in, and changes no answer
+/// before that form is used.
+fn answers_alike(before: &StoredModel, now: &StoredModel) -> bool {
+    let used = |model: &StoredModel| match &model.chat {
+        chat @ ChatFormat::Around { is_used: true, .. } => Some(chat.clone()),
+        _ => None,
+    };
+    used(before) == used(now) && *before == StoredModel { chat: before.chat.clone(), ..now.clone() }
 }
 
 /// Deletes what models have answered that have other weights, or are asked in another form, under the same name.
@@ -125,5 +135,33 @@ fn set_question(state: State, asked: Asked) {
             column.clear();
         }
         state.asked.set(Some(asked));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drope_core::positions::Method;
+    use drope_protocol::{ChatFormat, StoredModel};
+
+    use super::answers_alike;
+
+    #[test]
+    fn a_form_of_messages_that_is_not_used_changes_no_answer() {
+        let model = |chat, bytes| StoredModel {
+            name: "mine".to_owned(),
+            weights: vec!["model.gguf".to_owned()],
+            bytes,
+            context: 256,
+            parameters: 1e6,
+            method: Method::Rope,
+            chat,
+            recalibration: None,
+        };
+        let around = |is_used| ChatFormat::Around { before: "<".to_owned(), behind: ">".to_owned(), is_used };
+        let taken_in = model(ChatFormat::Template, 1.0);
+        assert!(answers_alike(&taken_in, &model(around(false), 1.0)));
+        assert!(!answers_alike(&taken_in, &model(around(true), 1.0)));
+        assert!(!answers_alike(&model(around(true), 1.0), &model(around(false), 1.0)));
+        assert!(!answers_alike(&taken_in, &model(ChatFormat::Template, 2.0)), "other weights");
     }
 }
