@@ -234,16 +234,11 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
         budgets if budgets.len() == CURVE.len() => Some(format!("the curve of {}", title(run))),
         budgets => Some(format!("{} after {}", title(run), list(&budgets))),
     });
-    let other_copies: Vec<String> = OTHER_COPIES
-        .iter()
-        .filter(|run| results.only_reading(run, MECHANISM_BUDGET).is_none())
-        .map(|run| title(run))
-        .collect();
-    let upper_bounds: Vec<String> = UPPER_BOUNDS
-        .iter()
-        .filter(|run| results.best_reading(run, "1m", &NEAR).is_none())
-        .map(|run| title(run))
-        .collect();
+    let titles_without = |runs: &[&str], is_measured: &dyn Fn(&str) -> bool| -> Vec<String> {
+        runs.iter().filter(|run| !is_measured(run)).map(|run| title(run)).collect()
+    };
+    let other_copies = titles_without(&OTHER_COPIES, &|run| results.only_reading(run, MECHANISM_BUDGET).is_some());
+    let upper_bounds = titles_without(&UPPER_BOUNDS, &|run| results.best_reading(run, "1m", &NEAR).is_some());
     let parts = [
         (!upper_bounds.is_empty(), format!("upper bounds: {}", list(&upper_bounds))),
         (!has_largest_budget(results), "16 M tokens".to_owned()),

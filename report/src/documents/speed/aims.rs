@@ -1,5 +1,7 @@
 //! What was aimed at, and where it was reached.
 
+use std::ops::RangeInclusive;
+
 use crate::markdown::{capitalised, joined, section};
 
 /// A number of one machine, or of one setting on it.
@@ -13,17 +15,18 @@ pub struct Measured {
 /// A bound, and what was measured of it.
 pub struct Aim {
     what: &'static str,
-    is_reached: Box<dyn Fn(f64) -> bool>,
+    /// The numbers that reach it.
+    reached: RangeInclusive<f64>,
     measured: Vec<Measured>,
 }
 
 impl Aim {
     pub fn at_least(bound: f64, what: &'static str, measured: Vec<Measured>) -> Self {
-        Self { what, is_reached: Box::new(move |value| value >= bound), measured }
+        Self { what, reached: bound..=f64::INFINITY, measured }
     }
 
     pub fn at_most(bound: f64, what: &'static str, measured: Vec<Measured>) -> Self {
-        Self { what, is_reached: Box::new(move |value| value <= bound), measured }
+        Self { what, reached: f64::NEG_INFINITY..=bound, measured }
     }
 }
 
@@ -38,7 +41,8 @@ pub fn text(aims: &[Aim]) -> String {
 }
 
 fn item(aim: &Aim) -> String {
-    let missed: Vec<&Measured> = aim.measured.iter().filter(|measured| !(aim.is_reached)(measured.value)).collect();
+    let missed: Vec<&Measured> =
+        aim.measured.iter().filter(|measured| !aim.reached.contains(&measured.value)).collect();
     let (all, reached) = (aim.measured.len(), aim.measured.len() - missed.len());
     let named = |measured: &Measured| format!("{}: {}", measured.place, measured.text);
     let missed = joined(missed.into_iter().map(named), "; ");
