@@ -5,7 +5,7 @@ use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
 use super::hypothesis::{Hypothesis, scope};
 use super::models::{
-    BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, MECHANISM_BUDGET, OTHER_COPIES, RIVALS, TRUNKS, UPPER_BOUNDS, millions,
+    BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, OTHER_COPIES, OTHER_COPIES_BUDGET, RIVALS, TRUNKS, UPPER_BOUNDS, millions,
     title, tokens,
 };
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
@@ -237,7 +237,7 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let titles_without = |runs: &[&str], is_measured: &dyn Fn(&str) -> bool| -> Vec<String> {
         runs.iter().filter(|run| !is_measured(run)).map(|run| title(run)).collect()
     };
-    let other_copies = titles_without(&OTHER_COPIES, &|run| results.only_reading(run, MECHANISM_BUDGET).is_some());
+    let other_copies = titles_without(&OTHER_COPIES, &|run| results.only_reading(run, OTHER_COPIES_BUDGET).is_some());
     let upper_bounds = titles_without(&UPPER_BOUNDS, &|run| results.best_reading(run, "1m", &NEAR).is_some());
     let parts = [
         (!upper_bounds.is_empty(), format!("upper bounds: {}", list(&upper_bounds))),

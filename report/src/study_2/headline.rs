@@ -33,11 +33,13 @@ pub struct NotTested {
     pub among_decoys: Option<String>,
     /// What partial DroPE with copies loses against RoPE.
     pub cost: Option<String>,
+    /// What models answer that were trained on long texts.
+    pub beside_upper_bounds: Option<String>,
 }
 
 /// `None` where nothing was judged.
 pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Headline> {
-    let NotTested { below_rope, h3, beside_copies, among_decoys, cost } = not_tested;
+    let NotTested { below_rope, h3, beside_copies, among_decoys, cost, beside_upper_bounds } = not_tested;
     // The protocol wants this to be the headline.
     let below_rope = below_rope.map(|sentence| {
         format!(
@@ -68,11 +70,18 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
     let item = |sentence: String| format!("- {sentence}\n");
     let brief = brief.chain(among_decoys.clone().map(item)).chain(cost.map(item));
     let brief = below_rope.clone().into_iter().chain(brief).collect();
-    let list = judged.iter().map(|test| format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))));
+    let list = judged.chunk_by(|first, second| claim(first) == claim(second)).map(|tests| match tests {
+        [test] => format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))),
+        tests => {
+            let each = tests.iter().map(|test| format!("  - {}.\n", capitalised(&numbers(test))));
+            format!("- **{}**:\n{}", claim(tests[0]), joined(each, ""))
+        }
+    });
     let list = below_rope
         .into_iter()
         .chain(list)
         .chain(among_decoys.map(item))
+        .chain(beside_upper_bounds.map(item))
         .chain(beside_copies.map(item))
         .chain(h3.map(item))
         .collect();

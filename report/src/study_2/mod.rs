@@ -46,6 +46,7 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
         beside_copies: curve::beside_copies(&results),
         among_decoys: against::among_decoys(&results),
         cost: against::first_cost(&results),
+        beside_upper_bounds: rivals::beside_upper_bounds(&results),
     };
     Ok(headline(&hypotheses, not_tested))
 }

@@ -38,11 +38,22 @@ pub const FAR_RIVALS: [&str; 5] = ["p-rope-keep-copies", "gaps-yarn", "gaps", "c
 /// The budget of the models that are asked at 16, 32 and 64×.
 pub const FAR_BUDGET: &str = "1m";
 
-/// The budget of the models that section 4 looks into.
-pub const MECHANISM_BUDGET: &str = "8m";
+/// The models that section 4 looks into: runs with their budgets.
+pub const MECHANISM_MODELS: [(&str, &str); 7] = [
+    ("all", "8m"),
+    ("low", "8m"),
+    ("keep", "8m"),
+    ("all-copies", "8m"),
+    ("low-copies", "8m"),
+    ("low-copies", "1m"),
+    ("keep-copies", "8m"),
+];
 
-/// Full DroPE with other copies than of sentences of filler: section 4, from [`OTHER_COPIES_TRUNKS`].
+/// Full DroPE with other copies than of sentences of filler: section 4, from [`OTHER_COPIES_TRUNKS`] with [`OTHER_COPIES_BUDGET`].
 pub const OTHER_COPIES: [&str; 3] = ["all-copies-tokens", "all-copies-needles", "all-copies-both"];
+
+/// Their budget.
+pub const OTHER_COPIES_BUDGET: &str = "8m";
 
 /// The trunks that have them.
 pub const OTHER_COPIES_TRUNKS: RangeInclusive<usize> = 6..=7;
@@ -83,6 +94,11 @@ impl<'a> ModelName<'a> {
 pub fn millions(budget: &str) -> f64 {
     let (number, unit) = budget.split_at(budget.len() - 1);
     number.parse::<f64>().unwrap_or(f64::NAN) * if unit == "k" { 1e-3 } else { 1.0 }
+}
+
+/// A run with its budget: `DroPE after 8 M tokens`
+pub fn title_with_budget(run: &str, budget: &str) -> String {
+    format!("{} after {} tokens", title(run), tokens(budget))
 }
 
 /// A budget in tokens: `0.25 M`

@@ -4,7 +4,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes};
 
 use super::difference::Difference;
 use super::hypothesis::{Hypothesis, Measured};
-use super::models::{FAR_BUDGET, FAR_RIVALS, RIVALS, TRUNKS, title, tokens};
+use super::models::{FAR_BUDGET, FAR_RIVALS, RIVALS, TRUNKS, UPPER_BOUNDS, plain, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
 use crate::markdown::list;
 
@@ -29,8 +29,18 @@ fn paired(results: &Results, sides: [&Side; 2], asked: Asked, lengths: &[usize])
 }
 
 fn names([ours, other]: [&Side; 2]) -> String {
-    let reading = |side: &Side| format!("{} (read with {})", title(&side.run), side.reading.in_words());
-    format!("{} less {}", reading(ours), reading(other))
+    let name = |side: &Side| {
+        let own = plain(&side.run);
+        let how = if side.reading == own {
+            "as it is".to_owned()
+        } else if side.reading.method == own.method {
+            "tuned".to_owned()
+        } else {
+            format!("read with {}", side.reading.in_words())
+        };
+        format!("{} ({how})", title(&side.run))
+    };
+    format!("{} less {}", name(ours), name(other))
 }
 
 /// Ours and all these rivals, the best on the selection split first; else what is missing, in words.
@@ -66,6 +76,24 @@ pub fn near(results: &Results, name: &'static str, budget: &str) -> Hypothesis {
         Hypothesis::tested(name, claim, format!("after {} tokens", tokens(budget)), difference.map(|part| vec![part]));
     let as_good = Some("partial DroPE with copies is as good at 2 to 8× as the best fair rival");
     Hypothesis { as_good, sides: sides.map(Side::clone).to_vec(), ..tested }
+}
+
+/// What the upper bounds answer at 8×, which train on texts of that length, beside ours; no test. `None` before all are measured.
+pub fn beside_upper_bounds(results: &Results) -> Option<String> {
+    let budget = FAR_BUDGET;
+    let at_8x = |run: &str| {
+        let (side, _) = results.best_reading(run, budget, &NEAR)?;
+        let [prose, decoys] = [Asked::Primary, Asked::Decoys].map(|asked| results.whole_accuracy(&side, asked, 8));
+        Some(format!("{} {:.1} / {:.1} %", title(run), 100.0 * prose?.mean, 100.0 * decoys?.mean))
+    };
+    let bounds: Vec<String> = UPPER_BOUNDS.iter().map(|run| at_8x(run)).collect::<Option<_>>()?;
+    Some(format!(
+        "Trained for {} tokens on texts as long as those that are read, which DroPE is meant to make needless (no rivals, but upper bounds), models \
+         answer at 8×, in prose / among decoys: {}; {}, trained within the context.",
+        tokens(budget),
+        list(&bounds),
+        at_8x(OURS)?
+    ))
 }
 
 /// A test of section 3: its name, what is asked, and whether each model is compared with itself at 1×.

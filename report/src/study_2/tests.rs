@@ -10,7 +10,7 @@ use super::curve::{beside_copies, best_budget, lies_where_the_paper_recalibrates
 use super::difference::Verdict;
 use super::headline::NotTested;
 use super::hypotheses;
-use super::models::{CURVE, FAR_RIVALS, RIVALS, SCALINGS, TRUNKS, plain};
+use super::models::{CURVE, FAR_RIVALS, RIVALS, SCALINGS, TRUNKS, UPPER_BOUNDS, plain};
 use super::results::{Asked, FAR, NEAR, Results};
 use crate::study::PRIMARY;
 
@@ -202,9 +202,24 @@ fn the_best_rival_on_the_selection_split_counts() {
         ": shown** (primary task and decoys, in plain accuracy and of what each answers at 1×, after 1 M tokens).";
     let ends = found.brief.lines().filter(|line| line.ends_with(of_all)).count();
     assert_eq!((found.brief.lines().count(), ends), (2, 1), "{}", found.brief);
+    let of_h5: Vec<&str> = found.list.lines().filter(|line| line.starts_with("  - ")).collect();
+    assert!(
+        of_h5.len() == 4 && of_h5[3].starts_with("  - Decoys, of what each answers at 1×, after 1 M tokens; "),
+        "{}",
+        found.list
+    );
     assert!(found.rivals.len() == 2 && found.rivals[1].claim.ends_with(": shown"), "{:?}", found.rivals);
     assert_eq!(found.rivals[1].numbers.matches("less PoSE with YaRN").count(), 4, "{}", found.rivals[1].numbers);
     assert_eq!(verdict(with(0.9, 0.6).into_iter().map(fewer).collect(), "H4 (8 M)"), Verdict::Shown);
+    // Models that were trained on long texts stand beside ours when all of them are measured.
+    let bounds = |runs: &[&str]| {
+        let bounds = runs.iter().flat_map(|name| run(name, "1m", 0.8));
+        super::rivals::beside_upper_bounds(&results(run("low-copies", "1m", 0.9).into_iter().chain(bounds).collect()))
+    };
+    assert_eq!(bounds(&["long", "long-yarn"]), None);
+    let said = bounds(&UPPER_BOUNDS).unwrap();
+    let end = "80.0 / 80.0 % and Llama 3's scaling on long texts 80.0 / 80.0 %; partial DroPE with copies 90.0 / 90.0 %, trained within the context.";
+    assert!(said.ends_with(end), "{said}");
     let found = hypotheses(&results(with(0.9, 0.6)));
     assert!(found[3].parts[0].what.contains("less PoSE with YaRN"), "{}", found[3].parts[0].what);
 }
@@ -223,9 +238,9 @@ fn other_copies_stand_beside_the_usual_ones_of_their_own_trunks() {
     let results = results(cells);
     let text = super::why::document(&results, Vec::new(), Vec::new()).unwrap();
     for row in [
-        "| DroPE with copies | 50.0 [",
-        "| DroPE with copies | 80.0 [80.0, 80.0] (2 trunks) |",
-        "| DroPE with copies of single tokens | 70.0 [70.0, 70.0] (2 trunks) |",
+        "| DroPE with copies after 8 M tokens | 50.0 [",
+        "| DroPE with copies after 8 M tokens | 80.0 [80.0, 80.0] (2 trunks) |",
+        "| DroPE with copies of single tokens after 8 M tokens | 70.0 [70.0, 70.0] (2 trunks) |",
     ] {
         assert!(text.contains(row), "{row} is not in\n{text}");
     }

@@ -4,7 +4,7 @@ use drope_core::niah::Filler;
 use drope_core::positions::Method;
 use drope_core::probe::{HeadCell, HeadProbe, PARTS};
 
-use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, plain, title};
+use super::super::models::{MECHANISM_MODELS, ModelName, TRUNKS, plain, title_with_budget};
 use crate::markdown::{line, or_dash, table};
 use crate::study::OverTrunks;
 
@@ -29,12 +29,12 @@ pub fn text(cells: &[HeadCell]) -> Option<String> {
 /// The table of one filler; prose is what questions have that name none.
 fn of_filler(cells: &[HeadCell], filler: Option<Filler>) -> Option<String> {
     let cells: Vec<&HeadCell> = cells.iter().filter(|cell| cell.questions.filler == filler).collect();
-    let readings = CURVE_RUNS
-        .iter()
-        .flat_map(|run| [Some(plain(run).method), yarn(run)].into_iter().flatten().map(move |method| (*run, method)));
-    let row = |(run, method): (&str, Method)| {
+    let readings = MECHANISM_MODELS.iter().flat_map(|&(run, budget)| {
+        [Some(plain(run).method), yarn(run)].into_iter().flatten().map(move |method| Read { run, budget, method })
+    });
+    let row = |read: Read| {
         let shares = LENGTHS.map(|s| {
-            let at = |number: fn(&HeadProbe) -> f64| over_trunks(&cells, run, method, s, number);
+            let at = |number: fn(&HeadProbe) -> f64| over_trunks(&cells, read, s, number);
             let percents = [
                 |head: &HeadProbe| head.needle_of_question,
                 |head: &HeadProbe| head.distractors_of_question,
@@ -45,15 +45,24 @@ fn of_filler(cells: &[HeadCell], filler: Option<Filler>) -> Option<String> {
             let of_trunks = at(|head| head.needle_of_question).map(|over| of_trunks(&over)).unwrap_or_default();
             Some(format!("{} / {} / {}{of_trunks}", needle?, others?, decoys?))
         });
-        let entropies = [1, 8]
-            .map(|s| mean_entropy(&cells, run, method, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over))));
-        let name = if method == Method::Yarn { format!("{}, YaRN", title(run)) } else { title(run) };
+        let entropies =
+            [1, 8].map(|s| mean_entropy(&cells, read, s).map(|over| format!("{:.2}{}", over.mean, of_trunks(&over))));
+        let name = title_with_budget(read.run, read.budget);
+        let name = if read.method == Method::Yarn { format!("{name}, YaRN") } else { name };
         let is_measured = shares.iter().any(Option::is_some);
         is_measured.then(|| line(name, shares.into_iter().chain(entropies).map(or_dash)))
     };
     let rows: Vec<Vec<String>> = readings.filter_map(row).collect();
     let header = ["model", "1×", "2×", "4×", "8×", "entropy, 1×", "entropy, 8×"];
     (!rows.is_empty()).then(|| table(header, rows))
+}
+
+/// A run's models of a budget, as they are read.
+#[derive(Clone, Copy)]
+struct Read {
+    run: &'static str,
+    budget: &'static str,
+    method: Method,
 }
 
 /// Models that keep positions are read with YaRN, too.
@@ -66,35 +75,29 @@ fn of_trunks(over: &OverTrunks) -> String {
     if over.trunks == TRUNKS.count() { String::new() } else { format!(" ({})", over.trunks) }
 }
 
-fn heads<'a>(cells: &[&'a HeadCell], run: &str, method: Method, trunk: usize, extension: usize) -> Vec<&'a HeadProbe> {
+fn heads<'a>(cells: &[&'a HeadCell], read: Read, trunk: usize, extension: usize) -> Vec<&'a HeadProbe> {
+    let name = ModelName { run: read.run, budget: read.budget, trunk };
     let is_of = |cell: &&&HeadCell| {
-        let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
-        name && (cell.method, cell.extension) == (method, extension)
+        ModelName::of(&cell.model) == Some(name) && (cell.method, cell.extension) == (read.method, extension)
     };
     cells.iter().filter(is_of).map(|cell| &cell.probe).collect()
 }
 
 /// A number of the head that gives the needle most attention at 1×, at a length, over trunks.
-fn over_trunks(
-    cells: &[&HeadCell],
-    run: &str,
-    method: Method,
-    extension: usize,
-    number: fn(&HeadProbe) -> f64,
-) -> Option<OverTrunks> {
+fn over_trunks(cells: &[&HeadCell], read: Read, extension: usize, number: fn(&HeadProbe) -> f64) -> Option<OverTrunks> {
     let of_trunk = |trunk: usize| {
-        let at_1x = heads(cells, run, method, trunk, 1);
+        let at_1x = heads(cells, read, trunk, 1);
         let most = at_1x.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question))?;
-        let here = heads(cells, run, method, trunk, extension);
+        let here = heads(cells, read, trunk, extension);
         here.into_iter().find(|head| (head.layer, head.head) == (most.layer, most.head)).map(number)
     };
     OverTrunks::of(&TRUNKS.filter_map(of_trunk).collect::<Vec<f64>>())
 }
 
 /// Of all heads, in the last part of the text.
-fn mean_entropy(cells: &[&HeadCell], run: &str, method: Method, extension: usize) -> Option<OverTrunks> {
+fn mean_entropy(cells: &[&HeadCell], read: Read, extension: usize) -> Option<OverTrunks> {
     let of_trunk = |trunk: usize| {
-        let heads = heads(cells, run, method, trunk, extension);
+        let heads = heads(cells, read, trunk, extension);
         let entropies: Option<Vec<f64>> = heads.iter().map(|head| head.entropies.get(PARTS - 1).copied()).collect();
         OverTrunks::of(&entropies?).map(|over| over.mean)
     };
@@ -135,8 +138,14 @@ mod tests {
         let cells: Vec<HeadCell> = of_filler(None, 0.7, 0.0).chain(of_filler(Some("decoys"), 0.2, 0.5)).collect();
         let text = text(&cells).unwrap();
         let (prose, decoys) = text.split_once("Among decoys").unwrap();
-        assert!(prose.contains("| DroPE | 90 / 0 / 0 (1) | – | 70 / 0 / 0 (1) | – | 2.00 (1) | – |"), "{text}");
-        assert!(decoys.contains("| DroPE | 90 / 0 / 50 (1) | – | 20 / 0 / 50 (1) | – | 2.00 (1) | – |"), "{text}");
+        assert!(
+            prose.contains("| DroPE after 8 M tokens | 90 / 0 / 0 (1) | – | 70 / 0 / 0 (1) | – | 2.00 (1) | – |"),
+            "{text}"
+        );
+        assert!(
+            decoys.contains("| DroPE after 8 M tokens | 90 / 0 / 50 (1) | – | 20 / 0 / 50 (1) | – | 2.00 (1) | – |"),
+            "{text}"
+        );
         assert!(super::text(&[]).is_none());
     }
 }

@@ -3,7 +3,9 @@
 use std::ops::RangeInclusive;
 
 use super::super::document::spread;
-use super::super::models::{CURVE_RUNS, MECHANISM_BUDGET, OTHER_COPIES, OTHER_COPIES_TRUNKS, TRUNKS, title};
+use super::super::models::{
+    MECHANISM_MODELS, OTHER_COPIES, OTHER_COPIES_BUDGET, OTHER_COPIES_TRUNKS, TRUNKS, title_with_budget,
+};
 use super::super::results::{Asked, NEAR, Results, Side};
 use crate::markdown::{line, table};
 
@@ -11,11 +13,12 @@ const LENGTHS: [usize; 3] = [1, 4, 8];
 
 /// The part; `None` before repeated decoys are measured.
 pub fn text(results: &Results) -> Option<String> {
-    let best = |run: &str| Some(results.best_reading(run, MECHANISM_BUDGET, &NEAR)?.0);
-    let of_curve = CURVE_RUNS.iter().filter_map(|run| Some((best(run)?, TRUNKS)));
+    let best = |run: &str, budget: &str| Some(results.best_reading(run, budget, &NEAR)?.0);
+    let of_curve = MECHANISM_MODELS.iter().filter_map(|(run, budget)| Some((best(run, budget)?, TRUNKS)));
     // What other copies do is seen beside the usual ones from the same trunks.
-    let others = OTHER_COPIES.iter().filter_map(|run| results.only_reading(run, MECHANISM_BUDGET));
-    let beside_others = best("all-copies").into_iter().chain(others).map(|side| (side, OTHER_COPIES_TRUNKS));
+    let others = OTHER_COPIES.iter().filter_map(|run| results.only_reading(run, OTHER_COPIES_BUDGET));
+    let beside_others =
+        best("all-copies", OTHER_COPIES_BUDGET).into_iter().chain(others).map(|side| (side, OTHER_COPIES_TRUNKS));
     let sides: Vec<(Side, RangeInclusive<usize>)> = of_curve.chain(beside_others).collect();
     let fillers = [Asked::Primary, Asked::Decoys, Asked::RepeatedDecoys];
     let accuracy =
@@ -24,7 +27,7 @@ pub fn text(results: &Results) -> Option<String> {
         |side: &&(Side, RangeInclusive<usize>)| accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
     let row = |side: &(Side, RangeInclusive<usize>)| {
         let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(accuracy(side, asked, s))));
-        line(title(&side.0.run), shares)
+        line(title_with_budget(&side.0.run, &side.0.budget), shares)
     };
     let rows: Vec<Vec<String>> = sides.iter().filter(is_measured).map(row).collect();
     let names = ["prose", "decoys", "repeated decoys"];
@@ -36,7 +39,7 @@ pub fn text(results: &Results) -> Option<String> {
              copies come from trunks {} and {} alone, and so does the second row of *{}*, beside which they stand.\n\n{}",
             OTHER_COPIES_TRUNKS.start(),
             OTHER_COPIES_TRUNKS.end(),
-            title("all-copies"),
+            title_with_budget("all-copies", OTHER_COPIES_BUDGET),
             table(header, rows)
         )
     })

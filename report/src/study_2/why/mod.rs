@@ -7,7 +7,7 @@ mod patches;
 use drope_core::probe::{HeadCell, PatchCell};
 use drope_core::results::{ResultCell, current};
 
-use super::models::{MECHANISM_BUDGET, ModelName, tokens};
+use super::models::{MECHANISM_MODELS, ModelName};
 use super::results::Results;
 use crate::markdown::section;
 
@@ -27,17 +27,17 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
         }
         format!(
             "# What may explain the second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. Models of the \
-             [second study](study-2.md) after {} tokens of recalibration, described and not tested. Numbers are means over trunks; in \
-             parentheses of how many, where these are not five.\n\n{}",
-            tokens(MECHANISM_BUDGET),
+             [second study](study-2.md), described and not tested. Numbers are means over trunks; in parentheses of how many, where these \
+             are not five.\n\n{}",
             parts.join("\n")
         )
     })
 }
 
-/// The present results of models of the budget.
+/// The present results of the models that are looked into.
 fn of_study<T: ResultCell>(cells: Vec<T>) -> Vec<T> {
-    let is_of_budget =
-        |cell: &T| ModelName::of(cell.reading().model).is_some_and(|name| name.budget == MECHANISM_BUDGET);
-    current(cells.into_iter().filter(is_of_budget), |_| None)
+    let is_looked_into = |cell: &T| {
+        ModelName::of(cell.reading().model).is_some_and(|name| MECHANISM_MODELS.contains(&(name.run, name.budget)))
+    };
+    current(cells.into_iter().filter(is_looked_into), |_| None)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drope_core::niah::Filler;
 use drope_core::probe::PatchCell;
 
-use super::super::models::{CURVE_RUNS, ModelName, TRUNKS, plain, title};
+use super::super::models::{MECHANISM_MODELS, ModelName, TRUNKS, plain, title_with_budget};
 use crate::markdown::{joined, line, or_dash, table};
 use crate::study::OverTrunks;
 
@@ -24,8 +24,9 @@ struct OfTrunk {
 
 /// The part; `None` before heads are patched.
 pub fn text(cells: &[PatchCell]) -> Option<String> {
-    let row = |(run, filler): (&str, Option<Filler>)| {
-        let trunks: Vec<OfTrunk> = TRUNKS.filter_map(|trunk| of_trunk(cells, run, filler, trunk)).collect();
+    let row = |((run, budget), filler): ((&str, &str), Option<Filler>)| {
+        let name = |trunk| ModelName { run, budget, trunk };
+        let trunks: Vec<OfTrunk> = TRUNKS.filter_map(|trunk| of_trunk(cells, name(trunk), filler)).collect();
         let mean = |number: fn(&OfTrunk) -> f64| {
             let over = OverTrunks::of(&trunks.iter().map(number).collect::<Vec<f64>>());
             or_dash(over.map(|over| format!("{:.0}", 100.0 * over.mean)))
@@ -33,7 +34,7 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
         let mut layers: BTreeMap<usize, usize> = BTreeMap::new();
         trunks.iter().for_each(|trunk| *layers.entry(trunk.best[0]).or_default() += 1);
         let layers = joined(layers.iter().map(|(layer, count)| format!("{layer} ({count})")), ", ");
-        let name = if filler.is_some() { "decoys" } else { "prose" };
+        let haystack = if filler.is_some() { "decoys" } else { "prose" };
         let numbers = [
             mean(|trunk| trunk.short),
             mean(|trunk| trunk.long),
@@ -41,10 +42,11 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
             mean(|trunk| trunk.patched),
         ];
         (!trunks.is_empty()).then(|| {
-            line(title(run), [name.to_owned()].into_iter().chain(numbers).chain([layers, trunks.len().to_string()]))
+            let numbers = [haystack.to_owned()].into_iter().chain(numbers).chain([layers, trunks.len().to_string()]);
+            line(title_with_budget(run, budget), numbers)
         })
     };
-    let pairs = CURVE_RUNS.iter().flat_map(|run| [(*run, None), (*run, Some(Filler::Decoys))]);
+    let pairs = MECHANISM_MODELS.iter().flat_map(|model| [(*model, None), (*model, Some(Filler::Decoys))]);
     let rows: Vec<Vec<String>> = pairs.filter_map(row).collect();
     let header = [
         "model",
@@ -66,10 +68,10 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
     })
 }
 
-fn of_trunk(cells: &[PatchCell], run: &str, filler: Option<Filler>, trunk: usize) -> Option<OfTrunk> {
+fn of_trunk(cells: &[PatchCell], name: ModelName, filler: Option<Filler>) -> Option<OfTrunk> {
     let is_of = |cell: &&PatchCell| {
-        let name = ModelName::of(&cell.model).is_some_and(|name| (name.run, name.trunk) == (run, trunk));
-        name && cell.questions.filler == filler && (cell.extension, cell.method) == (EXTENSION, plain(run).method)
+        let is_of_reading = (cell.extension, cell.method) == (EXTENSION, plain(name.run).method);
+        ModelName::of(&cell.model) == Some(name) && cell.questions.filler == filler && is_of_reading
     };
     let cells: Vec<&PatchCell> = cells.iter().filter(is_of).collect();
     let unpatched = cells.iter().find(|cell| cell.patched.is_none())?;
@@ -101,7 +103,7 @@ mod tests {
     fn the_head_is_chosen_on_one_half_and_judged_on_the_other() {
         let cell = |patched: Option<[usize; 2]>, outcomes: &str, correct: usize| -> PatchCell {
             let cell = json!({
-                "model": "all-1m-7", "method": "drope", "extension": 4, "beta": 1.0, "trials": 8, "seed": 33_000, "patched": patched,
+                "model": "all-8m-7", "method": "drope", "extension": 4, "beta": 1.0, "trials": 8, "seed": 33_000, "patched": patched,
                 "correct": correct, "correct_in_short": 8, "outcomes": outcomes,
             });
             serde_json::from_value(cell).unwrap()
@@ -114,7 +116,7 @@ mod tests {
             cell(Some([2, 1]), "8:80", 1),
         ];
         let text = text(&cells).unwrap();
-        assert!(text.contains("| DroPE | prose | 100 | 0 | 0 | 25 | 2 (1) | 1 |"), "{text}");
+        assert!(text.contains("| DroPE after 8 M tokens | prose | 100 | 0 | 0 | 25 | 2 (1) | 1 |"), "{text}");
         assert!(super::text(&[]).is_none());
     }
 }
