@@ -38,8 +38,8 @@ pub fn findings(results: &Results, study: Option<&str>) -> Result<String> {
     let list: String = findings.iter().flatten().map(|finding| format!("- {finding}\n")).collect();
     let even = study.map(|study| {
         format!(
-            "## Five seeds\n\nFrom [the study](study.md), and from the second where it is judged: models of 0.85 million parameters, synthetic \
-             text, tests that were registered. What is compared had equal tokens, unless tokens are what is compared.\n\n{study}\n\n## Models of different budgets\n\n"
+            "## Five seeds\n\nModels of 0.85 million parameters, a training context of 256 tokens (1×), synthetic text, one of four keys asked for. \
+             Compared models had the same number of training tokens, except where the number of tokens is the question.\n\n{study}\n\n## Models of different budgets\n\n"
         )
     });
     Ok(format!(

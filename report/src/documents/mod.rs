@@ -25,13 +25,14 @@ use crate::study_2::Headline;
 const END: &str = "<!-- end -->";
 /// Places of documents are relative to the README.
 const FIRST: &str = "The [first study](docs/study.md), registered too";
-const TABLE: &str = "One of four numbers with similar keys is asked for; exact answers in percent, means of five pretraining seeds, after 8.2 million tokens of recalibration";
+const TABLE: &str =
+    "Exact answers in percent, means of five pretraining seeds, after 8.2 million tokens of recalibration";
 const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran: how long to recalibrate, and fairer baselines (five other pretraining seeds)";
 
 /// The same, with how much of it has run.
 fn second(headline: &Headline) -> String {
     let [run, planned] = headline.tests;
-    if run == planned { SECOND.to_owned() } else { format!("{SECOND}; {run} of its {planned} tests have run so far") }
+    if run == planned { SECOND.to_owned() } else { format!("{SECOND}; {run} of its {planned} tests were run") }
 }
 
 const NOTHING: &str = "Nothing is measured yet.";
@@ -47,7 +48,7 @@ impl Found {
     /// What the studies judged, in full; empty where nothing is measured.
     fn lists(&self) -> Option<String> {
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.list));
-        let first = self.first.as_ref().map(|first| first.list.clone());
+        let first = self.first.as_ref().map(|first| first.list.clone() + &first.seen_afterwards);
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{FIRST}:\n\n{first}"))
     }
 
@@ -76,6 +77,7 @@ pub fn write_paper(found: &Found, root: &Path) -> Result<()> {
     fill("tests of the first study", found.first.as_ref().map(|first| &*first.list))?;
     fill("tables of the first study", found.first.as_ref().map(|first| &*first.tables))?;
     fill("tests of the second study", found.second.as_ref().map(|second| &*second.list))?;
+    fill("tables of the second study", found.second.as_ref().map(|second| &*second.tables))?;
     fill("real model", found.recalibration.as_deref())
 }
 

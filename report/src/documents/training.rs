@@ -151,7 +151,7 @@ pub fn treatments_of_heads(rows: &[DopeRow]) -> Option<String> {
         let share = |best: Option<&&Number>| Some(100.0 * best?.value);
         let least = share(shares.iter().min_by(|a, b| a.value.total_cmp(&b.value)))?;
         let most = share(shares.iter().max_by(|a, b| a.value.total_cmp(&b.value)))?;
-        Some(format!("{} from {least:.1} to {most:.1} %", method.name()))
+        Some(format!("{} from {least:.1} to {most:.1} %", method.title()))
     };
     let treatments = [Method::DopeParts, Method::DopeAll, Method::DopeGaussian].into_iter().filter_map(of);
     let treatments = joined(treatments, ", ");

@@ -79,7 +79,7 @@ fn primary(results: &StudyResults) -> String {
 }
 
 fn hypotheses(results: &StudyResults, tests: &[HypothesisTest]) -> String {
-    let chosen = |run: &&str| Some(format!("{}: {}", title(run), results.at_its_best(run)?.reading.text()));
+    let chosen = |run: &&str| Some(format!("{}: {}", title(run), results.at_its_best(run)?.reading.in_words()));
     let chosen: Vec<String> = RUNS.iter().filter_map(chosen).collect();
     let chosen = if chosen.is_empty() { "none".to_owned() } else { chosen.join("; ") };
     let sentences = joined(tests.iter().map(|test| format!("{}. {}", test.number, sentence(test))), "\n");
@@ -105,7 +105,7 @@ fn plain_accuracies(results: &StudyResults, test: &HypothesisTest) -> String {
 fn paired(results: &StudyResults, tests: &[HypothesisTest]) -> String {
     let of_pair = |test: &HypothesisTest| {
         let paired = paired_tests(results, test);
-        let [first, second] = test.sides.each_ref().map(ReadRun::text);
+        let [first, second] = test.sides.each_ref().map(ReadRun::in_words);
         let title = format!("**{}. {first} against {second}**", test.number);
         match tables::paired(&paired) {
             Some(table) => format!("{title}\n\n{table}"),

@@ -62,7 +62,18 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
     let decoys = post_hoc::decoys(&results).map(|item| item + "\n").unwrap_or_default();
-    Ok(Some(StudySummary { by_length: figure::by_length(&drawn), decoys, list, tables: plain_words::tables(&results) }))
+    let seen_afterwards = post_hoc::findings(&results);
+    let seen_afterwards = match &seen_afterwards[..] {
+        [] => String::new(),
+        items => format!("\nNot registered, seen in its results afterwards:\n\n{}\n", items.join("\n")),
+    };
+    Ok(Some(StudySummary {
+        by_length: figure::by_length(&drawn),
+        decoys,
+        list,
+        seen_afterwards,
+        tables: plain_words::tables(&results),
+    }))
 }
 
 /// What other documents say of the study.
@@ -73,6 +84,8 @@ pub struct StudySummary {
     pub decoys: String,
     /// A sentence for each headline, as a list.
     pub list: String,
+    /// What was not registered, as a list with its introduction; empty where nothing of it is measured.
+    pub seen_afterwards: String,
     /// Accuracies in plain words.
     pub tables: String,
 }

@@ -1,5 +1,7 @@
 //! What counts against DroPE, and against this project, by the list of docs/protocol-2.md.
 
+use drope_core::results::RetrievalCell;
+
 use super::curve::best_budget;
 use super::difference::Verdict;
 use super::hypothesis::Hypothesis;
@@ -40,14 +42,15 @@ pub fn against(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
             said.push(format!("After {budget} tokens a rival that was trained fairly is not shown to answer less."));
         }
     }
-    for (primary, decoys) in [("H5, primary", "H5, decoys"), ("H5, primary, of 1×", "H5, decoys, of 1×")] {
+    for (primary, decoys) in [("H5, primary", "H5, decoys"), ("H5, primary, share of 1×", "H5, decoys, share of 1×")]
+    {
         if is(primary, &[Verdict::Shown]) && is(decoys, &[Verdict::NotShown, Verdict::Opposite, Verdict::AsGood]) {
             said.push("What is shown at 16 to 64× on the primary task is not shown among decoys.".to_owned());
         }
     }
     said.dedup();
     said.extend(among_decoys(results));
-    said.extend(BUDGETS.into_iter().flat_map(|budget| costs(results, budget)));
+    said.extend(costs(results));
     said
 }
 
@@ -86,45 +89,59 @@ pub fn below_rope(results: &Results) -> Option<String> {
     })
 }
 
-/// Of partial DroPE with copies among decoys at 16, 32 and 64×, where a guess is right more often at one of these lengths.
+/// Of partial DroPE with copies among decoys at 16, 32 and 64×, where a reader of one word of the key is right more often at one of these
+/// lengths.
 pub fn among_decoys(results: &Results) -> Option<String> {
     let (side, _) = results.best_reading(OURS, FAR_BUDGET, &FAR_SELECTION)?;
     let accuracy = |&extension: &usize| Some(results.whole_accuracy(&side, Asked::Decoys, extension)?.mean);
     let accuracies: Vec<f64> = FAR.iter().map(accuracy).collect::<Option<_>>()?;
-    let guess = results.cell(&side, *TRUNKS.start(), Asked::Decoys, FAR[0])?.chance_level();
-    accuracies.iter().any(|&accuracy| accuracy < guess).then(|| {
+    let cell = results.cell(&side, *TRUNKS.start(), Asked::Decoys, FAR[0])?;
+    let floor = cell.one_word_chance_level().unwrap_or(cell.chance_level());
+    accuracies.iter().any(|&accuracy| accuracy < floor).then(|| {
         let shares: Vec<String> = accuracies.iter().map(|accuracy| format!("{:.1}", 100.0 * accuracy)).collect();
         format!(
-            "Among decoys at 16, 32 and 64× partial DroPE with copies answers {} %, where a guess among the needles' numbers is right in {}.",
+            "Among decoys at 16, 32 and 64× partial DroPE with copies answers {} %; {}.",
             list(&shares),
-            percent(guess)
+            floors(cell)
         )
     })
 }
 
-/// The first that partial DroPE with copies loses against RoPE, as far as it is measured.
-pub fn first_cost(results: &Results) -> Option<String> {
-    BUDGETS.into_iter().find_map(|budget| costs(results, budget).into_iter().next())
+/// `a guess among the needles' numbers is right in 25.0 %, a reader of one word of the key in 41.7 %`
+pub fn floors(cell: &RetrievalCell) -> String {
+    let one_word = cell.one_word_chance_level();
+    let one_word = one_word.map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
+    format!(
+        "a guess among the needles' numbers is right in {}{}",
+        percent(cell.chance_level()),
+        one_word.unwrap_or_default()
+    )
 }
 
-/// What partial DroPE with copies loses against RoPE of the same budget.
-fn costs(results: &Results, budget: &str) -> Vec<String> {
-    let places = [(Asked::Primary, 1, AT_1X), (Asked::Latest, 1, LATEST), (Asked::Latest, 4, LATEST)];
-    let cost = |(asked, extension, most): (Asked, usize, f64)| {
-        let accuracy = |run: &str| {
-            let (side, _) = results.best_reading(run, budget, &NEAR)?;
-            Some(results.whole_accuracy(&side, asked, extension)?.mean)
+/// What partial DroPE with copies loses against RoPE of the same budget, as far as it is measured.
+pub fn costs(results: &Results) -> Vec<String> {
+    let tasks: [(Asked, &str, &[usize], f64); 2] = [
+        (Asked::Primary, "On the primary task", &[1], AT_1X),
+        (Asked::Latest, "Where a key has several values and the last is asked for", &[1, 4], LATEST),
+    ];
+    let cost = |budget: &str, (asked, task, extensions, most): (Asked, &str, &[usize], f64)| {
+        let loss = |&extension: &usize| {
+            let accuracy = |run: &str| {
+                let (side, _) = results.best_reading(run, budget, &NEAR)?;
+                Some(results.whole_accuracy(&side, asked, extension)?.mean)
+            };
+            let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
+            (rope - ours > most + TIE).then(|| (format!("{} at {extension}×", percent(ours)), percent(rope)))
         };
-        let (ours, rope) = (accuracy(OURS)?, accuracy("keep")?);
-        (rope - ours > most + TIE).then(|| {
+        let (ours, rope): (Vec<String>, Vec<String>) = extensions.iter().filter_map(loss).unzip();
+        (!ours.is_empty()).then(|| {
             format!(
-                "After {} tokens partial DroPE with copies answers {:.1} % of the {} at {extension}×, RoPE {:.1} %.",
-                tokens(budget),
-                100.0 * ours,
-                asked.title(),
-                100.0 * rope
+                "{task}, partial DroPE with copies is right in {}, RoPE in {} (after {} tokens).",
+                list(&ours),
+                list(&rope),
+                tokens(budget)
             )
         })
     };
-    places.into_iter().filter_map(cost).collect()
+    BUDGETS.into_iter().flat_map(|budget| tasks.into_iter().filter_map(move |task| cost(budget, task))).collect()
 }

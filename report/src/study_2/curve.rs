@@ -6,7 +6,7 @@ use drope_core::stats::{PairedMeans, PairedOutcomes, paired_bootstrap};
 
 use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
-use super::models::{CURVE, TRUNKS, tokens};
+use super::models::{CURVE, TRUNKS, millions, tokens};
 use super::results::{Asked, NEAR, Results, Side, TIE};
 use crate::markdown::{list, or_dash, percent};
 use crate::study::{RANDOM_SEED, RESAMPLES};
@@ -16,6 +16,9 @@ const AT: usize = 4;
 
 /// Budgets among which H3 says that the maximum lies.
 const PAPER: [&str; 2] = ["500k", "1m"];
+
+/// Million tokens of pretraining.
+const PRETRAINING: f64 = 10.24;
 
 /// Where the bootstrap's share of budgets shows H3.
 const CONFIDENT: f64 = 0.95;
@@ -111,6 +114,18 @@ pub fn copies_remove_it(results: &Results) -> Hypothesis {
     Hypothesis { sides: chosen.map(Side::clone).to_vec(), ..tested }
 }
 
+/// What full DroPE answers among decoys at 4× after the largest budgets, where prose has its maximum; no test.
+pub fn among_decoys(results: &Results) -> Option<String> {
+    let best = best_budget(results, "all")?;
+    let sides = sides(results, "all")?;
+    let at = |budget: usize| {
+        let over = results.whole_accuracy(&sides[budget], Asked::Decoys, AT)?;
+        Some(format!("{} after {}", percent(over.mean), tokens(CURVE[budget])))
+    };
+    let found: Vec<String> = (best..CURVE.len()).map(at).collect::<Option<_>>()?;
+    Some(format!("Among decoys full DroPE answers at {AT}× {}.", list(&found)))
+}
+
 /// What full DroPE answers after its best budget within the context and beyond it, without copies and with them; `None` before the curves are measured.
 pub fn beside_copies(results: &Results) -> Option<String> {
     let best = best_budget(results, "all")?;
@@ -154,11 +169,14 @@ pub fn place_of_the_maximum(results: &Results) -> Option<String> {
     let found = CURVE.iter().zip(&shares).filter(|(_, share)| **share > 0.0);
     let found: Vec<String> =
         found.map(|(budget, &share)| format!("{} in {}", tokens(budget), percent(share))).collect();
+    let (most, _) = CURVE.iter().zip(&shares).max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     let word = if lies_where_the_paper_recalibrates(&shares) { "shown" } else { "not shown" };
     Some(format!(
         "**That the best budget of full DroPE is 5 to 15 % of pretraining (0.5 or 1 of 10.2 M tokens) is {word}**: resamples of trunks and \
-         questions find it at {}.",
-        list(&found)
+         questions find it at {}. {} is {:.0} % of pretraining.",
+        list(&found),
+        tokens(most),
+        100.0 * millions(most) / PRETRAINING
     ))
 }
 

@@ -1,14 +1,14 @@
 //! docs/study-2.md: the verdicts first, then what speaks against, then the tables.
 
-use super::against::{against, unmeasured};
+use super::against::{against, floors, unmeasured};
 use super::curve::place_of_the_maximum;
 use super::difference::{Difference, Verdict};
 use super::hypothesis::{Hypothesis, scope};
 use super::models::{
-    BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, OTHER_COPIES, OTHER_COPIES_BUDGET, RIVALS, TRUNKS, UPPER_BOUNDS, millions,
-    title, tokens,
+    BUDGETS, CURVE, CURVE_RUNS, FAR_BUDGET, MECHANISM_MODELS, NO_BUDGET, OTHER_COPIES, OTHER_COPIES_BUDGET, RIVALS,
+    TRUNKS, UNTRAINED, UPPER_BOUNDS, millions, title, title_with_budget, tokens,
 };
-use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
+use super::results::{Asked, FAR, FAR_QUESTIONS, FAR_SELECTION, NEAR, Results, Side};
 use super::rivals::OURS;
 use crate::markdown::{by_length, capitalised, joined, line, list, or_dash, percent, picture, section, table};
 use crate::plot::{Axis, Plot, PlotLine, PlotPoint};
@@ -19,7 +19,8 @@ pub fn document(results: &Results, hypotheses: &[Hypothesis]) -> String {
     let picture = figure(results).map(|_| picture("study-2.svg", &caption(results))).unwrap_or_default();
     let parts = [
         "# The second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. What was compared and what was to count \
-         is in [protocol-2.md](protocol-2.md): models of 0.85 M parameters, C = 256, a synthetic language. Intervals are of 95 %.\n"
+         is in [protocol-2.md](protocol-2.md): models of 0.85 M parameters, C = 256, a synthetic language. Intervals are of 95 %. \
+         *Tuned*: read with a temperature, and parameters of a scaling, that were found on other questions; *as trained*: with none.\n"
             .to_owned(),
         section("Hypotheses", &(verdicts(hypotheses) + provisional(hypotheses) + &h3(results) + &weak_trunks(results, hypotheses))),
         section("What speaks against", &speaks_against(results, hypotheses)),
@@ -53,7 +54,7 @@ fn speaks_against(results: &Results, hypotheses: &[Hypothesis]) -> String {
         found
     };
     let open = unmeasured(results, hypotheses);
-    let open = (!open.is_empty()).then(|| format!("Not measured yet of the protocol's list: {}.", list(&open)));
+    let open = (!open.is_empty()).then(|| format!("Not measured of the protocol's list: {}.", list(&open)));
     joined(found.into_iter().chain(open).map(|sentence| format!("- {sentence}")), "\n")
 }
 
@@ -91,14 +92,15 @@ fn or_dash_of(text: String) -> String {
 }
 
 fn by_trunk(part: &Difference) -> String {
-    joined(part.trunks.iter().map(|(_, value)| format!("{:+.0}", 100.0 * value)), " ")
+    let points = part.trunks.iter().map(|(_, value)| (100.0 * value).round());
+    joined(points.map(|points| if points == 0.0 { "0".to_owned() } else { format!("{points:+.0}") }), " ")
 }
 
 /// What Holm's correction takes for the tests that were not run.
 fn provisional(hypotheses: &[Hypothesis]) -> &'static str {
     let is_open = hypotheses.iter().any(|test| test.verdict == Verdict::NotRun);
     if is_open {
-        "\nHolm's correction counts a test that was not run as p = 1; when such a test is run, the corrected p of the others can only fall.\n\n"
+        "\nHolm's correction counts a test that was not run as p = 1, which can only make the p of the others larger.\n\n"
     } else {
         ""
     }
@@ -146,9 +148,13 @@ fn others_table(results: &Results) -> String {
     table(line("model", [String::from("tokens")].into_iter().chain(heads)), rows.collect::<Vec<_>>())
 }
 
-/// `97.1 [95.0, 99.2]`
+/// `97.1 [95.0, 99.2]`, and of two trunks `46.5 (43, 50)`.
 pub fn spread(over: Option<OverTrunks>) -> String {
-    or_dash(over.map(|OverTrunks { mean, ci95, trunks, .. }| {
+    or_dash(over.map(|OverTrunks { mean, ci95, low, high, trunks }| {
+        // An interval of two numbers says less than the two.
+        if trunks == 2 {
+            return format!("{:.1} ({:.0}, {:.0})", 100.0 * mean, 100.0 * low, 100.0 * high);
+        }
         let interval = ci95.map(|ci95| ci95.map(|end| format!("{:.1}", 100.0 * end)));
         let interval = interval.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();
         let noun = if trunks == 1 { "trunk" } else { "trunks" };
@@ -190,6 +196,7 @@ fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> Strin
     let part = |asked: Asked| {
         let runs: Vec<&str> = [OURS].into_iter().chain(RIVALS).chain(UPPER_BOUNDS).collect();
         let pairs = budgets.iter().flat_map(|budget| runs.iter().map(move |run| (*run, *budget)));
+        let pairs = pairs.chain([(UNTRAINED, NO_BUDGET)]);
         let chosen_at = if *lengths == FAR { &FAR_SELECTION[..] } else { lengths };
         let sides: Vec<Side> =
             pairs.filter_map(|(run, budget)| Some(results.best_reading(run, budget, chosen_at)?.0)).collect();
@@ -198,33 +205,20 @@ fn rivals_table(results: &Results, lengths: &[usize], budgets: &[&str]) -> Strin
         }
         let rows: Vec<Vec<String>> =
             sides.iter().map(|side| measured(results, side, asked, &lengths_with_own)).collect();
-        format!(
-            "{}{}\n\n{}",
-            capitalised(asked.title()),
-            floors(results, &sides, asked, lengths),
-            table(header(&lengths_with_own), rows)
-        )
+        let mut cells =
+            sides.iter().flat_map(|side| TRUNKS.filter_map(|trunk| results.cell(side, trunk, asked, lengths[0])));
+        let floors = cells.next().map(|cell| format!(": {}.", floors(cell))).unwrap_or_default();
+        format!("{}{floors}\n\n{}", capitalised(asked.title()), table(header(&lengths_with_own), rows))
     };
     part(Asked::Primary) + &part(Asked::Decoys)
 }
 
-/// `: a guess among the numbers is right in 25.0 %, a reader of one word of the key in 41.7 %.`
-fn floors(results: &Results, sides: &[Side], asked: Asked, lengths: &[usize]) -> String {
-    let mut cells =
-        sides.iter().flat_map(|side| TRUNKS.filter_map(|trunk| results.cell(side, trunk, asked, lengths[0])));
-    let Some(cell) = cells.next() else { return String::new() };
-    let one_word =
-        cell.one_word_chance_level().map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
-    format!(
-        ": a guess among the needles' numbers is right in {}{}.",
-        percent(cell.chance_level()),
-        one_word.unwrap_or_default()
-    )
-}
-
 /// What of the protocol was not run.
 fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
-    let names = hypotheses.iter().filter(|test| test.verdict == Verdict::NotRun).map(|test| test.name);
+    let names = hypotheses
+        .iter()
+        .filter(|test| test.verdict == Verdict::NotRun)
+        .map(|test| format!("the test of {}", test.name));
     let missing = |run: &str| -> Vec<String> {
         let is_missing = |budget: &&&str| results.best_reading(run, budget, &NEAR).is_none();
         CURVE.iter().filter(is_missing).map(|budget| tokens(budget)).collect()
@@ -238,16 +232,33 @@ fn not_run(results: &Results, hypotheses: &[Hypothesis]) -> String {
         runs.iter().filter(|run| !is_measured(run)).map(|run| title(run)).collect()
     };
     let other_copies = titles_without(&OTHER_COPIES, &|run| results.only_reading(run, OTHER_COPIES_BUDGET).is_some());
-    let upper_bounds = titles_without(&UPPER_BOUNDS, &|run| results.best_reading(run, "1m", &NEAR).is_some());
-    let parts = [
-        (!upper_bounds.is_empty(), format!("upper bounds: {}", list(&upper_bounds))),
+    let of_budget = ["1m", "8m"].map(|budget| {
+        let missing = |runs: &[&str]| titles_without(runs, &|run| results.best_reading(run, budget, &NEAR).is_some());
+        let others: Vec<&str> = RIVALS.into_iter().filter(|run| !CURVE_RUNS.contains(run)).collect();
+        let missing = [missing(&others), missing(&UPPER_BOUNDS)].concat();
+        (!missing.is_empty(), format!("after {} tokens: {}", tokens(budget), list(&missing)))
+    });
+    let has_whole_far_cells = results.best_reading(OURS, FAR_BUDGET, &FAR_SELECTION).is_some_and(|(side, _)| {
+        results.cell(&side, *TRUNKS.start(), Asked::Primary, FAR[0]).is_some_and(|cell| cell.trials >= FAR_QUESTIONS)
+    });
+    let looked_into = MECHANISM_MODELS.iter().filter_map(|&(run, budget)| {
+        let (side, _) = results.best_reading(run, budget, &NEAR)?;
+        let over = results.accuracy(&side, Asked::RepeatedDecoys, 4);
+        let trunks = over.map_or(0, |over| over.trunks);
+        (trunks < TRUNKS.count())
+            .then(|| format!("{}: {trunks} of {} trunks", title_with_budget(run, budget), TRUNKS.count()))
+    });
+    let looked_into = joined(looked_into, "; ");
+    let parts = of_budget.into_iter().chain([
         (!has_largest_budget(results), "16 M tokens".to_owned()),
+        (!has_whole_far_cells, "the 200 further questions at 16 to 64×".to_owned()),
         (!has_perplexity(results), "perplexity at 1×".to_owned()),
         (!other_copies.is_empty(), format!("of section 4 (mechanism): {}", list(&other_copies))),
+        (!looked_into.is_empty(), format!("of section 4, all trunks: {looked_into}")),
         (true, "section 5 (size)".to_owned()),
-    ];
-    let parts = parts.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, name)| name);
-    let all = names.map(str::to_owned).chain(curves).chain(parts);
+    ]);
+    let parts = parts.filter(|(is_missing, _)| *is_missing).map(|(_, name)| name);
+    let all = names.chain(curves).chain(parts);
     section("What was not run", &joined(all.map(|name| format!("- {name}")), "\n"))
 }
 

@@ -16,11 +16,13 @@ pub struct Headline {
     pub brief: String,
     /// The same with their numbers.
     pub list: String,
+    /// Accuracies side by side, for the paper.
+    pub tables: String,
     /// What H4 and H5 say, for the page.
     pub rivals: Vec<Finding>,
 }
 
-/// Sentences on what is no test.
+/// Sentences and tables that are no tests.
 #[derive(Default)]
 pub struct NotTested {
     /// That full DroPE is below RoPE after its best budget.
@@ -29,17 +31,30 @@ pub struct NotTested {
     pub h3: Option<String>,
     /// Full DroPE with and without copies.
     pub beside_copies: Option<String>,
+    /// What full DroPE answers among decoys from its best budget on.
+    pub full_among_decoys: Option<String>,
     /// What partial DroPE with copies answers among decoys beyond 8×, where that is less than a guess.
     pub among_decoys: Option<String>,
     /// What partial DroPE with copies loses against RoPE.
-    pub cost: Option<String>,
+    pub costs: Vec<String>,
     /// What models answer that were trained on long texts.
     pub beside_upper_bounds: Option<String>,
+    /// For the paper.
+    pub tables: String,
 }
 
 /// `None` where nothing was judged.
 pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Headline> {
-    let NotTested { below_rope, h3, beside_copies, among_decoys, cost, beside_upper_bounds } = not_tested;
+    let NotTested {
+        below_rope,
+        h3,
+        beside_copies,
+        full_among_decoys,
+        among_decoys,
+        costs,
+        beside_upper_bounds,
+        tables,
+    } = not_tested;
     // The protocol wants this to be the headline.
     let below_rope = below_rope.map(|sentence| {
         format!(
@@ -68,7 +83,7 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         format!("- **{}** ({}){size}.\n", claim(tests[0]), scope(tests))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = brief.chain(among_decoys.clone().map(item)).chain(cost.map(item));
+    let brief = brief.chain(among_decoys.clone().map(item)).chain(costs.iter().cloned().map(item));
     let brief = below_rope.clone().into_iter().chain(brief).collect();
     let list = judged.chunk_by(|first, second| claim(first) == claim(second)).map(|tests| match tests {
         [test] => format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))),
@@ -81,12 +96,14 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         .into_iter()
         .chain(list)
         .chain(among_decoys.map(item))
+        .chain(costs.into_iter().map(item))
         .chain(beside_upper_bounds.map(item))
         .chain(beside_copies.map(item))
+        .chain(full_among_decoys.map(item))
         .chain(h3.map(item))
         .collect();
     let tests = [judged.len(), hypotheses.len()];
-    (!judged.is_empty()).then_some(Headline { tests, brief, list, rivals })
+    (!judged.is_empty()).then_some(Headline { tests, brief, list, tables, rivals })
 }
 
 /// H4 and H5.

@@ -36,7 +36,7 @@ pub struct Measured {
 
 impl Measured {
     pub fn measure(self) -> &'static str {
-        if self.is_relative { "of what each answers at 1×" } else { "in plain accuracy" }
+        if self.is_relative { "as a share of the accuracy at 1×" } else { "in plain accuracy" }
     }
 }
 

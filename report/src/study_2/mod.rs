@@ -1,7 +1,8 @@
 //! The second study, of docs/protocol-2.md: from results files to docs/study-2.md and its figure.
 //!
 //! Results and the readings that the selection split chose ([`results`]) come first, then hypotheses ([`curve`], [`rivals`]) with
-//! their verdicts ([`difference`], [`hypothesis`]), then what is written of them ([`against`], [`document`], [`headline`]).
+//! their verdicts ([`difference`], [`hypothesis`]), then what is written of them ([`against`], [`document`], [`headline`],
+//! [`tables`]).
 
 mod against;
 mod curve;
@@ -12,6 +13,7 @@ mod hypothesis;
 mod models;
 mod results;
 mod rivals;
+mod tables;
 mod why;
 
 use std::path::Path;
@@ -44,9 +46,11 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
         below_rope: against::below_rope(&results),
         h3: curve::place_of_the_maximum(&results),
         beside_copies: curve::beside_copies(&results),
+        full_among_decoys: curve::among_decoys(&results),
         among_decoys: against::among_decoys(&results),
-        cost: against::first_cost(&results),
+        costs: against::costs(&results),
         beside_upper_bounds: rivals::beside_upper_bounds(&results),
+        tables: tables::tables(&results),
     };
     Ok(headline(&hypotheses, not_tested))
 }

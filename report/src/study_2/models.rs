@@ -72,6 +72,10 @@ pub fn trunks_of(budget: &str) -> RangeInclusive<usize> {
     if budget == "16m" { 6..=6 } else { TRUNKS }
 }
 
+/// The pretrained model, read as it is; its models have no budget.
+pub const UNTRAINED: &str = "rope";
+pub const NO_BUDGET: &str = "0m";
+
 /// What a model's name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelName<'a> {
@@ -81,11 +85,14 @@ pub struct ModelName<'a> {
 }
 
 impl<'a> ModelName<'a> {
-    /// `low-copies-1m-7`: the run low-copies with a million tokens from trunk 7. `None` for other names.
+    /// `low-copies-1m-7`: the run low-copies with a million tokens from trunk 7; `rope-7`: the trunk. `None` for other names.
     pub fn of(name: &'a str) -> Option<Self> {
         let (rest, trunk) = name.rsplit_once('-')?;
-        let (run, budget) = rest.rsplit_once('-')?;
         let trunk = trunk.parse().ok().filter(|trunk| TRUNKS.contains(trunk))?;
+        if rest == UNTRAINED {
+            return Some(Self { run: UNTRAINED, budget: NO_BUDGET, trunk });
+        }
+        let (run, budget) = rest.rsplit_once('-')?;
         BUDGETS.contains(&budget).then_some(Self { run, budget, trunk })
     }
 }
@@ -109,9 +116,10 @@ pub fn tokens(budget: &str) -> String {
 /// What a run is called in sentences.
 pub fn title(run: &str) -> String {
     let known = match run {
+        UNTRAINED => "RoPE, without further training",
         "all-copies-tokens" => "DroPE with copies of single tokens",
         "all-copies-needles" => "DroPE with copies of needles too",
-        "all-copies-both" => "DroPE with copies of single tokens, needles too",
+        "all-copies-both" => "DroPE with copies of single tokens and needles",
         "gaps" => "RoPE whose positions skip (PoSE's gaps)",
         "gaps-yarn" => "PoSE with YaRN",
         "gaps-pi" => "PoSE with PI",
@@ -120,9 +128,9 @@ pub fn title(run: &str) -> String {
         "p-rope-keep-copies" => "p-RoPE from scratch with copies",
         "cope-keep" => "CoPE from scratch",
         "cope-keep-copies" => "CoPE from scratch with copies",
-        "long" => "RoPE on long texts",
-        "long-yarn" => "YaRN on long texts",
-        "long-llama3" => "Llama 3's scaling on long texts",
+        "long" => "RoPE trained on long texts",
+        "long-yarn" => "YaRN trained on long texts",
+        "long-llama3" => "Llama 3's scaling trained on long texts",
         other => return crate::study::title(other),
     };
     known.to_owned()
@@ -153,7 +161,8 @@ mod tests {
     fn names_say_run_budget_and_trunk() {
         let name = ModelName { run: "p-rope-keep-copies", budget: "250k", trunk: 10 };
         assert_eq!(ModelName::of("p-rope-keep-copies-250k-10"), Some(name));
-        for other in ["rope-6", "all-copies-3", "all-1m-5", "all-3m-6", "all"] {
+        assert_eq!(ModelName::of("rope-6"), Some(ModelName { run: "rope", budget: "0m", trunk: 6 }));
+        for other in ["rope-5", "all-copies-3", "all-1m-5", "all-3m-6", "all"] {
             assert_eq!(ModelName::of(other), None, "{other}");
         }
         assert_eq!(["250k", "1m", "16m"].map(millions), [0.25, 1.0, 16.0]);

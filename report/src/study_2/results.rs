@@ -21,6 +21,9 @@ pub const FAR: [usize; 3] = [16, 32, 64];
 /// Those of section 3 at which rivals and readings are chosen.
 pub const FAR_SELECTION: [usize; 2] = [16, 32];
 
+/// Questions a length that the protocol asks of section 3.
+pub const FAR_QUESTIONS: usize = 300;
+
 /// Sums of the same scores in another order differ in their last bits.
 pub const TIE: f64 = 1e-9;
 

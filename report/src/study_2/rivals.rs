@@ -6,7 +6,7 @@ use super::difference::Difference;
 use super::hypothesis::{Hypothesis, Measured};
 use super::models::{FAR_BUDGET, FAR_RIVALS, RIVALS, TRUNKS, UPPER_BOUNDS, plain, title, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, Side};
-use crate::markdown::list;
+use crate::markdown::{joined, list};
 
 /// What is defended.
 pub const OURS: &str = "low-copies";
@@ -32,7 +32,7 @@ fn names([ours, other]: [&Side; 2]) -> String {
     let name = |side: &Side| {
         let own = plain(&side.run);
         let how = if side.reading == own {
-            "as it is".to_owned()
+            "as trained".to_owned()
         } else if side.reading.method == own.method {
             "tuned".to_owned()
         } else {
@@ -84,14 +84,14 @@ pub fn beside_upper_bounds(results: &Results) -> Option<String> {
     let at_8x = |run: &str| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
         let [prose, decoys] = [Asked::Primary, Asked::Decoys].map(|asked| results.whole_accuracy(&side, asked, 8));
-        Some(format!("{} {:.1} / {:.1} %", title(run), 100.0 * prose?.mean, 100.0 * decoys?.mean))
+        Some(format!("{} {:.1} and {:.1} %", title(run), 100.0 * prose?.mean, 100.0 * decoys?.mean))
     };
     let bounds: Vec<String> = UPPER_BOUNDS.iter().map(|run| at_8x(run)).collect::<Option<_>>()?;
     Some(format!(
-        "Trained for {} tokens on texts as long as those that are read, which DroPE is meant to make needless (no rivals, but upper bounds), models \
-         answer at 8×, in prose / among decoys: {}; {}, trained within the context.",
+        "Three models were trained with {} tokens on texts of up to 8×, which DroPE avoids. At 8× they answer, in prose and among decoys: {}; {}, \
+         trained at 1×. No test.",
         tokens(budget),
-        list(&bounds),
+        joined(bounds, "; "),
         at_8x(OURS)?
     ))
 }
@@ -99,9 +99,9 @@ pub fn beside_upper_bounds(results: &Results) -> Option<String> {
 /// A test of section 3: its name, what is asked, and whether each model is compared with itself at 1×.
 const FAR_TESTS: [(&str, Asked, bool); 4] = [
     ("H5, primary", Asked::Primary, false),
-    ("H5, primary, of 1×", Asked::Primary, true),
+    ("H5, primary, share of 1×", Asked::Primary, true),
     ("H5, decoys", Asked::Decoys, false),
-    ("H5, decoys, of 1×", Asked::Decoys, true),
+    ("H5, decoys, share of 1×", Asked::Decoys, true),
 ];
 
 /// After [`FAR_BUDGET`] tokens, at 16, 32 and 64×, against both rivals that are best on the selection split there.

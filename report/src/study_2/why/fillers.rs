@@ -27,7 +27,9 @@ pub fn text(results: &Results) -> Option<String> {
         |side: &&(Side, RangeInclusive<usize>)| accuracy(side, Asked::RepeatedDecoys, LENGTHS[1]).is_some();
     let row = |side: &(Side, RangeInclusive<usize>)| {
         let shares = fillers.into_iter().flat_map(|asked| LENGTHS.map(|s| spread(accuracy(side, asked, s))));
-        line(title_with_budget(&side.0.run, &side.0.budget), shares)
+        let (Side { run, budget, .. }, trunks) = side;
+        let of_trunks = if *trunks == TRUNKS { String::new() } else { of_other_copies_trunks() };
+        line(title_with_budget(run, budget) + &of_trunks, shares)
     };
     let rows: Vec<Vec<String>> = sides.iter().filter(is_measured).map(row).collect();
     let names = ["prose", "decoys", "repeated decoys"];
@@ -35,12 +37,13 @@ pub fn text(results: &Results) -> Option<String> {
     (!rows.is_empty()).then(|| {
         format!(
             "The primary task in three haystacks: prose; prose with words of keys and numbers; and some 128 tokens of the latter again and \
-             again, so that longer texts have no more different decoys. Exact answers in percent, in each run's best reading. Models with other \
-             copies come from trunks {} and {} alone, and so does the second row of *{}*, beside which they stand.\n\n{}",
-            OTHER_COPIES_TRUNKS.start(),
-            OTHER_COPIES_TRUNKS.end(),
-            title_with_budget("all-copies", OTHER_COPIES_BUDGET),
+             again, so that longer texts have no more different decoys. Exact answers in percent, in each run's best reading.\n\n{}",
             table(header, rows)
         )
     })
+}
+
+/// ` (trunks 6 and 7)`
+fn of_other_copies_trunks() -> String {
+    format!(" (trunks {} and {})", OTHER_COPIES_TRUNKS.start(), OTHER_COPIES_TRUNKS.end())
 }

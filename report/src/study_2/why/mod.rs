@@ -17,7 +17,7 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
     let parts = [
         ("Which filler breaks which model", fillers::text(results)),
         ("Attention on the needle and beside it", attention::text(&heads)),
-        ("Heads that long texts break", patches::text(&patches)),
+        ("Heads whose attention changes in long texts", patches::text(&patches)),
     ];
     let missing: Vec<&str> = parts.iter().filter(|(_, text)| text.is_none()).map(|(title, _)| *title).collect();
     let mut parts: Vec<String> = parts.into_iter().filter_map(|(title, text)| Some(section(title, &text?))).collect();
@@ -27,8 +27,9 @@ pub fn document(results: &Results, heads: Vec<HeadCell>, patches: Vec<PatchCell>
         }
         format!(
             "# What may explain the second study\n\nWritten by `cargo xtask table` from docs/results/study-2; do not edit. Models of the \
-             [second study](study-2.md), described and not tested. Numbers are means over trunks; in parentheses of how many, where these \
-             are not five.\n\n{}",
+             [second study](study-2.md), described and not tested. Numbers are means over trunks. Of accuracies, \
+             brackets are 95 % intervals over five trunks, and parentheses the two of two trunks; elsewhere parentheses say of how many \
+             trunks, where these are not five.\n\n{}",
             parts.join("\n")
         )
     })
