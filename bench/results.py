@@ -32,11 +32,22 @@ def add_rows(path, rows, *place):
     for row in filter(of_more, rows):
         print(f"not written, since {path} has more rounds of {of(row)}: {json.dumps(row)}")
     rows = [row for row in rows if not of_more(row)]
-    write_rows(path, [row for row in earlier if of(row) not in map(of, rows)] + rows)
+    _write(path, [row for row in earlier if of(row) not in map(of, rows)] + _noted(rows))
 
 
 def write_rows(path, rows):
-    """A results file, a row a line."""
+    """A results file of these rows."""
+    _write(path, _noted(rows))
+
+
+def _noted(rows):
+    """The rows with the commit that was measured, as `git describe` names it."""
+    described = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return [row | {"commit": described.stdout.strip()} for row in rows]
+
+
+def _write(path, rows):
+    """A row a line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
 

@@ -61,7 +61,9 @@ pub enum Error {
     #[error("the GGUF file cannot be used: {0}")]
     Gguf(String),
     /// A GGUF cannot hold the model.
-    #[error("a GGUF cannot hold this model: {0}; write a folder for transformers instead (--to without .gguf)")]
+    #[error(
+        "a GGUF cannot hold this model: {0}; write a folder for transformers instead, whose name does not end in .gguf"
+    )]
     NoGguf(String),
     /// A tensor that the config calls for is not in the file.
     #[error("the weights lack the tensor {0}; check that config.json belongs to this safetensors file")]
@@ -94,7 +96,7 @@ pub enum Error {
     NotFinite(String),
     /// Training cannot go on.
     #[error(
-        "training diverged: the gradients of {0} updates in a row were not finite or far longer than before; start again in another --out with a lower schedule.peak"
+        "training diverged: the gradients of {0} updates in a row were not finite or far longer than before; start again in another folder with a lower schedule.peak"
     )]
     Diverged(usize),
     /// A weight is larger than the numbers of a type.

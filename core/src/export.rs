@@ -27,7 +27,7 @@ pub fn config_for_length(config: &Config, extension: usize) -> Result<(Config, f
     ];
     if let Some((_, reason)) = reasons.iter().find(|(is_so, _)| *is_so) {
         return Err(Error::Config(format!(
-            "a model with {reason} cannot be written for longer texts; leave out --extension"
+            "a model with {reason} cannot be written for longer texts; leave out the extension factor"
         )));
     }
     let mut exported = config.clone();
@@ -110,7 +110,7 @@ mod tests {
         let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
         for (config, words) in [(ssmax, "SSMax"), (dynamic, "dynamic NTK"), (alibi, "ALiBi")] {
             let refused = config_for_length(&config, 4).unwrap_err().to_string();
-            assert!(refused.contains(words) && refused.contains("leave out --extension"), "{refused}");
+            assert!(refused.contains(words) && refused.contains("leave out the extension factor"), "{refused}");
         }
     }
 }

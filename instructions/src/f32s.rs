@@ -46,9 +46,16 @@ pub fn product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
     output
 }
 
+/// Whether the caller's threads share a product of so many multiplications.
+#[cfg(feature = "threads")]
+pub fn is_worth_threads(multiplications: usize) -> bool {
+    multiplications >= MANY
+}
+
 #[cfg(feature = "threads")]
 fn parallelism(multiplications: usize) -> Parallelism {
-    if multiplications >= MANY && rayon::current_num_threads() > 1 { Parallelism::Rayon(0) } else { Parallelism::None }
+    let is_shared = is_worth_threads(multiplications) && rayon::current_num_threads() > 1;
+    if is_shared { Parallelism::Rayon(0) } else { Parallelism::None }
 }
 
 #[cfg(not(feature = "threads"))]

@@ -60,7 +60,7 @@ fn ruler_asks_keeps_answers_and_joins_shards() {
     succeeds(&["merge", text(&halves[0]), text(&halves[1]), "--json", text(&joined)]);
     assert_eq!(&read_json(&joined)[0], cell);
     let arguments = ["eval", "ruler", "--model", text(&model), "--lengths", "1k", "--trials", "1"];
-    refused(&[&arguments[..], &["--task", "niah_single_2"]].concat(), "name a text with --haystack");
+    refused(&[&arguments[..], &["--task", "niah_single_2"]].concat(), "give a text as the haystack");
     refused(&[&arguments[..], &["--squad", text(&essay)]].concat(), "SQuAD's form");
     refused(&[&arguments[..], &["--chat"]].concat(), "has no chat template");
 }

@@ -29,6 +29,8 @@ mod product;
 mod quantized;
 mod rms_norm;
 mod rotary;
+#[cfg(feature = "threads")]
+mod shared_time;
 mod swiglu;
 mod views;
 #[cfg(feature = "train")]
@@ -60,10 +62,12 @@ pub use self::geglu::geglu;
 pub use self::linear::{ComputeType, linear};
 pub use self::packed::{NumberType, PackedMatrix};
 #[cfg(feature = "train")]
-pub(crate) use self::parts::{in_threads, threads_for};
+pub(crate) use self::parts::{rows_in_threads, threads_for};
 pub use self::quantized::{QuantizedFormat, QuantizedMatrix};
 pub use self::rms_norm::rms_norm;
 pub use self::rotary::RotaryTable;
+#[cfg(feature = "threads")]
+pub use self::shared_time::{count_shared_time, shared_time};
 pub use self::swiglu::swiglu;
 #[cfg(feature = "train")]
 pub use self::vjp::with_gradient;

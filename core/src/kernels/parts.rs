@@ -1,5 +1,8 @@
 //! Parts of a kernel that do not need each other: with the feature `threads` they are shared among the caller's pool.
 
+#[cfg(feature = "threads")]
+use super::shared_time::counted;
+
 /// With fewer products than this, a kernel would be done before another thread begins.
 #[cfg(feature = "threads")]
 const FEW: usize = 1 << 18;
@@ -12,10 +15,15 @@ pub(super) fn in_parts<I: Send, T: Send>(
     work: impl Fn(I) -> T + Sync + Send,
 ) -> Vec<T> {
     #[cfg(feature = "threads")]
-    if products >= FEW && rayon::current_num_threads() > 1 {
+    if products >= FEW {
         use rayon::iter::{IntoParallelIterator, ParallelIterator};
-        let parts: Vec<I> = parts.into_iter().collect();
-        return parts.into_par_iter().map(work).collect();
+        return counted(|| {
+            if rayon::current_num_threads() == 1 {
+                return parts.into_iter().map(work).collect();
+            }
+            let parts: Vec<I> = parts.into_iter().collect();
+            parts.into_par_iter().map(work).collect()
+        });
     }
     parts.into_iter().map(work).collect()
 }
@@ -25,13 +33,14 @@ pub(super) fn products_of(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |products, &size| products.saturating_mul(size))
 }
 
-/// The results of `work` for the parts, in order, each of which is worth a thread.
+/// The results of `work` for parts of so many rows of a batch, in order; a row is worth a thread.
 #[cfg(feature = "train")]
-pub(crate) fn in_threads<I: Send, T: Send>(
+pub(crate) fn rows_in_threads<I: Send, T: Send>(
+    rows: usize,
     parts: impl IntoIterator<Item = I>,
     work: impl Fn(I) -> T + Sync + Send,
 ) -> Vec<T> {
-    in_parts(usize::MAX, parts, work)
+    in_parts(if rows > 1 { usize::MAX } else { 0 }, parts, work)
 }
 
 /// Threads of the caller's pool for what is computed on a device; a GPU has threads of its own.

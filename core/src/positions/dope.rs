@@ -56,7 +56,7 @@ fn positions(config: &Config, factor: f64, treatment: Treatment) -> Result<Posit
     let method = treatment.method();
     let dope = config.dope_heads.as_ref().ok_or_else(|| Error::Method {
         method,
-        reason: "the heads are not chosen; run `core dope select`, and give its file with --heads or use --save".into(),
+        reason: "the heads are not chosen; choose them first (`core dope select`), and give the file that it writes or save them in the config".into(),
     })?;
     let has_own = config.layer_types.iter().any(|layer| layer.rope_theta.is_some() || !layer.rotates);
     if has_own || config.rotary_dim() < config.head_dim {

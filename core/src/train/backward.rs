@@ -79,23 +79,23 @@ pub fn batch_gradients(
         };
         let slices: Vec<BatchSlice> = models.iter().zip(&rows).map(slice).collect();
         if memory.recompute {
-            recomputed(slices, positions, model, &mut total);
+            recomputed(micro_batch.rows, slices, positions, model, &mut total);
         } else {
-            total.add_all(model, kernels::in_threads(slices, BatchSlice::whole));
+            total.add_all(model, kernels::rows_in_threads(micro_batch.rows, slices, BatchSlice::whole));
         }
     }
     total
 }
 
 /// Adds the gradients of slices of a batch that go through the model side by side, with the graph of one block at a time.
-fn recomputed(slices: Vec<BatchSlice>, positions: &Positions, model: &Model, total: &mut BatchGradients) {
+fn recomputed(rows: usize, slices: Vec<BatchSlice>, positions: &Positions, model: &Model, total: &mut BatchGradients) {
     let (mut slices, head_gradients): (Vec<RecomputedSlice>, Vec<_>) =
-        kernels::in_threads(slices, |slice| slice.without_graph(positions)).into_iter().unzip();
+        kernels::rows_in_threads(rows, slices, |slice| slice.without_graph(positions)).into_iter().unzip();
     total.add_all(model, head_gradients);
     for index in (0..model.blocks()).rev() {
-        total.add_all(model, kernels::in_threads(&mut slices, |slice| slice.block(index)));
+        total.add_all(model, kernels::rows_in_threads(rows, &mut slices, |slice| slice.block(index)));
     }
-    total.add_all(model, kernels::in_threads(slices, RecomputedSlice::embedding));
+    total.add_all(model, kernels::rows_in_threads(rows, slices, RecomputedSlice::embedding));
 }
 
 /// The rows of a batch that one thread takes through the model.

@@ -19,7 +19,7 @@ pub async fn row_losses(model: &Model, batch: &Batch, positions: &Positions) -> 
     let model = model.valid();
     let rows = batch.in_parts_of(batch.length);
     let at_once = logits_at_once(&model.device()) / kernels::threads_for(&model.device());
-    let means = kernels::in_threads(&rows, |row| {
+    let means = kernels::rows_in_threads(rows.len(), &rows, |row| {
         let blocks = blocks(&model, row, positions);
         let x = blocks.residual(ids(&model, row)); // [1, length − 1, hidden]
         let targets: Vec<u32> = predicted(&row.ids, row.length).collect();

@@ -78,6 +78,7 @@ pub fn write_paper(found: &Found, root: &Path) -> Result<()> {
     fill("tables of the first study", found.first.as_ref().map(|first| &*first.tables))?;
     fill("tests of the second study", found.second.as_ref().map(|second| &*second.list))?;
     fill("tables of the second study", found.second.as_ref().map(|second| &*second.tables))?;
+    fill("decoys", found.second.as_ref().map(|second| &*second.mechanism))?;
     fill("real model", found.recalibration.as_deref())
 }
 

@@ -8,6 +8,7 @@ use super::difference::{Difference, Verdict};
 use super::hypothesis::Hypothesis;
 use super::models::{CURVE, TRUNKS, millions, tokens};
 use super::results::{Asked, NEAR, Results, Side, TIE};
+use super::rivals::OURS;
 use crate::markdown::{list, or_dash, percent};
 use crate::study::{RANDOM_SEED, RESAMPLES};
 
@@ -124,6 +125,26 @@ pub fn among_decoys(results: &Results) -> Option<String> {
     };
     let found: Vec<String> = (best..CURVE.len()).map(at).collect::<Option<_>>()?;
     Some(format!("Among decoys full DroPE answers at {AT}× {}.", list(&found)))
+}
+
+/// What partial DroPE with copies answers after each budget, with the smallest's share of pretraining; no test. `None` before two are measured.
+pub fn of_partial(results: &Results) -> Option<String> {
+    let after = |&budget: &&'static str| {
+        let (side, _) = results.best_reading(OURS, budget, &NEAR)?;
+        let at = |extension: usize| Some(100.0 * results.whole_accuracy(&side, Asked::Primary, extension)?.mean);
+        Some((budget, at(1)?, at(8)?))
+    };
+    let found: Vec<(&str, f64, f64)> = CURVE.iter().filter_map(after).collect();
+    let (smallest, ..) = found.first().filter(|_| found.len() > 1)?;
+    let all = |text: fn(&(&str, f64, f64)) -> String| list(&found.iter().map(text).collect::<Vec<_>>());
+    Some(format!(
+        "Partial DroPE with copies after {} tokens, of which {} are {:.1} % of pretraining, answers {} % at 1× and {} % at 8×.",
+        all(|(budget, ..)| tokens(budget)),
+        tokens(smallest),
+        100.0 * millions(smallest) / PRETRAINING,
+        all(|(_, near, _)| format!("{near:.1}")),
+        all(|(.., far)| format!("{far:.1}")),
+    ))
 }
 
 /// What full DroPE answers after its best budget within the context and beyond it, without copies and with them; `None` before the curves are measured.

@@ -18,6 +18,8 @@ pub struct Headline {
     pub list: String,
     /// Accuracies side by side, for the paper.
     pub tables: String,
+    /// What section 4 says of decoys, as a list for the paper.
+    pub mechanism: String,
     /// What H4 and H5 say, for the page.
     pub rivals: Vec<Finding>,
 }
@@ -39,8 +41,12 @@ pub struct NotTested {
     pub costs: Vec<String>,
     /// What models answer that were trained on long texts.
     pub beside_upper_bounds: Option<String>,
+    /// What little recalibration partial DroPE with copies needs.
+    pub partial_curve: Option<String>,
     /// For the paper.
     pub tables: String,
+    /// What section 4 says of decoys, as a list.
+    pub mechanism: String,
 }
 
 /// `None` where nothing was judged.
@@ -53,7 +59,9 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         among_decoys,
         costs,
         beside_upper_bounds,
+        partial_curve,
         tables,
+        mechanism,
     } = not_tested;
     // The protocol wants this to be the headline.
     let below_rope = below_rope.map(|sentence| {
@@ -83,7 +91,10 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         format!("- **{}** ({}){size}.\n", claim(tests[0]), scope(tests))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = brief.chain(among_decoys.clone().map(item)).chain(costs.iter().cloned().map(item));
+    let brief = brief
+        .chain(partial_curve.clone().map(item))
+        .chain(among_decoys.clone().map(item))
+        .chain(costs.iter().cloned().map(item));
     let brief = below_rope.clone().into_iter().chain(brief).collect();
     let list = judged.chunk_by(|first, second| claim(first) == claim(second)).map(|tests| match tests {
         [test] => format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))),
@@ -95,6 +106,7 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
     let list = below_rope
         .into_iter()
         .chain(list)
+        .chain(partial_curve.map(item))
         .chain(among_decoys.map(item))
         .chain(costs.into_iter().map(item))
         .chain(beside_upper_bounds.map(item))
@@ -103,7 +115,7 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         .chain(h3.map(item))
         .collect();
     let tests = [judged.len(), hypotheses.len()];
-    (!judged.is_empty()).then_some(Headline { tests, brief, list, tables, rivals })
+    (!judged.is_empty()).then_some(Headline { tests, brief, list, tables, mechanism, rivals })
 }
 
 /// H4 and H5.

@@ -39,7 +39,8 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
         files::write(&root.join("docs/study-2.svg"), &plot::plot(&curve)?)?;
     }
     let (heads, patches) = (files::cells_in(&folder.join("heads"))?, files::cells_in(&folder.join("patches"))?);
-    if let Some(text) = why::document(&results, heads, patches) {
+    let (text, mechanism) = why::document(&results, heads, patches).unwrap_or_default();
+    if !text.is_empty() {
         files::write(&root.join("docs/study-2-why.md"), &text)?;
     }
     let not_tested = NotTested {
@@ -50,7 +51,9 @@ pub fn write(folder: &Path, root: &Path) -> Result<Option<Headline>> {
         among_decoys: against::among_decoys(&results),
         costs: against::costs(&results),
         beside_upper_bounds: rivals::beside_upper_bounds(&results),
+        partial_curve: curve::of_partial(&results),
         tables: tables::tables(&results),
+        mechanism,
     };
     Ok(headline(&hypotheses, not_tested))
 }

@@ -235,7 +235,7 @@ fn other_copies_stand_beside_the_usual_ones_of_their_own_trunks() {
     cells.extend(TRUNKS.flat_map(|trunk| asked("all-copies", trunk, if trunk <= 7 { 0.8 } else { 0.3 })));
     cells.extend((6..=7).flat_map(|trunk| asked("all-copies-tokens", trunk, 0.7)));
     let results = results(cells);
-    let text = super::why::document(&results, Vec::new(), Vec::new()).unwrap();
+    let (text, words) = super::why::document(&results, Vec::new(), Vec::new()).unwrap();
     for row in [
         "| DroPE with copies after 8 M tokens | 50.0 [",
         "| DroPE with copies after 8 M tokens (trunks 6 and 7) | 80.0 (80, 80) |",
@@ -243,6 +243,7 @@ fn other_copies_stand_beside_the_usual_ones_of_their_own_trunks() {
     ] {
         assert!(text.contains(row), "{row} is not in\n{text}");
     }
+    assert!(words.is_empty(), "partial DroPE is not measured: {words}");
     let document = super::document::document(&results, &hypotheses(&results));
     let missing = "- of section 4 (mechanism): DroPE with copies of needles too and DroPE with copies of single tokens and needles";
     assert!(document.contains(missing), "{document}");
@@ -281,6 +282,36 @@ fn the_papers_table_has_each_length_in_prose_and_among_decoys() {
     let table = super::tables::tables(&results(run("low-copies", "1m", 0.9)));
     assert!(table.contains("| partial DroPE with copies | 97 | 90 | 90 | 90 | 97 | 90 | 90 | 90 |"), "{table}");
     assert!(super::tables::tables(&results(Vec::new())).is_empty());
+}
+
+#[test]
+fn what_repeated_decoys_do_is_said_of_full_and_partial_drope() {
+    let asked = |name: &'static str, budget: &'static str, trunk: usize, [distinct, repeated]: [f64; 2]| {
+        let cell = move |asked: Asked, share| cell(name, budget, trunk, &asked.task(), 4, share);
+        [cell(Asked::Decoys, distinct), cell(Asked::RepeatedDecoys, repeated)]
+    };
+    let mut cells = [run("all-copies", "8m", 0.9), run("low-copies", "1m", 0.9)].concat();
+    cells.retain(|cell| cell.difficulty.split == QuestionSplit::Selection);
+    cells.extend(TRUNKS.flat_map(|trunk| asked("low-copies", "1m", trunk, [0.8, 0.7])));
+    // Repeated decoys were asked of two trunks alone, which answer more than the others.
+    cells.extend((8..=10).map(|trunk| cell("all-copies", "8m", trunk, &Asked::Decoys.task(), 4, 0.1)));
+    cells.extend((6..=7).flat_map(|trunk| asked("all-copies", "8m", trunk, [0.5, 0.4])));
+    let (_, words) = super::why::document(&results(cells), Vec::new(), Vec::new()).unwrap();
+    let expected = "- Among distinct decoys, and among few that are repeated, at 4×: DroPE with copies after 8 M tokens 50.0 % and 40.0 %; \
+                    partial DroPE with copies after 1 M tokens 80.0 % and 70.0 %.\n";
+    assert_eq!(words, expected);
+}
+
+#[test]
+fn how_little_partial_drope_needs_is_said_with_its_share_of_pretraining() {
+    let curve = |budgets: &[&str]| {
+        let cells = budgets.iter().flat_map(|budget| run("low-copies", budget, 0.9)).collect();
+        super::curve::of_partial(&results(cells))
+    };
+    assert_eq!(curve(&["1m"]), None);
+    let expected = "Partial DroPE with copies after 0.25 M and 1 M tokens, of which 0.25 M are 2.4 % of pretraining, answers 97.0 and 97.0 % at 1× \
+                    and 90.0 and 90.0 % at 8×.";
+    assert_eq!(curve(&["250k", "1m"]).as_deref(), Some(expected));
 }
 
 #[test]

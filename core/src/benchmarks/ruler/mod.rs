@@ -136,17 +136,16 @@ impl<'a> Questions<'a> {
         count: &'a (dyn Fn(&Sample) -> usize + Sync),
     ) -> Result<Self> {
         let fits_few = |sample: &Sample| count(sample) <= variables::EXAMPLE_TOKENS;
-        let documents = |documents: &'a Option<Documents>, option: &str| {
-            let fail =
-                || Error::Benchmark(format!("{} asks about documents; name their file with {option}", task.name()));
+        let documents = |documents: &'a Option<Documents>, file: &str| {
+            let fail = || Error::Benchmark(format!("{} asks about documents; give {file}", task.name()));
             documents.as_ref().map(Kind::Documents).ok_or_else(fail)
         };
         let kind = match task {
             Task::VariableTracking => Kind::Variables(variables::Variables::new(seed, &fits_few)),
             Task::CommonWords => Kind::CommonWords(common_words::CommonWords::new(length)),
             Task::FrequentWords => Kind::FrequentWords(frequent_words::FrequentWords::new(length, seed)),
-            Task::Squad => documents(&texts.squad, "--squad")?,
-            Task::HotpotQa => documents(&texts.hotpotqa, "--hotpotqa")?,
+            Task::Squad => documents(&texts.squad, "a file of SQuAD")?,
+            Task::HotpotQa => documents(&texts.hotpotqa, "a file of HotpotQA")?,
             _ => Kind::Needles(needles::Needles::new(task, texts.essays.as_deref())?),
         };
         let mut questions = Self { kind, task, length, seed, count, size: 0 };

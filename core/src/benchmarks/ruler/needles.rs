@@ -42,7 +42,7 @@ impl<'a> Needles<'a> {
             _ => {
                 let words: Vec<&str> = essays.unwrap_or_default().split_whitespace().collect();
                 if words.is_empty() {
-                    let message = format!("{} hides needles in essays; name a text with --haystack", task.name());
+                    let message = format!("{} hides needles in essays; give a text as the haystack", task.name());
                     return Err(Error::Benchmark(message));
                 }
                 Haystack::Essays(words)

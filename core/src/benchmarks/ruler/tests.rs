@@ -197,8 +197,8 @@ fn what_cannot_be_asked_is_said() {
         Ok(_) => panic!("{} was asked", task.name()),
         Err(error) => error.to_string(),
     };
-    assert!(said(Task::Single2, 1000, &none).contains("--haystack"));
-    assert!(said(Task::HotpotQa, 1000, &none).contains("--hotpotqa"));
+    assert!(said(Task::Single2, 1000, &none).contains("give a text as the haystack"));
+    assert!(said(Task::HotpotQa, 1000, &none).contains("give a file of HotpotQA"));
     assert!(said(Task::Single1, 100, &none).contains("choose a greater length"));
     assert!(Documents::from_squad("[]").unwrap_err().to_string().contains("SQuAD's form"));
     assert!(Documents::from_hotpotqa("[]").unwrap_err().to_string().contains("no questions"));

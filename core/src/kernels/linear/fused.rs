@@ -27,8 +27,17 @@ impl FusedLinear {
             return bf16::product(left, &drope_instructions::bf16::Right::pack(right));
         }
         debug_assert_eq!(self.compute, ComputeType::F32, "only x86-64 multiplies bf16");
-        f32s::product(left, right)
+        counted_product(left, right)
     }
+}
+
+/// left · right in f32; where it is large the caller's threads share it.
+fn counted_product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
+    #[cfg(feature = "threads")]
+    if f32s::is_worth_threads(left.shape()[0] * left.shape()[1] * right.shape()[1]) {
+        return super::super::shared_time::counted(|| f32s::product(left, right));
+    }
+    f32s::product(left, right)
 }
 
 impl Kernel<2> for FusedLinear {

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use burn::tensor::Device;
-use drope_core::config::Config;
 use drope_core::model::NumberTypes;
 use serde::Serialize;
 
@@ -32,19 +31,20 @@ struct MemoryUse {
 }
 
 /// Loads the model, reads and writes, and prints one line of JSON.
-pub fn print(args: &BenchArgs, config: &Config, types: NumberTypes, device: &Device) -> Result<()> {
+pub fn print(args: &BenchArgs, types: NumberTypes, device: &Device) -> Result<()> {
     let peak = || peak_memory().context("this system does not say how much memory a process takes");
     let resident = || resident_memory().context("this system does not say how much memory a process takes now");
     let program = resident()?;
     forget_peak_memory();
-    let model = model_folder::model_as(&args.model, config, types, device)?;
+    let config = model_folder::config(&args.model)?;
+    let model = model_folder::model_as(&args.model, &config, types, device)?;
     let weights = model.weight_bytes_per_token() as u64
         + if config.tie_word_embeddings { 0 } else { model.bytes_of_embedding() as u64 };
     let (at_most, after) = (peak()?, resident()?);
     forget_peak_memory();
-    read_speed(&model, config, args.prompt, 1)?;
+    read_speed(&model, &config, args.prompt, 1)?;
     let reading = peak()?;
-    let cache = cache_bytes(config, types.cache, args.prompt + NEW_TOKENS);
+    let cache = cache_bytes(&config, types.cache, args.prompt + NEW_TOKENS);
     let beside = |bytes: u64, parts: &[u64]| bytes.saturating_sub(parts.iter().sum());
     let used = MemoryUse {
         threads: args.threads,

@@ -75,6 +75,7 @@ fn print_training_speed(args: &BenchArgs) -> Result<()> {
     let chosen = device::open(args.device)?;
     let compute = chosen.checked(args.numbers.types())?.compute;
     let train = threads::with_shared_kernels(threads, || train_speed(args, compute, &chosen.device))??;
+    let train = train.tokens_per_second;
     let speed = TrainingSpeed { threads, batch, recompute, train, peak_bytes: machine::peak_memory() };
     println!("{}", serde_json::to_string(&speed)?);
     Ok(())
@@ -110,10 +111,9 @@ struct TokenizerSpeed {
 
 /// Prints what reading keeps in memory, as one line of JSON.
 fn print_memory(args: &BenchArgs) -> Result<()> {
-    let config = model_folder::config(&args.model)?;
     let chosen = device::open(args.device)?;
     let types = chosen.checked(args.numbers.types())?;
-    threads::with_shared_kernels(args.threads, || memory::print(args, &config, types, &chosen.device))?
+    threads::with_shared_kernels(args.threads, || memory::print(args, types, &chosen.device))?
 }
 
 /// Prints the speeds as one line of JSON.
@@ -130,11 +130,13 @@ fn print_speeds(args: &BenchArgs) -> Result<()> {
     let train = trains.then(train).transpose()?;
     let read = || -> Result<()> {
         let model = model_folder::model_as(folder, &config, types, &device)?;
-        let (prefill, decode) = read_speed(&model, &config, prompt, repeats)?;
+        let [prefill, decode] = read_speed(&model, &config, prompt, repeats)?;
         let line = if args.roofline {
             let speeds = Measured { prefill, decode, train };
             serde_json::to_string(&roofline::measure(&model, (&config, types.cache), [prompt, args.batch[1]], &speeds)?)
         } else {
+            let [prefill, decode] = [prefill, decode].map(|speed| speed.tokens_per_second);
+            let train = train.map(|speed| speed.tokens_per_second);
             serde_json::to_string(&Speeds { threads, train, prefill, decode })
         };
         println!("{}", line?);

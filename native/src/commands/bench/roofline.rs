@@ -11,7 +11,7 @@ use drope_core::train::cost::{self, MicroBatch};
 use pulp::{Arch, Simd, WithSimd};
 use serde::Serialize;
 
-use super::speed::{NEW_TOKENS, cache_bytes};
+use super::speed::{NEW_TOKENS, Speed, cache_bytes};
 use crate::machine;
 
 /// Sums that are added to in turn, so that an addition does not wait for the one before.
@@ -43,13 +43,15 @@ pub struct Roofline {
 struct Share {
     tokens_per_second: f64,
     share: f64,
+    /// The share of the time that more threads would not share; of one thread alone.
+    serial: Option<f64>,
 }
 
-/// The speeds of a model in tokens a second.
+/// The speeds of a model.
 pub struct Measured {
-    pub prefill: f64,
-    pub decode: f64,
-    pub train: Option<f64>,
+    pub prefill: Speed,
+    pub decode: Speed,
+    pub train: Option<Speed>,
 }
 
 /// Measures the machine, and what the speeds take of it. Threads are those of the caller's pool.
@@ -71,19 +73,22 @@ pub fn measure(
         .iter()
         .sum()
     })?;
-    let share = |tokens_per_second: f64, of_token: f64, most: f64| Share {
+    let threads = rayon::current_num_threads();
+    let share = |&Speed { tokens_per_second, serial }: &Speed, of_token: f64, most: f64| Share {
         tokens_per_second,
         share: tokens_per_second * of_token / (1e9 * most),
+        serial: (threads == 1).then_some(serial),
     };
     let micro_batch = MicroBatch { context, tokens: context, recompute: false };
-    let training = speeds.train.map(|train| share(train, cost::operations_per_token(config, micro_batch), gigaflops));
+    let training =
+        speeds.train.as_ref().map(|train| share(train, cost::operations_per_token(config, micro_batch), gigaflops));
     Ok(Roofline {
         processor: machine::processor_and_memory().0,
-        threads: rayon::current_num_threads(),
+        threads,
         gigaflops,
         gigabytes,
-        prompt: share(speeds.prefill, cost::operations_of_prompt(config, prompt) / prompt as f64, gigaflops),
-        generation: share(speeds.decode, bytes_of_token(model, config, cache, prompt), gigabytes),
+        prompt: share(&speeds.prefill, cost::operations_of_prompt(config, prompt) / prompt as f64, gigaflops),
+        generation: share(&speeds.decode, bytes_of_token(model, config, cache, prompt), gigabytes),
         training,
     })
 }

@@ -58,8 +58,8 @@ pub fn text(rows: &[CardSpeed]) -> String {
         &format!(
             "Tokens a second with CUDA, medians; where there are several rounds, in each of which every program runs once, the ratio is their median and range (`python bench/card.py`). \
              Rows of one run, and of three beside each other, are what the programs printed while a card was lent for a quarter of an hour, twice. \
-             PyTorch trains in four micro-batches and keeps all activations, with its own fused attention; `core` takes all rows at once, computes blocks again and \
-             writes out the weights of attention. The first run on a card compiles kernels and tries which form of each product is fastest, one or two \
+             PyTorch trains in four micro-batches and keeps all activations, with its own fused attention; `core` takes all rows at once, with activation checkpointing, and \
+             has attention weights in memory, since it has no fused attention for tensor cores; compiled, PyTorch is several times as fast. Nothing was measured with WebGPU on a card. The first run on a card compiles kernels and tries which form of each product is fastest, one or two \
              minutes for a training; a later run finds both in the user's cache folder.\n\n{}",
             table(header, rows.iter().map(row))
         ),

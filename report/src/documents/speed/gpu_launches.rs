@@ -47,7 +47,7 @@ pub fn text(rows: &[GpuLaunches]) -> String {
     section(
         "What a GPU does for a token",
         &format!(
-            "`python bench/gpu_launches.py`, with wgpu; these figures hold for any card under wgpu; CUDA reads chunks of 2,048 with other launches. Launches of a \
+            "`python bench/gpu_launches.py`, with wgpu: counts, not times, the same for any card; CUDA reads chunks of 2,048 with other launches. Launches of a \
              generated token, from CubeCL's log; bytes that it reads, by count; launches of a chunk of 256 tokens of a prompt.\n\n{}",
             table(header, rows.iter().map(row))
         ),

@@ -50,7 +50,7 @@ pub fn text(rows: &[MemoryUse]) -> String {
         &format!(
             "`python bench/memory.py`: a prompt of {} tokens and 64 behind it, in megabytes. Weights, keys and values are counted, the others \
              are what the process took beyond. *Beside them*: the allocator's size classes, up to an eighth larger than a matrix, and what \
-             loading left. *Reading*: activations, and copies of keys and values in the order in which a prompt reads them, of each thread.\n\n{}",
+             loading left. *Reading*: activations, and each thread's copy of keys and values, in the order in which the attention of a prompt reads them.\n\n{}",
             first.prompt,
             table(header, rows.iter().map(row))
         ),

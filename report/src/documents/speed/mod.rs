@@ -37,9 +37,9 @@ pub fn write(folder: &Path, root: &Path) -> Result<()> {
             generation,
         ),
         Aim::at_most(0.005, "8 bits, at most 0.5 % above the perplexity of 32", bits::of_8_bits(&bits)),
-        Aim::at_least(0.8, "a prompt, at least 80 % of the products that the machine can do", products_of_prompts),
-        Aim::at_least(0.8, "generation, at least 80 % of the bytes that the machine can read", reading),
-        Aim::at_least(0.6, "an update, at least 60 % of the products that the machine can do", products_of_updates),
+        Aim::at_least(0.8, "a prompt, at least 80 % of the peak of f32 products", products_of_prompts),
+        Aim::at_least(0.8, "generation, at least 80 % of the memory bandwidth", reading),
+        Aim::at_least(0.6, "an update, at least 60 % of the peak of f32 products", products_of_updates),
         Aim::at_most(
             160e6,
             "4 bits in a tab, at most 160 MB beside keys and values",

@@ -70,6 +70,18 @@ fn yarn(run: &str) -> Option<Method> {
     (plain(run).method == Method::Rope).then_some(Method::Yarn)
 }
 
+/// A number of the head that gives the needle most attention at 1×, at a length, over trunks; of models as they were trained.
+pub fn of_head(
+    cells: &[HeadCell],
+    (run, budget): (&'static str, &'static str),
+    filler: Option<Filler>,
+    extension: usize,
+    number: fn(&HeadProbe) -> f64,
+) -> Option<OverTrunks> {
+    let cells: Vec<&HeadCell> = cells.iter().filter(|cell| cell.questions.filler == filler).collect();
+    over_trunks(&cells, Read { run, budget, method: plain(run).method }, extension, number)
+}
+
 /// ` (3)`, where not all trunks are there.
 fn of_trunks(over: &OverTrunks) -> String {
     if over.trunks == TRUNKS.count() { String::new() } else { format!(" ({})", over.trunks) }

@@ -13,12 +13,13 @@ const LENGTHS: [usize; 3] = [1, 4, 8];
 
 /// The part; `None` before repeated decoys are measured.
 pub fn text(results: &Results) -> Option<String> {
-    let best = |run: &str, budget: &str| Some(results.best_reading(run, budget, &NEAR)?.0);
-    let of_curve = MECHANISM_MODELS.iter().filter_map(|(run, budget)| Some((best(run, budget)?, TRUNKS)));
+    let of_curve = MECHANISM_MODELS.iter().filter_map(|(run, budget)| Some((best(results, run, budget)?, TRUNKS)));
     // What other copies do is seen beside the usual ones from the same trunks.
     let others = OTHER_COPIES.iter().filter_map(|run| results.only_reading(run, OTHER_COPIES_BUDGET));
-    let beside_others =
-        best("all-copies", OTHER_COPIES_BUDGET).into_iter().chain(others).map(|side| (side, OTHER_COPIES_TRUNKS));
+    let beside_others = best(results, "all-copies", OTHER_COPIES_BUDGET)
+        .into_iter()
+        .chain(others)
+        .map(|side| (side, OTHER_COPIES_TRUNKS));
     let sides: Vec<(Side, RangeInclusive<usize>)> = of_curve.chain(beside_others).collect();
     let fillers = [Asked::Primary, Asked::Decoys, Asked::RepeatedDecoys];
     let accuracy =
@@ -41,6 +42,18 @@ pub fn text(results: &Results) -> Option<String> {
             table(header, rows)
         )
     })
+}
+
+fn best(results: &Results, run: &str, budget: &str) -> Option<Side> {
+    Some(results.best_reading(run, budget, &NEAR)?.0)
+}
+
+/// A run in its best reading, with the trunks that have been asked among repeated decoys, so that fillers can be compared.
+pub fn side(results: &Results, run: &str, budget: &str) -> Option<(Side, RangeInclusive<usize>)> {
+    let side = best(results, run, budget)?;
+    let asked = results.accuracy(&side, Asked::RepeatedDecoys, LENGTHS[1])?;
+    let trunks = if asked.trunks == TRUNKS.count() { TRUNKS } else { OTHER_COPIES_TRUNKS };
+    Some((side, trunks))
 }
 
 /// ` (trunks 6 and 7)`

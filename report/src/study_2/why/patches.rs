@@ -25,12 +25,8 @@ struct OfTrunk {
 /// The part; `None` before heads are patched.
 pub fn text(cells: &[PatchCell]) -> Option<String> {
     let row = |((run, budget), filler): ((&str, &str), Option<Filler>)| {
-        let name = |trunk| ModelName { run, budget, trunk };
-        let trunks: Vec<OfTrunk> = TRUNKS.filter_map(|trunk| of_trunk(cells, name(trunk), filler)).collect();
-        let mean = |number: fn(&OfTrunk) -> f64| {
-            let over = OverTrunks::of(&trunks.iter().map(number).collect::<Vec<f64>>());
-            or_dash(over.map(|over| format!("{:.0}", 100.0 * over.mean)))
-        };
+        let trunks = of_trunks(cells, (run, budget), filler);
+        let mean = |number| or_dash(mean(&trunks, number).map(|percent| format!("{percent:.0}")));
         let mut layers: BTreeMap<usize, usize> = BTreeMap::new();
         trunks.iter().for_each(|trunk| *layers.entry(trunk.best[0]).or_default() += 1);
         let layers = joined(layers.iter().map(|(layer, count)| format!("{layer} ({count})")), ", ");
@@ -66,6 +62,21 @@ pub fn text(cells: &[PatchCell]) -> Option<String> {
             table(header, rows)
         )
     })
+}
+
+/// Percent of right answers of the questions that did not choose the head, without it and with it, over trunks.
+pub fn on_the_other_half(cells: &[PatchCell], model: (&str, &str), filler: Option<Filler>) -> Option<[f64; 2]> {
+    let trunks = of_trunks(cells, model, filler);
+    Some([mean(&trunks, |trunk| trunk.unpatched)?, mean(&trunks, |trunk| trunk.patched)?])
+}
+
+fn of_trunks(cells: &[PatchCell], (run, budget): (&str, &str), filler: Option<Filler>) -> Vec<OfTrunk> {
+    TRUNKS.filter_map(|trunk| of_trunk(cells, ModelName { run, budget, trunk }, filler)).collect()
+}
+
+/// In percent.
+fn mean(trunks: &[OfTrunk], number: fn(&OfTrunk) -> f64) -> Option<f64> {
+    Some(100.0 * OverTrunks::of(&trunks.iter().map(number).collect::<Vec<f64>>())?.mean)
 }
 
 fn of_trunk(cells: &[PatchCell], name: ModelName, filler: Option<Filler>) -> Option<OfTrunk> {
