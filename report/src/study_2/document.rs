@@ -157,10 +157,14 @@ pub fn spread(over: Option<OverTrunks>) -> String {
         }
         let interval = ci95.map(|ci95| ci95.map(|end| format!("{:.1}", 100.0 * end)));
         let interval = interval.map(|[low, high]| format!(" [{low}, {high}]")).unwrap_or_default();
-        let noun = if trunks == 1 { "trunk" } else { "trunks" };
-        let of = if trunks == TRUNKS.count() { String::new() } else { format!(" ({trunks} {noun})") };
-        format!("{:.1}{interval}{of}", 100.0 * mean)
+        format!("{:.1}{interval}{}", 100.0 * mean, of_trunks(trunks))
     }))
+}
+
+/// ` (1 trunk)`, where not all are there.
+fn of_trunks(trunks: usize) -> String {
+    let noun = if trunks == 1 { "trunk" } else { "trunks" };
+    if trunks == TRUNKS.count() { String::new() } else { format!(" ({trunks} {noun})") }
 }
 
 /// Every run and budget in its best reading, at 1 to 8×.
@@ -168,7 +172,8 @@ fn curve_table(results: &Results, asked: Asked, runs: &[&str], budgets: &[&str])
     let has_perplexity = has_perplexity(results);
     let row = |(run, budget): (&&str, &&str)| {
         let (side, _) = results.best_reading(run, budget, &NEAR)?;
-        let perplexity = results.perplexity(run, budget).map(|over| format!("{:.2}", over.mean));
+        let perplexity =
+            results.perplexity(run, budget).map(|over| format!("{:.2}{}", over.mean, of_trunks(over.trunks)));
         let perplexity = has_perplexity.then(|| or_dash(perplexity));
         Some(measured(results, &side, asked, &[1, 2, 4, 8]).into_iter().chain(perplexity).collect())
     };
