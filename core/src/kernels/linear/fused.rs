@@ -35,7 +35,7 @@ impl FusedLinear {
 fn counted_product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
     #[cfg(feature = "threads")]
     if f32s::is_worth_threads(left.shape()[0] * left.shape()[1] * right.shape()[1]) {
-        return super::super::shared_time::counted(|| f32s::product(left, right));
+        return crate::kernels::shared_time::counted(|| f32s::product(left, right));
     }
     f32s::product(left, right)
 }

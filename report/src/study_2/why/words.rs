@@ -3,13 +3,13 @@
 use drope_core::niah::Filler;
 use drope_core::probe::{HeadCell, PatchCell};
 
-use super::super::models::{MECHANISM_MODELS, OTHER_COPIES, OTHER_COPIES_TRUNKS, title, title_with_budget};
+use super::super::models::{OTHER_COPIES, OTHER_COPIES_TRUNKS, title, title_with_budget};
 use super::super::results::{Asked, Results};
 use super::{attention, fillers, patches};
 use crate::markdown::{joined, percent};
 
 /// Full and partial DroPE, both with copies.
-const COMPARED: [(&str, &str); 2] = [MECHANISM_MODELS[3], MECHANISM_MODELS[5]];
+const COMPARED: [(&str, &str); 2] = [("all-copies", "8m"), ("low-copies", "1m")];
 
 /// Items of a list, of what is measured; empty before anything is.
 pub fn text(results: &Results, heads: &[HeadCell], patched: &[PatchCell]) -> String {
