@@ -5,7 +5,7 @@ use drope_core::results::RetrievalCell;
 use super::curve::best_budget;
 use super::difference::Verdict;
 use super::hypothesis::Hypothesis;
-use super::models::{CURVE, FAR_BUDGET, TRUNKS, tokens};
+use super::models::{CURVE, FAR_BUDGET, NO_BUDGET, TRUNKS, UNTRAINED, tokens};
 use super::results::{Asked, FAR, FAR_SELECTION, NEAR, Results, TIE};
 use super::rivals::OURS;
 use crate::markdown::{list, percent};
@@ -69,22 +69,28 @@ pub fn unmeasured(results: &Results, hypotheses: &[Hypothesis]) -> Vec<String> {
 /// Accuracy at 4× of full DroPE after its best budget, and of RoPE of the same budget.
 fn beside_rope(results: &Results) -> Option<(&'static str, [f64; 2])> {
     let budget = CURVE[best_budget(results, "all")?];
-    let accuracy = |run: &str| {
-        let (side, _) = results.best_reading(run, budget, &NEAR)?;
-        Some(results.whole_accuracy(&side, Asked::Primary, 4)?.mean)
-    };
-    Some((budget, [accuracy("all")?, accuracy("keep")?]))
+    Some((budget, [accuracy_at_4x(results, "all", budget)?, accuracy_at_4x(results, "keep", budget)?]))
+}
+
+/// Of a run in its best reading, on the primary task.
+fn accuracy_at_4x(results: &Results, run: &str, budget: &str) -> Option<f64> {
+    let (side, _) = results.best_reading(run, budget, &NEAR)?;
+    Some(results.whole_accuracy(&side, Asked::Primary, 4)?.mean)
 }
 
 /// The protocol's headline where full DroPE is below RoPE even after its best budget.
 pub fn below_rope(results: &Results) -> Option<String> {
     let (budget, [ours, rope]) = beside_rope(results)?;
+    let untrained = accuracy_at_4x(results, UNTRAINED, NO_BUDGET).map(|untrained| {
+        format!(", and RoPE without further training, read with its best scaling, {:.1} %", 100.0 * untrained)
+    });
     (ours < rope).then(|| {
         format!(
-            "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget, read with its best scaling, {:.1} %.",
+            "After its best budget ({}) full DroPE answers {:.1} % at 4×, RoPE of the same budget, read with its best scaling, {:.1} %{}.",
             tokens(budget),
             100.0 * ours,
-            100.0 * rope
+            100.0 * rope,
+            untrained.unwrap_or_default()
         )
     })
 }
