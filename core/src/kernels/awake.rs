@@ -1,0 +1,46 @@
+//! Threads that stay awake between the kernels of a token: there are some hundred of these, a tenth of a millisecond apart, and to wake a
+//! sleeping thread takes up to half of that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Looks for work until a thread goes to sleep after all; each takes some ten nanoseconds.
+const LOOKS: usize = 10_000;
+
+/// Calls `work`. Meanwhile the other threads of the caller's pool look for parts of kernels without a pause, unless there are none for long.
+pub(crate) fn with_threads_awake<R>(work: impl FnOnce() -> R) -> R {
+    let Some(caller) = rayon::current_thread_index().filter(|_| rayon::current_num_threads() > 1) else {
+        return work();
+    };
+    let is_done = AtomicBool::new(false);
+    rayon::in_place_scope(|scope| {
+        scope.spawn_broadcast(|_, context| {
+            if context.index() != caller {
+                look_for_work(&is_done);
+            }
+        });
+        let _done = SetOnDrop(&is_done);
+        work()
+    })
+}
+
+/// Takes parts of kernels, until nothing is left to be done.
+fn look_for_work(is_done: &AtomicBool) {
+    let mut looks = 0;
+    while looks < LOOKS && !is_done.load(Ordering::Relaxed) {
+        if rayon::yield_now() == Some(rayon::Yield::Executed) {
+            looks = 0;
+        } else {
+            looks += 1;
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Says that the work is done, also where it panics.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
