@@ -57,12 +57,13 @@ pub(crate) fn threads_for(device: &burn::tensor::Device) -> usize {
 /// Joins panels of columns, each `[count, width]`, to `[count, columns]`; the last may have some columns too many.
 pub(super) fn join_panels(panels: &[Vec<f32>], width: usize, [count, columns]: [usize; 2]) -> Vec<f32> {
     let mut joined = vec![0.0; count * columns];
-    for (panel, numbers) in panels.iter().enumerate() {
-        let kept = width.min(columns - panel * width);
-        for (row, numbers) in joined.chunks_exact_mut(columns).zip(numbers.chunks_exact(width)) {
-            row[panel * width..][..kept].copy_from_slice(&numbers[..kept]);
+    rows_in_parts(&mut joined, columns, |first, rows| {
+        for (row, output) in rows.chunks_exact_mut(columns).enumerate() {
+            for (output, numbers) in output.chunks_mut(width).zip(panels) {
+                output.copy_from_slice(&numbers[(first + row) * width..][..output.len()]);
+            }
         }
-    }
+    });
     joined
 }
 

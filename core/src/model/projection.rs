@@ -35,11 +35,11 @@ impl PackedWeights {
         self
     }
 
-    /// `[batch, seq, in]` to `[batch, seq, out]`. Quantized weights are always multiplied as integers; `compute` has no effect on them.
+    /// `[batch, seq, in]` to `[batch, seq, out]`.
     fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         match self {
             Self::Cpu(matrix) => matrix.product(x, compute),
-            Self::Quantized(matrix) => matrix.product(x),
+            Self::Quantized(matrix) => matrix.product(x, compute),
             #[cfg(feature = "gpu")]
             Self::Gpu(matrix) => matrix.product(x, compute),
         }

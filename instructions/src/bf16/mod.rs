@@ -1,7 +1,7 @@
 //! Products of matrices in bf16 with sums in f32, by the instructions that processors have for them: the tiles of Intel's (AMX;
 //! Sapphire Rapids, 2023, and later), or vectors of 512 bits (AVX512-BF16; AMD's from Zen 4, 2022, on).
 //!
-//! Other crates check [`is_available`], pack two matrices, and multiply them.
+//! Other crates check [`is_available`], pack two matrices (or round a right one to tiles of bf16 themselves), and multiply them.
 
 mod pack;
 mod processor;
@@ -9,7 +9,7 @@ mod product;
 mod tiles;
 mod vectors;
 
-pub use self::pack::{Left, PANEL, Right};
+pub use self::pack::{Left, PANEL, Right, Tile, pair};
 pub use self::processor::is_available;
 pub use self::product::multiply;
 

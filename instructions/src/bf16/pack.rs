@@ -19,7 +19,8 @@ pub(crate) const PAIR: usize = 2 * SIDE * SIDE;
 /// Rows or columns of a panel: two tiles, so that four tiles of sums share four tiles of factors.
 pub const PANEL: usize = 2 * SIDE;
 
-type Tile = [[u32; SIDE]; SIDE];
+/// Words of a tile. One of a right factor has a row for each pair of numbers along k, and in it a word for each of 16 columns.
+pub type Tile = [[u32; SIDE]; SIDE];
 
 /// Sums of a panel of the left factor with one of the right.
 pub(crate) type Sums = [[f32; PANEL]; PANEL];
@@ -59,6 +60,20 @@ impl Right {
     /// Rounds and orders a matrix.
     pub fn pack(matrix: Matrix<'_>) -> Self {
         Self(Packed::new(matrix, Side::Right))
+    }
+
+    /// A factor `[k, columns]` that somebody else rounded: for each [`PANEL`] columns and each 32 numbers along k the tile of the first 16 of
+    /// these columns, then that of the others; what lies outside of the matrix is zero.
+    ///
+    /// # Panics
+    /// If the number of tiles is another.
+    pub fn from_tiles(tiles: Vec<Tile>, k: usize, columns: usize) -> Self {
+        assert_eq!(
+            tiles.len(),
+            2 * columns.div_ceil(PANEL) * k.div_ceil(DEPTH),
+            "a matrix of {k} rows and {columns} columns"
+        );
+        Self(Packed { outer: columns, k, words: tiles.into_flattened().into_flattened() })
     }
 
     /// n.
@@ -126,8 +141,8 @@ fn tile(matrix: Matrix<'_>, place: &Place, side: Side) -> Tile {
     if k_along_rows {
         for (words, row) in words.iter_mut().zip(place.outer.clone()) {
             let numbers: [f32; DEPTH] = filled_up(&matrix.values[row * matrix.columns..][place.k.clone()]);
-            for (word, pair) in words.iter_mut().zip(numbers.as_chunks::<2>().0) {
-                *word = to_bf16(pair[0]) | to_bf16(pair[1]) << 16;
+            for (word, two) in words.iter_mut().zip(numbers.as_chunks::<2>().0) {
+                *word = pair(two[0], two[1]);
             }
         }
     } else {
@@ -137,7 +152,7 @@ fn tile(matrix: Matrix<'_>, place: &Place, side: Side) -> Tile {
         };
         for (words, first) in words.iter_mut().zip(place.k.clone().step_by(2)) {
             for ((word, first), second) in words.iter_mut().zip(row(first)).zip(row(first + 1)) {
-                *word = to_bf16(first) | to_bf16(second) << 16;
+                *word = pair(first, second);
             }
         }
     }
@@ -165,6 +180,12 @@ fn transpose(words: &Tile) -> Tile {
         }
     }
     turned
+}
+
+/// Two numbers that follow each other along k, as a word of a tile.
+#[inline(always)]
+pub fn pair(first: f32, second: f32) -> u32 {
+    to_bf16(first) | to_bf16(second) << 16
 }
 
 /// The upper 16 bits, rounded to nearest, ties to even; NaN stays NaN.

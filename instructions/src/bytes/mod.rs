@@ -36,6 +36,9 @@ pub const STEPS: usize = PART / STEP;
 /// Weights of a step, `[ROWS, STEP]`, without sign.
 pub type Weights = [u8; ROWS * STEP];
 
+/// Weights of a part in 4 bits: the lower halves of bytes are the first four steps, the upper halves the last four.
+pub type Nibbles = [Weights; STEPS / 2];
+
 /// A part of what weights are multiplied with, two bytes a number, in the order in which the instructions read them.
 pub type Packed = [[[u8; STEP]; STEPS]; 2];
 
@@ -68,6 +71,14 @@ pub trait ByteProducts: Copy {
         numbers: [&Packed; M],
         steps: Range<usize>,
     );
+
+    /// As [`Self::add`] with all steps of a part of weights in 4 bits.
+    #[inline(always)]
+    fn add_nibbles<const M: usize>(self, sums: &mut [Self::Sums; M], weights: &Nibbles, numbers: [&Packed; M]) {
+        let mut steps = [[0; ROWS * STEP]; STEPS];
+        unpack_nibbles(weights, &mut steps);
+        self.add(sums, &steps, numbers, 0..STEPS);
+    }
 
     /// Weights of a part for [`Self::add_loaded`], so that they are widened and reordered once, and not for every tile of tokens.
     fn load_weights(self, weights: &[Weights; STEPS]) -> Self::Loaded;
@@ -135,6 +146,18 @@ pub fn with_byte_products<W: WithByteProducts>(work: W) -> W::Output {
     return work.run(wasm::Simd128);
     #[allow(unreachable_code, reason = "wasm with vectors has returned")]
     work.run(Portable)
+}
+
+/// The steps of weights in 4 bits, a byte each.
+#[inline(always)]
+pub fn unpack_nibbles(weights: &Nibbles, steps: &mut [Weights; STEPS]) {
+    let (lower, upper) = steps.split_at_mut(STEPS / 2);
+    for ((lower, upper), bytes) in lower.iter_mut().zip(upper).zip(weights) {
+        for ((lower, upper), byte) in lower.iter_mut().zip(upper).zip(bytes) {
+            *lower = byte & 0x0f;
+            *upper = byte >> 4;
+        }
+    }
 }
 
 /// Numbers of 16 bits, one behind another.

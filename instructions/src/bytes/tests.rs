@@ -1,5 +1,5 @@
 use super::portable::Portable;
-use super::{ByteProducts, LARGEST, ROWS, STEP, STEPS, Weights, WithByteProducts};
+use super::{ByteProducts, LARGEST, ROWS, STEP, STEPS, Weights, WithByteProducts, unpack_nibbles};
 
 /// Columns of the test's weights.
 const COLUMNS: usize = 64;
@@ -30,6 +30,55 @@ impl WithByteProducts for Products<'_> {
     }
 }
 
+/// Sums with weights of four bits, and with the same ones as bytes.
+struct NibbleProducts<'a>(&'a [i16]);
+
+impl WithByteProducts for NibbleProducts<'_> {
+    type Output = [[f32; ROWS]; 2];
+
+    #[inline(always)]
+    fn run<P: ByteProducts>(self, products: P) -> [[f32; ROWS]; 2] {
+        let packed = std::array::from_fn(|step| std::array::from_fn(|at| (step * 89 + at * 37 + 11) as u8));
+        let numbers = P::pack(self.0.first_chunk().expect("numbers of a part"));
+        let mut steps = [[0; ROWS * STEP]; STEPS];
+        unpack_nibbles(&packed, &mut steps);
+        let mut sums = [[products.zero()]; 2];
+        products.add_nibbles(&mut sums[0], &packed, [&numbers]);
+        products.add(&mut sums[1], &steps, [&numbers], 0..STEPS);
+        sums.map(|[sums]| products.store(products.floats(sums)))
+    }
+}
+
+/// Each set of instructions by its name, with what it makes of some work; `None` where the processor lacks it.
+fn by_all_instructions<W: WithByteProducts>(work: impl Fn() -> W) -> Vec<(&'static str, Option<W::Output>)> {
+    #[allow(unused_mut, reason = "other processors have but one")]
+    let mut found = vec![("portable", Some(work().run(Portable)))];
+    #[cfg(target_arch = "x86_64")]
+    found.extend([
+        ("AVX512-VNNI", super::x86::Avx512Vnni::new().map(|instructions| instructions.run(work()))),
+        ("AVX-VNNI", super::x86::AvxVnni::new().map(|instructions| instructions.run(work()))),
+        ("AVX2", super::x86::Avx2::new().map(|instructions| instructions.run(work()))),
+    ]);
+    #[cfg(target_arch = "aarch64")]
+    found.push(("SDOT", super::aarch64::DotProd::new().map(|instructions| instructions.run(work()))));
+    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+    found.push(("SIMD128", Some(work().run(super::wasm::Simd128))));
+    for (name, _) in found.iter().filter(|(_, found)| found.is_none()) {
+        eprintln!("skipped: the processor has no {name}");
+    }
+    found
+}
+
+#[test]
+fn weights_of_four_bits_give_the_sums_of_their_bytes() {
+    let numbers: Vec<i16> =
+        (0..STEPS * STEP).map(|at| [LARGEST, -LARGEST, (at * 2999) as i16 / 2, 128][at % 4]).collect();
+    for (name, found) in by_all_instructions(|| NibbleProducts(&numbers)) {
+        let Some([nibbles, bytes]) = found else { continue };
+        assert!(nibbles == bytes && nibbles.iter().all(|&sum| sum != 0.0), "{name}: {nibbles:?}, not {bytes:?}");
+    }
+}
+
 #[test]
 fn all_instructions_give_exact_sums() {
     // The largest numbers of both signs are among them.
@@ -47,24 +96,8 @@ fn all_instructions_give_exact_sums() {
         .chunks(COLUMNS)
         .map(|row| row.iter().zip(&numbers).map(|(&weight, &number)| i32::from(weight) * i32::from(number)).sum())
         .collect();
-    let products = || Products { weights: &weights, numbers: &numbers, halves: &halves };
-    #[allow(unused_mut, reason = "other processors have but one")]
-    let mut found = vec![("portable", Some(products().run(Portable)))];
-    #[cfg(target_arch = "x86_64")]
-    found.extend([
-        ("AVX512-VNNI", super::x86::Avx512Vnni::new().map(|instructions| instructions.run(products()))),
-        ("AVX-VNNI", super::x86::AvxVnni::new().map(|instructions| instructions.run(products()))),
-        ("AVX2", super::x86::Avx2::new().map(|instructions| instructions.run(products()))),
-    ]);
-    #[cfg(target_arch = "aarch64")]
-    found.push(("SDOT", super::aarch64::DotProd::new().map(|instructions| instructions.run(products()))));
-    #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-    found.push(("SIMD128", Some(products().run(super::wasm::Simd128))));
-    for (name, found) in found {
-        let Some([sums, scaled]) = found else {
-            eprintln!("skipped: the processor has no {name}");
-            continue;
-        };
+    for (name, found) in by_all_instructions(|| Products { weights: &weights, numbers: &numbers, halves: &halves }) {
+        let Some([sums, scaled]) = found else { continue };
         for row in 0..ROWS {
             assert_eq!(sums[row], exact[row] as f32, "{name}, row {row}");
             let expected = 0.5 * (0.25 + row as f32) * exact[row] as f32 + 3.0;

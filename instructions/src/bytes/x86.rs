@@ -6,15 +6,15 @@ use std::arch::x86_64::{
     __m256, __m256i, __m512, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu8_epi16,
     _mm256_cvtph_ps, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_hadd_epi32, _mm256_loadu_ps, _mm256_loadu_si256,
     _mm256_madd_epi16, _mm256_mul_ps, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set1_ps,
-    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_storeu_ps, _mm512_add_epi32, _mm512_cvtepi32_ps, _mm512_cvtph_ps,
-    _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32,
-    _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_storeu_ps,
+    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_storeu_ps, _mm512_add_epi32, _mm512_and_si512, _mm512_cvtepi32_ps,
+    _mm512_cvtph_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_srli_epi32, _mm512_storeu_ps,
 };
 use std::ops::Range;
 
 use super::{
-    ByteProducts, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low, in_order,
-    of_step,
+    ByteProducts, Nibbles, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low,
+    in_order, of_step,
 };
 
 /// Floats of 256 bits.
@@ -119,6 +119,26 @@ impl ByteProducts for Avx512Vnni {
                     let bytes = i32::from_le_bytes(bytes[step]);
                     // SAFETY: the processor has VNNI.
                     *sum = unsafe { _mm512_dpbusd_epi32(*sum, weights, _mm512_set1_epi32(bytes)) };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add_nibbles<const M: usize>(self, sums: &mut [Self::Sums; M], weights: &Nibbles, numbers: [&Packed; M]) {
+        for (step, both) in weights.iter().enumerate() {
+            // SAFETY: the processor has AVX-512, and a vector is 64 bytes.
+            let halves = unsafe {
+                let (both, nibble) = (_mm512_loadu_si512(both.as_ptr().cast()), _mm512_set1_epi32(0x0f0f_0f0f));
+                [both, _mm512_srli_epi32::<4>(both)].map(|half| _mm512_and_si512(half, nibble))
+            };
+            for (step, half) in [step, step + STEPS / 2].into_iter().zip(halves) {
+                for (sums, numbers) in sums.iter_mut().zip(numbers) {
+                    for (sum, bytes) in sums.iter_mut().zip(numbers) {
+                        let bytes = i32::from_le_bytes(bytes[step]);
+                        // SAFETY: the processor has VNNI.
+                        *sum = unsafe { _mm512_dpbusd_epi32(*sum, half, _mm512_set1_epi32(bytes)) };
+                    }
                 }
             }
         }

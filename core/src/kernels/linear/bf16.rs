@@ -8,7 +8,7 @@ use crate::kernels::parts::in_parts;
 /// Panels of rows that a thread takes at once.
 const PANELS_OF_PART: usize = 4;
 /// How much longer f32 takes than bf16 by tiles, roughly; by vectors it is twice as long.
-const TIMES_FASTER: usize = 8;
+pub(in crate::kernels) const TIMES_FASTER: usize = 8;
 
 /// left · right, row after row.
 pub(super) fn product(left: Matrix<'_>, right: &Right) -> Vec<f32> {

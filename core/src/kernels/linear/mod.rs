@@ -8,6 +8,8 @@
 mod bf16;
 mod fused;
 
+#[cfg(target_arch = "x86_64")]
+pub(super) use self::bf16::TIMES_FASTER;
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use self::fused::FusedLinear;

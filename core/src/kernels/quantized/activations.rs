@@ -4,6 +4,8 @@ use drope_instructions::bytes::{
     ByteProducts, LARGEST, PART, Packed, STEP, STEPS, WithByteProducts, with_byte_products,
 };
 
+use crate::kernels::parts::{in_parts, rows_of_part};
+
 /// Q6_K has a scale for each half of a part.
 const HALF: usize = PART / 2;
 
@@ -38,7 +40,13 @@ impl Activations {
             scales: vec![0.0; count * parts],
             sums: vec![[0.0; 2]; count * parts],
         };
-        with_byte_products(Rounding { x, columns, rounded: &mut rounded });
+        let rows = rows_of_part(columns);
+        let places = rounded.numbers.chunks_mut((rows * parts).max(1));
+        let places = places.zip(rounded.scales.chunks_mut((rows * parts).max(1)));
+        let places = places.zip(rounded.sums.chunks_mut((rows * parts).max(1)));
+        in_parts(x.len(), x.chunks(rows * columns).zip(places), |(x, ((numbers, scales), sums))| {
+            with_byte_products(Rounding { x, columns, numbers, scales, sums });
+        });
         rounded
     }
 
@@ -53,7 +61,9 @@ impl Activations {
 struct Rounding<'a> {
     x: &'a [f32],
     columns: usize,
-    rounded: &'a mut Activations,
+    numbers: &'a mut [Packed],
+    scales: &'a mut [f32],
+    sums: &'a mut [[f32; 2]],
 }
 
 impl WithByteProducts for Rounding<'_> {
@@ -61,9 +71,9 @@ impl WithByteProducts for Rounding<'_> {
 
     #[inline(always)]
     fn run<P: ByteProducts>(self, _: P) {
-        let Self { x, columns, rounded } = self;
+        let Self { x, columns, numbers, scales, sums } = self;
         let parts = x.chunks_exact(columns).flat_map(|row| row.chunks(PART));
-        let places = rounded.numbers.iter_mut().zip(&mut rounded.scales).zip(&mut rounded.sums);
+        let places = numbers.iter_mut().zip(scales).zip(sums);
         let mut room = [0.0; PART];
         for (part, ((packed, scale), sums)) in parts.zip(places) {
             let numbers = match part.first_chunk::<PART>() {

@@ -1,6 +1,8 @@
 //! Matrices of weights in few bits, as a file has them: 16 rows side by side, so that one instruction multiplies all of them.
 
 mod activations;
+#[cfg(target_arch = "x86_64")]
+mod bf16;
 mod format;
 mod product;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -9,7 +11,8 @@ mod tests;
 use std::fmt;
 
 use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
-use drope_instructions::bytes::{PART, ROWS, STEP, STEPS, Weights};
+use drope_instructions::bytes::{Nibbles, PART, ROWS, STEP, STEPS, Weights, unpack_nibbles};
+use drope_instructions::prefetch;
 
 use self::format::Part;
 pub use self::format::QuantizedFormat;
@@ -152,6 +155,24 @@ impl QuantizedMatrix {
         &self.integers[(group * self.columns.div_ceil(PART) + part) * bytes..][..bytes]
     }
 
+    /// The same, where these are four bits each.
+    #[inline(always)]
+    fn nibbles(&self, group: usize, part: usize) -> Option<&Nibbles> {
+        if self.format.bits() == 4 { self.integers(group, part).as_chunks().0.first_chunk() } else { None }
+    }
+
+    /// Has the integers fetched that are read a few parts after this one.
+    #[inline(always)]
+    fn prefetch_after(&self, group: usize, part: usize) {
+        /// Bytes from what is read to what is fetched.
+        const AHEAD: usize = 4096;
+        let bytes = self.format.bits() * STEP_BYTES;
+        let first = (group * self.columns.div_ceil(PART) + part) * bytes + AHEAD;
+        if let Some(next) = self.integers.get(first..first + bytes) {
+            prefetch(next);
+        }
+    }
+
     /// The same, a byte each: where they lie, or in `room`.
     #[inline(always)]
     fn steps<'a>(&'a self, group: usize, part: usize, room: &'a mut [Weights; STEPS]) -> &'a [Weights; STEPS] {
@@ -195,13 +216,7 @@ impl QuantizedMatrix {
 #[inline(always)]
 fn unpack(bits: usize, packed: &[u8], steps: &mut [Weights; STEPS]) {
     let (packed, _) = packed.as_chunks::<STEP_BYTES>();
-    let (lower, upper) = steps.split_at_mut(STEPS / 2);
-    for ((lower, upper), bytes) in lower.iter_mut().zip(upper).zip(packed) {
-        for ((lower, upper), byte) in lower.iter_mut().zip(upper).zip(bytes) {
-            *lower = byte & 0x0f;
-            *upper = byte >> 4;
-        }
-    }
+    unpack_nibbles(packed.first_chunk().expect("a part has eight steps of four bits"), steps);
     if bits == 6 {
         for (at, step) in steps.iter_mut().enumerate() {
             for (integer, byte) in step.iter_mut().zip(&packed[STEPS / 2 + at / 4]) {

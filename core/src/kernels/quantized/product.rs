@@ -7,6 +7,7 @@ use super::activations::{Activations, Token};
 use super::format::QuantizedFormat;
 use super::{QuantizedMatrix, STEP_BYTES};
 use crate::kernels::constant;
+use crate::kernels::linear::ComputeType;
 use crate::kernels::parts::{in_parts, join_panels, products_of};
 use crate::kernels::views::numbers;
 
@@ -16,9 +17,19 @@ const PANEL: usize = GROUPS * ROWS;
 
 impl QuantizedMatrix {
     /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
-    pub fn product(&self, x: &Tensor<3>) -> Tensor<3> {
+    ///
+    /// In bf16 only where the processor multiplies bf16, and for so many tokens that it is faster than products of integers.
+    pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
+        #[cfg(target_arch = "x86_64")]
+        if compute == ComputeType::Bf16
+            && let Some(output) = self.product_in_bf16(numbers(&x))
+        {
+            return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = compute;
         let x = Activations::new(numbers(&x), self.columns);
         let sums = in_parts(products_of(&[x.count, self.rows, self.columns]), 0..self.rows.div_ceil(PANEL), |panel| {
             with_byte_products(PanelProduct { matrix: self, panel, x: &x })
@@ -80,7 +91,7 @@ struct Group<'a, P: ByteProducts> {
 
 /// For each half of a part, the scales of integers, and what is added for each number of the tokens: a number of the weights is
 /// scale · integer + offset.
-type ScalesAndOffsets<P> = [(<P as ByteProducts>::Floats, <P as ByteProducts>::Floats); 2];
+pub(super) type ScalesAndOffsets<P> = [(<P as ByteProducts>::Floats, <P as ByteProducts>::Floats); 2];
 
 impl<P: ByteProducts> Group<'_, P> {
     /// The product with as many tokens from `first` on as a tile takes, into rows of the output that are PANEL apart; returns their number.
@@ -123,7 +134,12 @@ impl<P: ByteProducts> Group<'_, P> {
         let mut room = [[0; STEP_BYTES]; STEPS];
         for part in 0..x.parts {
             let numbers: [&Packed; M] = std::array::from_fn(|token| &tokens[token].numbers[part]);
-            let steps = if LOADED { &room } else { self.matrix.steps(self.group, part, &mut room) };
+            if !LOADED {
+                self.matrix.prefetch_after(self.group, part);
+            }
+            let nibbles = if LOADED { None } else { self.matrix.nibbles(self.group, part) };
+            let steps =
+                if LOADED || nibbles.is_some() { &room } else { self.matrix.steps(self.group, part, &mut room) };
             let scales =
                 if LOADED { self.scales[part] } else { self.matrix.scales_and_offsets(products, self.group, part) };
             for (half, &(scale, offset)) in scales.iter().enumerate().take(H) {
@@ -131,6 +147,8 @@ impl<P: ByteProducts> Group<'_, P> {
                 let of_half = half * STEPS / H..(half + 1) * STEPS / H;
                 if LOADED {
                     products.add_loaded(&mut sums, &self.loaded[part], numbers, of_half);
+                } else if let Some(nibbles) = nibbles {
+                    products.add_nibbles(&mut sums, nibbles, numbers);
                 } else {
                     products.add(&mut sums, steps, numbers, of_half);
                 }
@@ -149,7 +167,12 @@ impl<P: ByteProducts> Group<'_, P> {
 
 impl QuantizedMatrix {
     #[inline(always)]
-    fn scales_and_offsets<P: ByteProducts>(&self, products: P, group: usize, part: usize) -> ScalesAndOffsets<P> {
+    pub(super) fn scales_and_offsets<P: ByteProducts>(
+        &self,
+        products: P,
+        group: usize,
+        part: usize,
+    ) -> ScalesAndOffsets<P> {
         let held = self.scales(group, part);
         let scale = products.load_halves(&held[0]);
         let below_zero = |scale| products.multiply(scale, products.splat(-f32::from(self.format.zero())));

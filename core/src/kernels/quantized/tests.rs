@@ -1,6 +1,7 @@
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{QuantizedFormat, QuantizedMatrix};
+use crate::kernels::ComputeType;
 use crate::model::token_ids;
 
 fn rounded(rows: &[f32], columns: usize) -> QuantizedMatrix {
@@ -36,7 +37,7 @@ fn numbers_are_rounded_to_8_bits_and_products_come_close() {
     }
     let x = wave(3 * columns);
     let tensor = Tensor::<3>::from_data(TensorData::new(x.clone(), [1, 3, columns]), &device);
-    let products: Vec<f32> = matrix.product(&tensor).into_data().iter().collect();
+    let products: Vec<f32> = matrix.product(&tensor, ComputeType::F32).into_data().iter().collect();
     for (x, products) in x.chunks(columns).zip(products.chunks(rows)) {
         for (row, product) in numbers.chunks(columns).zip(products) {
             let terms = || x.iter().zip(row).map(|(x, weight)| x * weight);
@@ -52,7 +53,7 @@ fn what_is_not_finite_stays_so() {
     for number in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         assert!(!rounded(&[1.0, number, 2.0], 3).is_finite(), "{number}");
         let x = Tensor::<3>::from_data(TensorData::new(vec![1.0, number, 2.0], [1, 1, 3]), &Device::flex());
-        let product: f32 = rounded(&[1.0; 3], 3).product(&x).into_scalar();
+        let product: f32 = rounded(&[1.0; 3], 3).product(&x, ComputeType::F32).into_scalar();
         assert!(!product.is_finite(), "{number}");
     }
 }
