@@ -3,6 +3,7 @@ docs/results/real-models/speed.json.
 
     pip install torch transformers gguf accelerate
     pip download --no-deps --no-binary llama-cpp-python --no-build-isolation llama-cpp-python   # has llama.cpp in vendor/llama.cpp
+    # gcc 12 compiles llama.cpp's products by tiles (AMX) to a program that crashes; clang 16 does not (CC=clang-16 CXX=clang++-16).
     cmake -B LLAMA -DCMAKE_BUILD_TYPE=Release -DLLAMA_CURL=OFF SOURCE && cmake --build LLAMA --target llama-bench
     python bench/real.py path/to/core MODEL.gguf LLAMA/bin/llama-bench [--rounds 5] [--threads 1,2]
 
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from readers import core, in_rounds, llama
+from readers import IN_BF16, core, in_rounds, llama
 from results import RESULTS, add_rows, processor, rounds_and_threads
 from weights import written_as
 
@@ -73,7 +74,7 @@ def main():
             written_as(args.model, path, gguf.GGMLQuantizationType[name])
         subprocess.run([args.binary, "convert", "--from", args.model, "--to", f"{folder}/hf"], check=True, stdout=subprocess.DEVNULL)
         for threads in args.threads:
-            ours = lambda weights: core(args.binary, args.model, weights, "f16", threads, PROMPT)
+            ours = lambda weights, compute="f32": core(args.binary, args.model, weights, "f16", threads, PROMPT, compute)
             theirs = lambda model: llama(args.llama_bench, model, threads, PROMPT, NEW)
             pytorch = lambda form: PyTorch(f"{folder}/hf", form, threads)
             programs = {
@@ -86,6 +87,8 @@ def main():
                 (4, "core"): ours("stored"),
                 (4, "llama.cpp"): theirs(args.model),
             }
+            if processor().endswith("amx_bf16"):
+                programs |= {(bits, IN_BF16): ours(weights, "bf16") for bits, weights in ((32, "f32"), (8, "q8"), (4, "stored"))}
             rows += [{"processor": processor(), "bits": bits, "threads": threads, "program": program, **found}
                      for (bits, program), found in in_rounds(programs, args.rounds).items()]
             for program in programs.values():

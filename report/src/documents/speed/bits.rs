@@ -28,8 +28,8 @@ pub fn text(rows: &[Bits]) -> String {
         "Weights in fewer bits",
         &format!(
             "`python bench/bits.py`: perplexity of {}, {} stretches of {} tokens, and how far it lies above the same program's with 32 \
-             bits (the 4 bits of the file, widened; 8 bits are rounded from these). `core` rounds what it multiplies weights with to 16 bits, \
-             llama.cpp to 8. The programs cut the text into stretches and count tokens differently, so that numbers of one are not to \
+             bits (the 4 bits of the file, widened; 8 bits are rounded from these). `core` rounds what it multiplies weights of 8 and 4 bits with to 16 bits, \
+             llama.cpp to 8; *core, bf16* (`--compute bf16`) rounds both, of all weights, to bf16. The programs cut the text into stretches and count tokens differently, so that numbers of one are not to \
              be compared with numbers of the other.\n\n{}",
             first.text,
             first.texts,

@@ -21,7 +21,14 @@ pub struct ReadingSpeed {
     peak_bytes: f64,
 }
 
+/// The program of this project. What is behind it names a form that is not the default.
+const CORE: &str = "core";
+
 impl ReadingSpeed {
+    fn is_core(&self) -> bool {
+        self.program.starts_with(CORE)
+    }
+
     fn speeds(&self) -> [&[f64]; 2] {
         [&self.prompt, &self.generation]
     }
@@ -33,20 +40,28 @@ impl ReadingSpeed {
 
 /// What `core` did in the place of another program.
 fn ours<'a>(speeds: &'a [ReadingSpeed], other: &ReadingSpeed) -> Option<&'a ReadingSpeed> {
-    speeds.iter().find(|ours| ours.program == "core" && ours.place() == other.place())
+    speeds.iter().find(|ours| ours.program == CORE && ours.place() == other.place())
 }
 
-/// The speed of `core` by that of llama.cpp on a prompt and in generation, with weights in fewer bits.
+/// The speed of `core`, in each form in which it was measured, by that of llama.cpp on a prompt and in generation, with weights in fewer bits.
 pub fn beside_llama_cpp(speeds: &[ReadingSpeed]) -> [Vec<Measured>; 2] {
     let of_llama_cpp = speeds.iter().filter(|speed| speed.program == "llama.cpp" && speed.bits < 32);
-    let pairs: Vec<_> = of_llama_cpp.filter_map(|theirs| Some((ours(speeds, theirs)?, theirs))).collect();
+    let is_ours = |ours: &&ReadingSpeed, theirs: &ReadingSpeed| ours.is_core() && ours.place() == theirs.place();
+    let forms = |theirs| speeds.iter().filter(move |ours| is_ours(ours, theirs)).map(move |ours| (ours, theirs));
+    let pairs: Vec<_> = of_llama_cpp.flat_map(forms).collect();
     [0, 1].map(|work| {
         let measured = |(ours, theirs): &(&ReadingSpeed, &ReadingSpeed)| {
-            let [ours, by] = [ours, theirs].map(|speed| speed.speeds()[work]);
+            let [by_ours, by] = [ours, theirs].map(|speed| speed.speeds()[work]);
             Measured {
-                place: format!("{}, {} bits, {}", theirs.processor, theirs.bits, of_threads(theirs.threads)),
-                value: range(&ratios(ours, by))[0],
-                text: beside(ours, by),
+                place: format!(
+                    "{}, {} bits, {}{}",
+                    theirs.processor,
+                    theirs.bits,
+                    of_threads(theirs.threads),
+                    ours.program.trim_start_matches(CORE)
+                ),
+                value: range(&ratios(by_ours, by))[0],
+                text: beside(by_ours, by),
             }
         };
         pairs.iter().map(measured).collect()
@@ -59,7 +74,7 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
         return String::new();
     }
     let row = |speed: &ReadingSpeed| {
-        let ours = ours(speeds, speed).filter(|_| speed.program != "core").map(ReadingSpeed::speeds);
+        let ours = ours(speeds, speed).filter(|_| speed.program != CORE).map(ReadingSpeed::speeds);
         let [prompt, generation] = both_beside(ours, speed.speeds());
         vec![
             speed.processor.clone(),
@@ -83,7 +98,8 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
         &format!(
             "`python bench/real.py`: a prompt of 2,048 tokens and 64 tokens behind it, tokens a second, medians of {} rounds in which every \
              program runs once; `core`'s speed by that of another program in the same round, median and range; and the most memory that a \
-             process took. PyTorch ({}) is transformers' model, llama.cpp ({}) was compiled on the machine. Weights of 32 bits; of 8, rounded \
+             process took. PyTorch ({}) is transformers' model, llama.cpp ({}) was compiled on the machine; of \
+             its two forms of attention the default counts, on Intel's processors the faster one. *core, bf16*: prompts computed by tiles for bf16 (`--compute bf16`). Weights of 32 bits; of 8, rounded \
              from these (Q8_0); of 4, as the file has them (Q4_1). Keys and values have 16 bits, in PyTorch 32.\n\n{}",
             list(&distinct(speeds, |speed| speed.prompt.len().to_string())),
             versions("PyTorch"),
@@ -110,7 +126,7 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{ReadingSpeed, beside_llama_cpp, text};
+    use super::{Measured, ReadingSpeed, beside_llama_cpp, text};
 
     #[test]
     fn programs_are_compared_round_by_round_with_the_same_bits_and_threads() {
@@ -123,6 +139,7 @@ mod tests {
             speed("core", 4, [900.0, 900.0, 900.0]),
             speed("core", 8, [300.0, 200.0, 400.0]),
             speed("llama.cpp", 8, [200.0, 200.0, 200.0]),
+            speed("core, bf16", 8, [500.0, 500.0, 500.0]),
         ];
         let text = text(&speeds);
         assert!(text.contains("| P | 8 | 1 | core | 300 | 50 | – | – | 200 |"), "{text}");
@@ -131,7 +148,10 @@ mod tests {
             "{text}"
         );
         let [prompt, _] = beside_llama_cpp(&speeds);
-        assert!(prompt.len() == 1 && prompt[0].place == "P, 8 bits, 1 thread" && prompt[0].text == "1.50 [1.00, 2.00]");
+        let of = |form: &Measured| (form.place.clone(), form.text.clone());
+        let expected =
+            [("P, 8 bits, 1 thread", "1.50 [1.00, 2.00]"), ("P, 8 bits, 1 thread, bf16", "2.50 [2.50, 2.50]")];
+        assert!(prompt.iter().map(of).eq(expected.map(|(place, text)| (place.to_owned(), text.to_owned()))));
         assert!(text.contains("medians of 3 rounds") && text.contains("llama.cpp (7)"), "{text}");
     }
 }
