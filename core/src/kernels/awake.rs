@@ -44,3 +44,28 @@ impl Drop for SetOnDrop<'_> {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::with_threads_awake;
+    use crate::kernels::parts::in_parts;
+
+    /// A text whose model fails must not leave threads that look for work for ever, and a program that has no pool must not need one.
+    #[test]
+    fn parts_are_done_and_a_panic_ends_the_waiting() {
+        let sum = || in_parts(usize::MAX, 0..100_u32, |part| part).iter().sum::<u32>();
+        assert_eq!(with_threads_awake(sum), 4950);
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            for _ in 0..10 {
+                assert_eq!(pool.install(|| with_threads_awake(sum)), 4950);
+            }
+            let fail = || pool.install(|| with_threads_awake(|| panic!("a kernel fails")));
+            let failed = catch_unwind(AssertUnwindSafe(fail));
+            assert!(failed.is_err());
+            assert_eq!(pool.install(sum), 4950, "the threads take other work");
+        }
+    }
+}
