@@ -3,8 +3,8 @@
     pip install gguf; cmake --build LLAMA --target llama-perplexity      # as for bench/real.py
     python bench/bits.py path/to/core MODEL.gguf TEXT LLAMA/bin/llama-perplexity
 
-On a processor that multiplies bf16. SmolLM2-135M, a Q4_1, on eight stretches of 2,048 tokens of a text. Each program is compared with itself at 32 bits: they choose their stretches
-and count tokens in their own ways.
+SmolLM2-135M, a Q4_1, on eight stretches of 2,048 tokens of a text, on a processor that multiplies bf16. Each program is compared with itself
+at 32 bits: they choose their stretches and count tokens in their own ways.
 """
 
 import json
@@ -24,8 +24,8 @@ LENGTH, TEXTS, THREADS = 2048, 8, 2
 def core(binary, model, weights, compute, text):
     with tempfile.TemporaryDirectory() as folder:
         results = f"{folder}/perplexity.json"
-        command = [binary, "eval", "ppl", "--model", model, "--weights", weights, "--compute", compute, "--lengths", LENGTH, "--text", text, "--texts", TEXTS,
-                   "--threads", THREADS, "--device", "cpu", "--json", results]
+        command = [binary, "eval", "ppl", "--model", model, "--weights", weights, "--compute", compute, "--lengths", LENGTH, "--text", text,
+                   "--texts", TEXTS, "--threads", THREADS, "--device", "cpu", "--json", results]
         subprocess.run(list(map(str, command)), check=True, stdout=subprocess.DEVNULL)
         [cell] = json.loads(pathlib.Path(results).read_text())
         return cell["perplexity"]

@@ -9,9 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
-use crate::kernels::has_matrix_units;
-#[cfg(feature = "threads")]
-use crate::kernels::with_threads_awake;
+use crate::kernels::{has_matrix_units, with_threads_awake};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::{Encoding, Positions};
 use crate::read_back::numbers;
@@ -208,12 +206,9 @@ async fn next_token(
     temperature: f64,
     rng: &mut ChaCha8Rng,
 ) -> Result<u32> {
-    let ids = token_ids(ids, [1, ids.len()], &model.device());
-    let logits = || model.next_logits(ids, positions, cache); // [1, 1, vocab]
-    #[cfg(feature = "threads")]
-    let logits = with_threads_awake(logits);
-    #[cfg(not(feature = "threads"))]
-    let logits = logits();
+    let device = model.device();
+    let ids = token_ids(ids, [1, ids.len()], &device);
+    let logits = with_threads_awake(&device, || model.next_logits(ids, positions, cache)); // [1, 1, vocab]
     #[cfg(feature = "gpu")]
     if temperature <= 0.0 && gpu::takes(&logits) {
         let chosen = numbers(gpu::largest_logit(logits)).await?;

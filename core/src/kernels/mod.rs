@@ -10,7 +10,6 @@
 #[cfg(feature = "train")]
 mod adamw;
 mod attention;
-#[cfg(feature = "threads")]
 mod awake;
 #[cfg(all(test, feature = "train"))]
 pub(crate) mod check;
@@ -56,7 +55,6 @@ pub use self::adamw::AdamWStep;
 pub use self::attention::{AttentionBias, KeysOrValues, PackedRows, attend};
 #[cfg(feature = "train")]
 pub use self::attention::{attend_in_chunks, gradients_in_chunks, queries_at_once};
-#[cfg(feature = "threads")]
 pub(crate) use self::awake::with_threads_awake;
 #[cfg(feature = "train")]
 pub use self::clip::{scaled, square_sum};
