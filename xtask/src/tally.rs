@@ -11,6 +11,8 @@ use crate::shell::tee;
 pub struct Tally {
     passed: usize,
     failed: usize,
+    /// Names of the checks that failed: the last lines say them, since what a long run prints before is often cut.
+    failures: Vec<String>,
     /// Checks that this machine cannot run.
     pub skipped: usize,
 }
@@ -21,7 +23,10 @@ impl Tally {
         println!("== {name}");
         let is_ok = tee(command)?.0;
         self.passed += usize::from(is_ok);
-        self.failed += usize::from(!is_ok);
+        if !is_ok {
+            self.failed += 1;
+            self.failures.push(name.to_owned());
+        }
         Ok(())
     }
 
@@ -40,15 +45,23 @@ impl Tally {
         self.passed += passed.saturating_sub(not_run);
         self.skipped += not_run;
         // A step that breaks before it counts has failed, and so has one that ran nothing.
-        self.failed += if (!is_ok || passed == 0) && failed == 0 { 1 } else { failed };
+        if (!is_ok || passed == 0) && failed == 0 {
+            self.failed += 1;
+            self.failures.push(name.to_owned());
+        }
+        self.failed += failed;
+        self.failures.extend(failures(&output).map(|test| format!("{name}: {test}")));
         Ok(())
     }
 
-    /// Prints the counts.
+    /// Prints what failed, and the counts.
     ///
     /// # Errors
     /// If a check failed.
     pub fn close(self) -> Result<()> {
+        for failure in &self.failures {
+            println!("FAILED: {failure}");
+        }
         println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
         if self.failed > 0 {
             bail!("{} checks failed", self.failed);
@@ -69,8 +82,24 @@ fn counts(output: &str) -> (usize, usize) {
     })
 }
 
+/// The tests that programs list below `failures:` at their end, each in a line of four spaces and its name.
+fn failures(output: &str) -> impl Iterator<Item = &str> {
+    let mut is_listed = false;
+    output.lines().filter_map(move |line| {
+        is_listed = line == "failures:" || (is_listed && (line.is_empty() || line.starts_with("    ")));
+        line.strip_prefix("    ").filter(|name| is_listed && !name.contains(' '))
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn tests_that_failed_are_named() {
+        let output = "test a ... FAILED\n\nfailures:\n\n---- a stdout ----\n\n    noise\n\
+                      \nfailures:\n    module::a\n    b\n\ntest result: FAILED. 0 passed; 2 failed\n\n    c\n";
+        assert_eq!(super::failures(output).collect::<Vec<_>>(), ["module::a", "b"]);
+    }
+
     #[test]
     fn closing_lines_are_summed() {
         let output = "test result: ok. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
