@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
-use crate::kernels::{has_matrix_units, with_threads_awake};
+use crate::kernels::{has_matrix_units, has_tiles, with_threads_awake};
 use crate::model::{Cache, Model, token_ids};
 use crate::positions::{Encoding, Positions};
 use crate::read_back::numbers;
@@ -17,12 +17,20 @@ use crate::read_back::numbers;
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
 /// the attention scores stay small and that a caller can cancel between two.
 pub const CHUNK: usize = 256;
+/// The same where weights are split into pieces for each chunk, which takes as long as some tens of tokens.
+const CHUNK_OF_TILES: usize = 512;
 /// The same where a device computes many tokens in the time of few.
 const LONG_CHUNK: usize = 2048;
 
 /// Tokens of a prompt that go through a model on this device at once.
 pub fn chunk_on(device: &Device) -> usize {
-    if has_matrix_units(device) { LONG_CHUNK } else { CHUNK }
+    if has_matrix_units(device) {
+        LONG_CHUNK
+    } else if has_tiles(device) {
+        CHUNK_OF_TILES
+    } else {
+        CHUNK
+    }
 }
 
 /// What to generate.

@@ -7,7 +7,7 @@ mod parity;
 use burn::tensor::{Device, Tensor};
 use drope_core::config::{Config, RopeScaling};
 use drope_core::error::Error;
-use drope_core::generate::{Event, Flow, Options, generate, generate_each};
+use drope_core::generate::{Event, Flow, Options, chunk_on, generate, generate_each};
 use drope_core::model::{Blocks, Model, NumberType, NumberTypes, SequenceLayout};
 use drope_core::perplexity::token_losses;
 use drope_core::positions::{Encoding, Method, Positions, rope_frequencies};
@@ -40,8 +40,9 @@ fn sampling_is_seeded_and_differs_from_greedy() {
 #[test]
 fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
     let device = Device::flex();
+    let chunk = chunk_on(&device);
     let options =
-        Options { max_new_tokens: 6, stop: vec![], context: 400, crop_length: None, temperature: 0.0, seed: 0 };
+        Options { max_new_tokens: 6, stop: vec![], context: chunk + 100, crop_length: None, temperature: 0.0, seed: 0 };
     // Windows forget the beginning, and frequencies that follow the length change all of it.
     for (name, is_shared, cache) in [
         ("rope", true, NumberType::F32),
@@ -55,7 +56,7 @@ fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
         let (config, positions) = (case.config(), case.positions());
         let model = case.model_as(NumberTypes { cache, ..NumberTypes::default() }, &device);
         // Read in two chunks each.
-        let begin = case.ids().repeat(10)[..300].to_vec();
+        let begin = case.ids().repeat(20)[..chunk + 44].to_vec();
         let prompts = [&[1, 2][..], &[1, 3, 5], &[4]].map(|end| [&begin, end].concat());
         let mut chunks = 0;
         let mut ask = |prompts: &[&[u32]]| {

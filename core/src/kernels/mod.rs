@@ -171,6 +171,17 @@ pub fn has_matrix_units(device: &Device) -> bool {
     }
 }
 
+/// Whether a device is a CPU with tiles (AMX), where weights are split anew for each product of many tokens.
+pub fn has_tiles(device: &Device) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_cpu(device) && drope_instructions::bf16::is_available(drope_instructions::bf16::Pieces::Three);
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = device;
+        false
+    }
+}
+
 /// Whether tensors of a device, with or without gradients, are on the CPU.
 fn is_cpu(device: &Device) -> bool {
     #[cfg(feature = "train")]

@@ -1,11 +1,13 @@
 //! Factors, rounded to bf16 and put into the order in which tiles are loaded. Vectors read the same order.
 //!
 //! A panel is 32 rows of the left factor, or 32 columns of the right one, with all of their k numbers, 32 at a time: two tiles, one
-//! behind the other. A word is two numbers that follow each other along k. A tile of the left factor has a row of 16 words for each of
+//! behind the other, of each piece, the first pieces first. A word is two numbers that follow each other along k. A tile of the left factor has a row of 16 words for each of
 //! its rows; one of the right factor has a row for each pair of k with a word for each column. So one is the other's transpose.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::pieces::{Pieces, interleaved, pieces_of};
 use super::processor::is_available;
 use crate::Matrix;
 
@@ -13,7 +15,7 @@ use crate::Matrix;
 pub(crate) const SIDE: usize = 16;
 /// Numbers along k in a tile.
 pub(crate) const DEPTH: usize = 2 * SIDE;
-/// Words of the two tiles of a panel.
+/// Words of the two tiles that a panel has of a piece for 32 numbers along k.
 pub(crate) const PAIR: usize = 2 * SIDE * SIDE;
 
 /// Rows or columns of a panel: two tiles, so that four tiles of sums share four tiles of factors.
@@ -39,6 +41,7 @@ pub(crate) struct Packed {
     /// Rows of the left factor, columns of the right one.
     pub(crate) outer: usize,
     pub(crate) k: usize,
+    pub(crate) pieces: Pieces,
     words: Vec<u32>,
 }
 
@@ -50,30 +53,41 @@ enum Side {
 }
 
 impl Left {
-    /// Rounds and orders a matrix.
-    pub fn pack(matrix: Matrix<'_>) -> Self {
-        Self(Packed::new(matrix, Side::Left))
+    /// Rounds and orders some rows of a matrix.
+    ///
+    /// # Panics
+    /// If the matrix has not all of these rows, or the processor does not multiply so many pieces.
+    pub fn pack(matrix: Matrix<'_>, rows: Range<usize>, pieces: Pieces) -> Self {
+        Self(Packed::new(matrix, Side::Left, rows, pieces))
+    }
+
+    /// m.
+    pub fn rows(&self) -> usize {
+        self.0.outer
     }
 }
 
 impl Right {
-    /// Rounds and orders a matrix.
-    pub fn pack(matrix: Matrix<'_>) -> Self {
-        Self(Packed::new(matrix, Side::Right))
+    /// Rounds and orders some columns of a matrix.
+    ///
+    /// # Panics
+    /// If the matrix has not all of these columns, or the processor does not multiply so many pieces.
+    pub fn pack(matrix: Matrix<'_>, columns: Range<usize>, pieces: Pieces) -> Self {
+        Self(Packed::new(matrix, Side::Right, columns, pieces))
     }
 
-    /// A factor `[k, columns]` that somebody else rounded: for each [`PANEL`] columns and each 32 numbers along k the tile of the first 16 of
-    /// these columns, then that of the others; what lies outside of the matrix is zero.
+    /// A factor `[k, columns]` that somebody else rounded: for each [`PANEL`] columns, each 32 numbers along k and each piece the tile of the
+    /// first 16 of these columns, then that of the others; what lies outside of the matrix is zero.
     ///
     /// # Panics
     /// If the number of tiles is another.
-    pub fn from_tiles(tiles: Vec<Tile>, k: usize, columns: usize) -> Self {
+    pub fn from_tiles(tiles: Vec<Tile>, [k, columns]: [usize; 2], pieces: Pieces) -> Self {
         assert_eq!(
             tiles.len(),
-            2 * columns.div_ceil(PANEL) * k.div_ceil(DEPTH),
+            2 * columns.div_ceil(PANEL) * k.div_ceil(DEPTH) * pieces.count(),
             "a matrix of {k} rows and {columns} columns"
         );
-        Self(Packed { outer: columns, k, words: tiles.into_flattened().into_flattened() })
+        Self(Packed { outer: columns, k, pieces, words: tiles.into_flattened().into_flattened() })
     }
 
     /// n.
@@ -83,21 +97,17 @@ impl Right {
 }
 
 impl Packed {
-    fn new(matrix: Matrix<'_>, side: Side) -> Self {
-        assert!(is_available(), "the processor multiplies no bf16");
+    fn new(matrix: Matrix<'_>, side: Side, outer: Range<usize>, pieces: Pieces) -> Self {
+        assert!(is_available(pieces), "the processor does not multiply {pieces:?} of bf16");
         let [rows, columns] = matrix.shape();
-        let (outer, k) = if side == Side::Left { (rows, columns) } else { (columns, rows) };
-        let tiles = k.div_ceil(DEPTH) * 2;
-        let count = outer.div_ceil(PANEL) * tiles;
-        let tile_at = |at: usize| {
-            let (panel, tile_of_panel) = (at / tiles, at % tiles);
-            let first = outer.min(panel * PANEL + tile_of_panel % 2 * SIDE);
-            let first_k = tile_of_panel / 2 * DEPTH;
-            let place = Place { outer: first..outer.min(first + SIDE), k: first_k..k.min(first_k + DEPTH) };
-            // SAFETY: where bf16 is multiplied, the instructions are available that this function is compiled for.
-            unsafe { tile(matrix, &place, side) }
+        let (whole, k) = if side == Side::Left { (rows, columns) } else { (columns, rows) };
+        assert!(outer.start <= outer.end && outer.end <= whole, "{outer:?} of {whole} rows or columns");
+        let words = match pieces {
+            Pieces::One => words::<1>(matrix, side, &outer),
+            Pieces::Two => words::<2>(matrix, side, &outer),
+            Pieces::Three => words::<3>(matrix, side, &outer),
         };
-        Self { outer, k, words: tiles_of(count, tile_at).into_flattened().into_flattened() }
+        Self { outer: outer.len(), k, pieces, words }
     }
 
     pub(crate) fn panels(&self) -> usize {
@@ -106,24 +116,50 @@ impl Packed {
 
     /// The words of a panel.
     pub(crate) fn panel(&self, index: usize) -> &[u32] {
-        let size = self.k.div_ceil(DEPTH) * PAIR;
+        let size = self.k.div_ceil(DEPTH) * self.pieces.count() * PAIR;
         &self.words[index * size..(index + 1) * size]
     }
 }
 
-/// The tiles in order, by the threads of the caller's pool.
-#[cfg(feature = "threads")]
-fn tiles_of(count: usize, tile_at: impl Fn(usize) -> Tile + Send + Sync) -> Vec<Tile> {
-    use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
-    /// A thread with fewer would be done before another begins.
-    const FEWEST: usize = 256;
-    (0..count).into_par_iter().with_min_len(FEWEST).map(tile_at).collect()
+/// The tiles of all pieces of a panel for 32 numbers along k, which are to be written: of each piece two.
+type Block<const P: usize> = [[[MaybeUninit<[u32; SIDE]>; SIDE]; 2]; P];
+
+/// The words of all panels.
+fn words<const P: usize>(matrix: Matrix<'_>, side: Side, outer: &Range<usize>) -> Vec<u32> {
+    let [rows, columns] = matrix.shape();
+    let k = if side == Side::Left { columns } else { rows };
+    let blocks = k.div_ceil(DEPTH);
+    let count = outer.len().div_ceil(PANEL) * blocks;
+    let mut words: Vec<[u32; SIDE]> = Vec::with_capacity(count * P * 2 * SIDE);
+    let (room, _) = words.spare_capacity_mut().as_chunks_mut::<SIDE>();
+    let room: &mut [Block<P>] = room.as_chunks_mut().0.as_chunks_mut().0;
+    for_each(&mut room[..count], |at, block| {
+        let first = outer.start + at / blocks * PANEL;
+        let middle = outer.end.min(first + SIDE);
+        let k = at % blocks * DEPTH..k.min((at % blocks + 1) * DEPTH);
+        for (half, outer) in [first..middle, middle..outer.end.min(first + PANEL)].into_iter().enumerate() {
+            let place = Place { outer, k: k.clone() };
+            // SAFETY: where bf16 is multiplied, the instructions are available that this function is compiled for.
+            unsafe { write_tiles(matrix, &place, side, block, half) };
+        }
+    });
+    // SAFETY: there is room for as many, and every row of both halves of every block was written.
+    unsafe { words.set_len(count * P * 2 * SIDE) };
+    words.into_flattened()
 }
 
-/// The tiles in order.
-#[cfg(not(feature = "threads"))]
-fn tiles_of(count: usize, tile_at: impl Fn(usize) -> Tile) -> Vec<Tile> {
-    (0..count).map(tile_at).collect()
+/// Calls `work` for each block, by the threads of the caller's pool where there are many.
+fn for_each<T: Send>(blocks: &mut [T], work: impl Fn(usize, &mut T) + Send + Sync) {
+    /// A thread with fewer would be done before another begins.
+    #[cfg(feature = "threads")]
+    const FEWEST: usize = 128;
+    #[cfg(feature = "threads")]
+    if blocks.len() >= 2 * FEWEST {
+        use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+        blocks.par_iter_mut().with_min_len(FEWEST).enumerate().for_each(|(at, block)| work(at, block));
+        return;
+    }
+    blocks.iter_mut().enumerate().for_each(|(at, block)| work(at, block));
 }
 
 /// What a tile holds of a factor.
@@ -132,31 +168,46 @@ struct Place {
     k: Range<usize>,
 }
 
-/// One tile; what lies outside of the matrix is zero.
-#[target_feature(enable = "avx512f,avx512bw")]
-fn tile(matrix: Matrix<'_>, place: &Place, side: Side) -> Tile {
+/// Writes one tile of each piece; what lies outside of the matrix is zero.
+#[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+fn write_tiles<const P: usize>(matrix: Matrix<'_>, place: &Place, side: Side, block: &mut Block<P>, half: usize) {
     // Along the rows of the matrix runs k for one of the factors, and for the transpose of the other.
     let k_along_rows = (side == Side::Left) != matrix.transposed;
-    let mut words: Tile = [[0; SIDE]; SIDE];
-    if k_along_rows {
-        for (words, row) in words.iter_mut().zip(place.outer.clone()) {
-            let numbers: [f32; DEPTH] = filled_up(&matrix.values[row * matrix.columns..][place.k.clone()]);
-            for (word, two) in words.iter_mut().zip(numbers.as_chunks::<2>().0) {
-                *word = pair(two[0], two[1]);
+    let row_at = |at: usize| -> [[u32; SIDE]; P] {
+        if k_along_rows {
+            let row = place.outer.start + at;
+            if row >= place.outer.end {
+                return [[0; SIDE]; P];
             }
+            let numbers: [f32; DEPTH] = filled_up(&matrix.values[row * matrix.columns..][place.k.clone()]);
+            return pieces_of(numbers.as_chunks().0.first_chunk().expect("two vectors"));
         }
-    } else {
         let row = |row: usize| match matrix.values.get(row * matrix.columns..) {
             Some(values) if row < place.k.end => filled_up(&values[place.outer.clone()]),
             _ => [0.0; SIDE],
         };
-        for (words, first) in words.iter_mut().zip(place.k.clone().step_by(2)) {
-            for ((word, first), second) in words.iter_mut().zip(row(first)).zip(row(first + 1)) {
-                *word = pair(first, second);
+        let first = place.k.start + 2 * at;
+        pieces_of(&[row(first), row(first + 1)]).map(|words| interleaved(&words))
+    };
+    if k_along_rows == (side == Side::Left) {
+        for at in 0..SIDE {
+            for (tiles, words) in block.iter_mut().zip(row_at(at)) {
+                tiles[half][at].write(words);
             }
         }
+        return;
     }
-    if k_along_rows == (side == Side::Left) { words } else { transpose(&words) }
+    let mut tiles: [Tile; P] = [[[0; SIDE]; SIDE]; P];
+    for at in 0..SIDE {
+        for (tile, words) in tiles.iter_mut().zip(row_at(at)) {
+            tile[at] = words;
+        }
+    }
+    for (block, tile) in block.iter_mut().zip(&tiles) {
+        for (row, words) in block[half].iter_mut().zip(transpose(tile)) {
+            row.write(words);
+        }
+    }
 }
 
 /// The values, and zeros behind them.
@@ -180,18 +231,4 @@ fn transpose(words: &Tile) -> Tile {
         }
     }
     turned
-}
-
-/// Two numbers that follow each other along k, as a word of a tile.
-#[inline(always)]
-pub fn pair(first: f32, second: f32) -> u32 {
-    to_bf16(first) | to_bf16(second) << 16
-}
-
-/// The upper 16 bits, rounded to nearest, ties to even; NaN stays NaN.
-#[inline(always)]
-fn to_bf16(number: f32) -> u32 {
-    let bits = number.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1)) >> 16;
-    if number.is_nan() { bits >> 16 | 0x40 } else { rounded }
 }

@@ -3,6 +3,8 @@
 use std::arch::x86_64::__cpuid_count;
 use std::sync::LazyLock;
 
+use super::pieces::Pieces;
+
 /// Bits of the register EDX of CPUID's leaf 7.
 const AMX_BF16: u32 = 1 << 22;
 const AMX_TILE: u32 = 1 << 24;
@@ -34,9 +36,16 @@ impl Instructions {
     }
 }
 
-/// Whether the processor multiplies bf16, and the system lets this process do so.
-pub fn is_available() -> bool {
-    !Instructions::available().is_empty()
+impl Instructions {
+    /// The fastest for so many pieces: vectors take longer for several than f32's vectors for the numbers themselves.
+    pub(crate) fn for_pieces(pieces: Pieces) -> Option<Self> {
+        Self::available().iter().copied().find(|&found| found == Self::Tiles || pieces == Pieces::One)
+    }
+}
+
+/// Whether the processor multiplies so many pieces in bf16, and the system lets this process do so.
+pub fn is_available(pieces: Pieces) -> bool {
+    Instructions::for_pieces(pieces).is_some()
 }
 
 /// Asks Linux for the contents of tiles, for all threads of the process: it gives them only to those that ask.

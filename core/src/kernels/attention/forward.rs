@@ -32,19 +32,30 @@ pub(super) struct Attended {
 
 /// Computes the attention of all queries, tile by tile.
 pub(super) fn in_tiles(inputs: &Inputs) -> Vec<Attended> {
+    let width = padded(inputs.q.dims[3]);
+    let head = |batch, kv_head| HeadInputs::new(inputs, batch, kv_head, width);
+    in_rows_of_tiles(inputs, ROWS, head, |tile, key_values| {
+        pulp::Arch::new().dispatch(RowOfTiles { inputs, tile, key_values, width })
+    })
+}
+
+/// Prepares keys and values of each head of a batch, and computes the attention of so many queries at a time with them.
+pub(super) fn in_rows_of_tiles<H: Send + Sync>(
+    inputs: &Inputs,
+    rows: usize,
+    prepared: impl Fn(usize, usize) -> H + Send + Sync,
+    attended: impl Fn(Tile, &H) -> Attended + Send + Sync,
+) -> Vec<Attended> {
     let [batches, heads, seq, head_dim] = inputs.q.dims;
     let [kv_heads, keys] = inputs.k.dims();
-    let (group, width) = (heads / kv_heads, padded(head_dim));
     let products = products_of(&[batches, heads, seq, keys, head_dim]);
-    let key_values =
-        in_parts(products, 0..batches * kv_heads, |at| HeadInputs::new(inputs, at / kv_heads, at % kv_heads, width));
+    let key_values = in_parts(products, 0..batches * kv_heads, |at| prepared(at / kv_heads, at % kv_heads));
     let tiles = (0..batches * heads).flat_map(|at| {
         let (batch, head) = (at / heads, at % heads);
-        (0..seq).step_by(ROWS).map(move |query| Tile { batch, head, query, rows: ROWS.min(seq - query), key: 0 })
+        (0..seq).step_by(rows).map(move |query| Tile { batch, head, query, rows: rows.min(seq - query), key: 0 })
     });
     in_parts(products, tiles, |tile| {
-        let key_values = &key_values[tile.batch * kv_heads + tile.head / group];
-        pulp::Arch::new().dispatch(RowOfTiles { inputs, tile, key_values, width })
+        attended(tile, &key_values[tile.batch * kv_heads + tile.head / (heads / kv_heads)])
     })
 }
 

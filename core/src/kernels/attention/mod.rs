@@ -12,6 +12,8 @@ mod chunks;
 mod dots;
 mod few_queries;
 mod forward;
+#[cfg(target_arch = "x86_64")]
+mod in_pieces;
 mod key_values;
 mod running_softmax;
 mod tiles;
@@ -30,7 +32,7 @@ pub use self::chunks::attend_in_chunks;
 #[cfg(feature = "train")]
 pub use self::chunks::{gradients_in_chunks, queries_at_once};
 use self::few_queries::few_queries;
-use self::forward::{Inputs, in_tiles};
+use self::forward::{Attended, Inputs, in_tiles};
 use self::key_values::Rows;
 pub use self::key_values::{KeysOrValues, PackedRows};
 use self::tiles::{Columns, KEYS, Tile, scatter};
@@ -153,7 +155,7 @@ impl Inputs<'_> {
     fn attended(&self) -> (FlexTensor, Vec<f32>) {
         let dims = self.q.dims;
         let [batch, heads, seq, head_dim] = dims;
-        let parts = if seq <= FEW_QUERIES { few_queries(self) } else { in_tiles(self) };
+        let parts = if seq <= FEW_QUERIES { few_queries(self) } else { many_queries(self) };
         let mut output = vec![0.0; batch * seq * heads * head_dim];
         let mut log_sums = vec![0.0; batch * heads * seq];
         for part in parts {
@@ -163,6 +165,15 @@ impl Inputs<'_> {
         }
         (heads_inside(output, dims), log_sums)
     }
+}
+
+/// Computes the attention of all queries.
+fn many_queries(inputs: &Inputs) -> Vec<Attended> {
+    #[cfg(target_arch = "x86_64")]
+    if in_pieces::is_available() {
+        return in_pieces::in_pieces(inputs);
+    }
+    in_tiles(inputs)
 }
 
 impl FusedAttention {
@@ -223,8 +234,14 @@ impl FusedAttention {
     #[inline(always)]
     fn logits<S: Simd>(&self, simd: S, tile: Tile, q: &[f32], keys: &Columns, logits: &mut [f32]) {
         keys.product(simd, tile, q, logits);
+        self.add_to_tile(tile, keys.len, logits);
+    }
+
+    /// Adds the bias to the logits of a tile, `[rows, KEYS]`, of which those behind the last key are never seen.
+    #[inline(always)]
+    fn add_to_tile(&self, tile: Tile, keys: usize, logits: &mut [f32]) {
         for (row, logits) in logits.chunks_exact_mut(KEYS).take(tile.rows).enumerate() {
-            let valid = KEYS.min(keys.len - tile.key);
+            let valid = KEYS.min(keys - tile.key);
             logits[valid..].fill(f32::NEG_INFINITY);
             self.add(&mut logits[..valid], tile.batch, tile.head, tile.query + row, tile.key);
         }

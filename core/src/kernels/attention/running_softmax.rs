@@ -27,6 +27,15 @@ impl RunningSoftmax {
     /// Adds the logits of a tile, `[rows, KEYS]`, and its values: rows of `width` numbers, and their stride.
     #[inline(always)]
     pub(super) fn add<S: Simd>(&mut self, simd: S, logits: &mut [f32], (values, stride): (&[f32], usize), keys: usize) {
+        self.replace_by_weights(logits);
+        let sizes = Sizes { m: self.rows, k: keys, n: self.width };
+        let weights = Left::Rows { values: logits, stride: KEYS };
+        multiply::<S, true>(simd, sizes, weights, values, stride, &mut self.output);
+    }
+
+    /// Counts the logits of a tile, `[rows, KEYS]`, and makes them the weights of values that are to be added to the output.
+    #[inline(always)]
+    pub(super) fn replace_by_weights(&mut self, logits: &mut [f32]) {
         let rows = logits.chunks_exact_mut(KEYS).zip(self.output.chunks_exact_mut(self.width));
         for ((logits, output), (largest, sums)) in rows.zip(self.largest.iter_mut().zip(&mut self.sums)) {
             let before = *largest;
@@ -46,9 +55,6 @@ impl RunningSoftmax {
                 output.iter_mut().for_each(|value| *value *= kept);
             }
         }
-        let sizes = Sizes { m: self.rows, k: keys, n: self.width };
-        let weights = Left::Rows { values: logits, stride: KEYS };
-        multiply::<S, true>(simd, sizes, weights, values, stride, &mut self.output);
     }
 
     /// Merges the softmax of the same queries over other keys.

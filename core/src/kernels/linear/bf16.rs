@@ -1,23 +1,55 @@
 //! The product on processors that multiply bf16.
 
+use std::ops::Range;
+
 use drope_instructions::Matrix;
-use drope_instructions::bf16::{Left, PANEL, Right, multiply};
+use drope_instructions::bf16::{Left, Pieces, Right, is_available, multiply_by_columns, multiply_by_rows};
 
-use crate::kernels::parts::in_parts;
+/// With fewer rows than this, it takes longer to split the columns into pieces than to multiply them in f32.
+const FEWEST_FOR_PIECES: usize = 128;
 
-/// Panels of rows that a thread takes at once.
-const PANELS_OF_PART: usize = 4;
-/// How much longer f32 takes than bf16 by tiles, roughly; by vectors it is twice as long.
-pub(in crate::kernels) const TIMES_FASTER: usize = 8;
+/// Whether a product `[m, k] · [k, n]` takes less time in pieces that are as precise as f32.
+pub(in crate::kernels) fn is_faster_than_f32([m, _, n]: [usize; 3]) -> bool {
+    m.min(n) >= FEWEST_FOR_PIECES && is_available(Pieces::Three)
+}
 
-/// left · right, row after row.
-pub(super) fn product(left: Matrix<'_>, right: &Right) -> Vec<f32> {
-    let ([rows, k], columns) = (left.shape(), right.columns());
-    let left = Left::pack(left);
-    let mut output = vec![0.0; rows * columns];
-    let parts = output.chunks_mut((PANELS_OF_PART * PANEL * columns).max(1)).enumerate();
-    in_parts(rows * k * columns / TIMES_FASTER, parts, |(part, output)| {
-        multiply(&left, right, part * PANELS_OF_PART, output);
-    });
-    output
+/// left · right, row after row. The smaller factor is packed as a whole and the larger one part by part, as threads take them, so
+/// that packed numbers take little memory.
+pub(super) fn product(left: Matrix<'_>, right: Matrix<'_>, pieces: Pieces) -> Vec<f32> {
+    let ([rows, _], [_, columns]) = (left.shape(), right.shape());
+    if rows >= columns {
+        return product_with_packed(left, &Right::pack(right, 0..columns, pieces), pieces);
+    }
+    product_by_parts(left, columns, pieces, |part| Right::pack(right, part, pieces))
+}
+
+/// left · right, row after row, where the right factor has so many columns, of which a thread packs some at a time.
+pub(in crate::kernels) fn product_by_parts(
+    left: Matrix<'_>,
+    columns: usize,
+    pieces: Pieces,
+    right: impl Fn(Range<usize>) -> Right + Sync,
+) -> Vec<f32> {
+    let [rows, k] = left.shape();
+    counted_if(pieces.is_worth_threads([rows, k, columns]), || {
+        multiply_by_columns(&Left::pack(left, 0..rows, pieces), columns, right)
+    })
+}
+
+/// left · right, row after row, where the right factor is in order already.
+pub(super) fn product_with_packed(left: Matrix<'_>, right: &Right, pieces: Pieces) -> Vec<f32> {
+    let [rows, k] = left.shape();
+    counted_if(pieces.is_worth_threads([rows, k, right.columns()]), || {
+        multiply_by_rows(rows, |part| Left::pack(left, part, pieces), right)
+    })
+}
+
+/// The result of `work`, counted where several threads would share it.
+#[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "one thread does it all"))]
+fn counted_if<R>(is_shared: bool, work: impl FnOnce() -> R) -> R {
+    #[cfg(feature = "threads")]
+    if is_shared {
+        return crate::kernels::shared_time::counted(work);
+    }
+    work()
 }

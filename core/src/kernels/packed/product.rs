@@ -2,12 +2,18 @@
 //! weights take.
 
 use burn::tensor::{Device, Tensor, TensorData};
+#[cfg(target_arch = "x86_64")]
+use drope_instructions::Matrix;
+#[cfg(target_arch = "x86_64")]
+use drope_instructions::bf16::{Pieces, Right};
 use drope_instructions::halves;
 use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
 use crate::kernels::linear::{Bf16Weights, ComputeType};
+#[cfg(target_arch = "x86_64")]
+use crate::kernels::linear::{is_faster_than_f32, product_by_parts};
 use crate::kernels::parts::{in_parts, join_panels, products_of};
 use crate::kernels::product::{Left, Sizes, multiply};
 use crate::kernels::views::numbers;
@@ -36,6 +42,11 @@ impl PackedMatrix {
             let output = weights.product(x, self.columns);
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
+        #[cfg(target_arch = "x86_64")]
+        if is_faster_than_f32([count, self.columns, self.rows]) {
+            let output = self.product_in_pieces(x, count);
+            return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
+        }
         let products = products_of(&[count, self.rows, self.columns]);
         let output = if count <= FEW {
             let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
@@ -59,6 +70,16 @@ impl PackedMatrix {
             join_panels(&parts, PANEL, [count, self.rows])
         };
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+
+    /// x · matrixᵀ, row after row, in pieces of bf16 that are as precise as f32.
+    #[cfg(target_arch = "x86_64")]
+    fn product_in_pieces(&self, x: &[f32], count: usize) -> Vec<f32> {
+        product_by_parts(Matrix::new(x, count, self.columns), self.rows, Pieces::Three, |rows| {
+            let (count, mut room) = (rows.len(), Vec::new());
+            let weights = Matrix::new(self.some_rows(rows, self.columns, &mut room), count, self.columns);
+            Right::pack(weights.transpose(), 0..count, Pieces::Three)
+        })
     }
 
     /// The matrix for products in bf16, where the processor has instructions for them: made once, since the whole matrix takes as long as some hundred tokens.

@@ -23,9 +23,7 @@ impl QuantizedMatrix {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
         #[cfg(target_arch = "x86_64")]
-        if compute == ComputeType::Bf16
-            && let Some(output) = self.product_in_bf16(numbers(&x))
-        {
+        if let Some(output) = self.product_in_bf16(numbers(&x), compute) {
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
         #[cfg(not(target_arch = "x86_64"))]

@@ -47,6 +47,31 @@ fn numbers_are_rounded_to_8_bits_and_products_come_close() {
     }
 }
 
+/// Processors that multiply bf16 split numbers into two pieces for many tokens, or round them where that is asked for.
+#[test]
+fn products_of_many_tokens_are_those_of_single_ones() {
+    let (rows, columns, count) = (150, 256, 130);
+    for format in QuantizedFormat::ALL {
+        // Bytes that are no scale with the exponent of NaN.
+        let bytes = |at: usize| (at.wrapping_mul(2_654_435_761) >> 13) as u8 & 0x3f;
+        let row_bytes = columns / format.block() * format.block_bytes();
+        let mut matrix = QuantizedMatrix::new(format, rows, columns);
+        matrix.push_blocks(&(0..rows * row_bytes).map(bytes).collect::<Vec<u8>>());
+        let x = wave(count * columns);
+        let product = |x: &[f32], compute| -> Vec<f32> {
+            let shape = [1, x.len() / columns, columns];
+            let x = Tensor::<3>::from_data(TensorData::new(x.to_vec(), shape), &Device::flex());
+            matrix.product(&x, compute).into_data().iter().collect()
+        };
+        let single: Vec<f32> = x.chunks(columns).flat_map(|x| product(x, ComputeType::F32)).collect();
+        let largest = single.iter().fold(0.0, |most: f32, number| most.max(number.abs()));
+        for (compute, bound) in [(ComputeType::F32, 1e-4), (ComputeType::Bf16, 2e-2)] {
+            let apart = product(&x, compute).iter().zip(&single).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(apart < bound * largest, "{format}, {}: {apart} of {largest}", compute.name());
+        }
+    }
+}
+
 /// Generation ends with an error message where numbers are lost.
 #[test]
 fn what_is_not_finite_stays_so() {
