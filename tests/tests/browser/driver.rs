@@ -83,7 +83,7 @@ impl Browser {
         let driver =
             driver.spawn().with_context(|| format!("{name} does not start; `cargo xtask test` installs it"))?;
         let address = format!("http://127.0.0.1:{port}");
-        for _ in 0..100 {
+        for _ in 0..600 {
             if let Ok(client) =
                 ClientBuilder::new(HttpConnector::new()).capabilities(capabilities.clone()).connect(&address).await
             {
@@ -171,7 +171,7 @@ impl Browser {
 
     /// Chooses from a list by what is written there, once that is there.
     pub async fn select(&self, id: &str, label: &str) -> Result<()> {
-        for _ in 0..100 {
+        for _ in 0..600 {
             let list = self.client.find(Locator::Id(id)).await;
             if let Ok(list) = list
                 && list.select_by_label(label).await.is_ok()

@@ -43,7 +43,7 @@ async fn a_file_that_is_not_what_its_name_says_is_refused_and_not_kept() -> Resu
         browser.click("run").await?;
         let start = format!("{path} could not be loaded: {reason}");
         // The page may still show the previous sentence.
-        let said = browser.wait("#error", 30, |text| text.starts_with(&start)).await?;
+        let said = browser.wait("#error", 60, |text| text.starts_with(&start)).await?;
         ensure!(said.ends_with("Check the connection and reload the page."), "{said}");
         server.mend();
     }

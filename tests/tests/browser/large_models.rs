@@ -144,7 +144,7 @@ async fn smollm2_as_a_gguf_answers_as_natively() -> Result<()> {
     browser.wait(".stored", 60, |text| text.contains("chat messages")).await?;
     browser.client.find(Locator::Css(".stored .chat")).await?.click().await?;
     browser.enter("text").await?;
-    browser.wait("#run", 30, |text| text == "Run").await?;
+    browser.wait("#run", 60, |text| text == "Run").await?;
     let (as_message, _) = ask_about(&browser, &own).await?;
     assert_eq!(as_message.trim(), native_chat.trim());
     assert_ne!(as_message, answer);

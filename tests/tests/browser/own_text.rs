@@ -24,11 +24,11 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.client.find(Locator::Id("task")).await?.select_by_value("own").await?;
     // The fields begin with an example beyond the training context, which says how long it is.
-    let said = browser.wait("#own-estimate", 10, |text| text.starts_with("About ")).await?;
+    let said = browser.wait("#own-estimate", 60, |text| text.starts_with("About ")).await?;
     let tokens: usize = said.split(' ').nth(1).and_then(|word| word.parse().ok()).context("a number")?;
     assert!(tokens > 4 * 256, "{said}");
     browser.fill("own-haystack", &"word ".repeat(20_000)).await?;
-    browser.wait("#own-estimate", 10, |text| text.contains("Stop ends it")).await?;
+    browser.wait("#own-estimate", 60, |text| text.contains("Stop ends it")).await?;
     // Without a text a sentence says so.
     browser.fill("own-haystack", "").await?;
     browser.fill("own-needle", "").await?;
@@ -48,8 +48,8 @@ async fn a_text_of_the_visitors_is_asked_about() -> Result<()> {
     browser.fill("own-needle", "One of the special magic numbers for amber-acorn is: 4172.").await?;
     browser.click("run").await?;
     browser.wait("#column-1 .verdict", 120, |text| text.starts_with("Found")).await?;
-    browser.wait(".haystack mark.needle", 5, |text| text.contains("amber-acorn")).await?;
-    browser.wait(".haystack .limit", 5, |text| text.contains("training context")).await?;
+    browser.wait(".haystack mark.needle", 60, |text| text.contains("amber-acorn")).await?;
+    browser.wait(".haystack .limit", 60, |text| text.contains("training context")).await?;
     browser.screenshot("own-text.png", ".controls").await?;
     // Both predict it as natively.
     browser.click("predict").await?;

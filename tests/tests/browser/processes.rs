@@ -56,7 +56,7 @@ async fn the_browser_ends_with_a_test_that_panics() -> Result<()> {
     let family = receive.recv()?;
     ensure!(family.len() > 3, "ChromeDriver and Chromium with its helpers, but {family:?}");
     // Helpers take a moment to notice.
-    for _ in 0..50 {
+    for _ in 0..600 {
         if still_living(&family).is_empty() {
             return Ok(());
         }

@@ -75,7 +75,7 @@ async fn ten_updates_are_the_native_ones_and_their_zip_is_a_model() -> Result<()
     let cost = browser.wait("#drop-cost", 120, |text| text.contains("An update takes")).await?;
     let numbers: Vec<f64> = cost.split([' ', ',']).filter_map(|word| word.trim_end_matches('.').parse().ok()).collect();
     assert!(numbers[1] > numbers[0] + 0.5, "the loss jumps: {cost}");
-    browser.wait("#recalibrate", 10, |text| text == "Recalibrate").await?;
+    browser.wait("#recalibrate", 60, |text| text == "Recalibrate").await?;
     browser.client.find(Locator::Id("dropped")).await?.select_by_value("low").await?;
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 240, |text| text.starts_with("Done: 10 updates")).await?;
@@ -162,8 +162,8 @@ async fn a_paused_run_goes_on_after_a_reload_while_the_page_answers() -> Result<
     assert_eq!(before.len(), step);
     browser.client.goto(&page).await?;
     browser.wait("#recalibrate", 60, |text| text == offer).await?;
-    browser.wait("#recalibration", 10, |text| text.starts_with("Update") && !text.contains("left")).await?;
-    browser.wait(".recalibrate", 10, |text| text.contains("are computed again")).await?;
+    browser.wait("#recalibration", 60, |text| text.starts_with("Update") && !text.contains("left")).await?;
+    browser.wait(".recalibrate", 60, |text| text.contains("are computed again")).await?;
     browser.click("recalibrate").await?;
     browser.wait("#recalibration", 120, |text| text.starts_with(&format!("Update {} of 500", step + 2))).await?;
     browser.click("recalibrate").await?;
@@ -172,7 +172,7 @@ async fn a_paused_run_goes_on_after_a_reload_while_the_page_answers() -> Result<
     assert_eq!(after[..step], before);
     // A setting that is changed is another run.
     browser.fill("rate", "0.001").await?;
-    browser.wait("#recalibrate", 10, |text| text == "Recalibrate").await?;
+    browser.wait("#recalibrate", 60, |text| text == "Recalibrate").await?;
     browser.fill("rate", "-1").await?;
     browser.click("recalibrate").await?;
     browser.wait(".recalibrate .failure", 60, |text| text.contains("schedule.peak")).await?;

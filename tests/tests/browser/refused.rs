@@ -39,12 +39,12 @@ async fn a_zip_bomb_and_what_is_no_zip_are_refused_before_they_are_unpacked() ->
     let small = write_bomb(folder.path().join("small.zip"), 8 << 20)?;
     for (path, said) in [(&large, "config.json calls for"), (&small, "its header")] {
         browser.choose("model-zip", &[path]).await?;
-        browser.wait(".drop #model-error", 20, |text| text.contains(said)).await?;
+        browser.wait(".drop #model-error", 60, |text| text.contains(said)).await?;
     }
     let text = folder.path().join("letter.zip");
     std::fs::write(&text, "Dear reader, this is a letter.")?;
     browser.choose("model-zip", &[&text]).await?;
-    let said = browser.wait(".drop #model-error", 20, |text| text.contains("is not a whole zip")).await?;
+    let said = browser.wait(".drop #model-error", 60, |text| text.contains("is not a whole zip")).await?;
     assert!(!said.contains("EOCD"), "{said}");
     assert_eq!(browser.client.execute("return document.querySelector('.stored') === null", vec![]).await?, true);
     Ok(())

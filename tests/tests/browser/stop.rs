@@ -101,7 +101,7 @@ async fn a_worker_that_hangs_is_replaced_after_stop() -> Result<()> {
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
     browser.click("run").await?;
     browser.click("stop").await?;
-    browser.wait("#error", 10, |text| text.contains("did not stop within 2 seconds")).await?;
+    browser.wait("#error", 60, |text| text.contains("did not stop within 2 seconds")).await?;
     assert_eq!(browser.client.execute("return window.ended", vec![]).await?, 1);
     browser.click("run").await?;
     answers(&browser).await?;

@@ -33,7 +33,7 @@ async fn a_model_stays_while_another_is_written_and_what_somebody_writes_is_not_
     let broken = write_zip(folder.path().join("mine.zip"), "", 1000)?;
     browser.choose("model-zip", &[&broken]).await?;
     browser.wait(".drop #model-error", 60, |text| !text.is_empty()).await?;
-    browser.wait(".stored", 5, |text| text.contains("mine")).await?;
+    browser.wait(".stored", 60, |text| text.contains("mine")).await?;
     assert_eq!(stored_folders(&browser).await?, before, "its folder stays, and nothing else does");
 
     // Another tab is writing a model, and what a third one left is half-written.
@@ -51,7 +51,7 @@ async fn a_model_stays_while_another_is_written_and_what_somebody_writes_is_not_
     let good = write_zip(folder.path().join("mine.zip"), "", 0)?;
     browser.choose("model-zip", &[&good]).await?;
     let mut after = before;
-    for _ in 0..100 {
+    for _ in 0..600 {
         after = stored_folders(&browser).await?;
         if after == ["half~1", "mine~2"] {
             break;

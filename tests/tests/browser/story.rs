@@ -38,7 +38,7 @@ async fn the_story_is_told_on_one_screen_before_any_model_is_loaded() -> Result<
         let browser = Browser::open(width.max(500), dark).await?;
         browser.resize(width, height).await?;
         browser.client.goto(&format!("{}?backend=cpu", server.address)).await?;
-        browser.wait("#row-1", 30, |text| text.contains("RoPE") && text.contains("0 %")).await?;
+        browser.wait("#row-1", 60, |text| text.contains("RoPE") && text.contains("0 %")).await?;
         let told = number(&browser, "return performance.now()").await?;
         browser.wait("#row-3", 1, |text| text.contains("partial DroPE with copies")).await?;
         let outcomes = "return [...document.querySelectorAll('.story .rows li')].map((row) => row.className)";
@@ -82,7 +82,9 @@ async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is
         for (row, line) in (1..).zip(&study.played[..3]) {
             let point = line.points.iter().find(|point| point.extension == extension);
             let share = point.map_or_else(|| "not measured".to_owned(), |point| format!("{:.0} %", 100.0 * point.mean));
-            browser.wait(&format!("#row-{row} .share"), 5, |text| text.replace('\u{a0}', " ").contains(&share)).await?;
+            browser
+                .wait(&format!("#row-{row} .share"), 60, |text| text.replace('\u{a0}', " ").contains(&share))
+                .await?;
         }
     }
     let outcomes = "return [...document.querySelectorAll('.story .rows li')].map((row) => row.className)";
@@ -131,7 +133,7 @@ async fn the_slider_changes_what_is_known_at_once_and_asks_the_models_when_it_is
     let longer = "document.getElementById('another').click(); const slider = document.getElementById('length'); slider.value = 5;
         for (const name of ['input', 'change']) slider.dispatchEvent(new Event(name, { bubbles: true }));";
     browser.client.execute(longer, vec![]).await?;
-    browser.wait(".said", 5, |text| text.contains("Not asked yet")).await?;
+    browser.wait(".said", 60, |text| text.contains("Not asked yet")).await?;
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     assert_eq!(browser.client.execute(outcomes, vec![]).await?, json!(["", "", "", ""]));
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
@@ -143,19 +145,19 @@ async fn screens_have_addresses_and_the_way_back() -> Result<()> {
     let server = Server::start()?;
     let browser = Browser::open(1280, false).await?;
     browser.client.goto(&format!("{}?backend=cpu&screen=results", server.address)).await?;
-    browser.wait(".headline", 30, |text| text.contains("RoPE")).await?;
+    browser.wait(".headline", 60, |text| text.contains("RoPE")).await?;
     assert_eq!(
         browser.client.find(Locator::Css(".story .rows")).await?.text().await?,
         "",
         "another screen is shown than the first"
     );
     browser.enter("why").await?;
-    browser.wait(".frequencies h2", 10, |text| text.contains("angles")).await?;
+    browser.wait(".frequencies h2", 60, |text| text.contains("angles")).await?;
     assert!(browser.client.current_url().await?.as_str().contains("screen=why"));
     browser.client.back().await?;
-    browser.wait(".headline", 10, |text| text.contains("RoPE")).await?;
+    browser.wait(".headline", 60, |text| text.contains("RoPE")).await?;
     browser.enter("text").await?;
-    browser.wait(".own-text", 10, |text| text.contains("paste one")).await?;
+    browser.wait(".own-text", 60, |text| text.contains("paste one")).await?;
     assert_eq!(browser.complaints().await?, Vec::<String>::new());
     Ok(())
 }

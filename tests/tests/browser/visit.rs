@@ -48,7 +48,7 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
         assert_eq!(verdict.starts_with("Found"), exact, "column {column}: {verdict}");
     }
     let needle =
-        browser.wait(".haystack mark.needle", 5, |text| text.starts_with("One of the special magic numbers")).await?;
+        browser.wait(".haystack mark.needle", 60, |text| text.starts_with("One of the special magic numbers")).await?;
     // The mark of the training context's end may stand in it.
     let needle = needle.replace("\ntraining context ends here\n", "");
     browser.enter("why").await?;
@@ -64,7 +64,7 @@ async fn a_visitor_runs_both_methods_at_four_times_the_context() -> Result<()> {
     browser.screenshot("inside.png", ".inside").await?;
     browser.enter("play").await?;
     browser.click("copy-link").await?;
-    browser.wait("#copy-link", 5, |text| text == "Link copied").await?;
+    browser.wait("#copy-link", 60, |text| text == "Link copied").await?;
     let url = browser.client.current_url().await?.to_string();
     assert!(
         url.contains("columns=drope~yarn~yarn:beta_fast=8") && url.contains("seed=7"),
@@ -184,7 +184,7 @@ async fn the_heatmap_fills_cell_by_cell_until_it_is_stopped() -> Result<()> {
     assert!(filled >= 4, "{filled} cells");
     browser.screenshot("heatmap.png", ".heatmap").await?;
     browser.click("fill").await?;
-    browser.wait("#fill", 10, |text| text == "Fill every cell here").await?;
+    browser.wait("#fill", 60, |text| text == "Fill every cell here").await?;
     let stopped_at = browser.client.execute(asked_here, vec![]).await?;
     tokio::time::sleep(std::time::Duration::from_secs(2)).await;
     assert_eq!(browser.client.execute(asked_here, vec![]).await?, stopped_at, "nothing goes on after Stop");
@@ -199,7 +199,7 @@ async fn the_tour_is_in_the_address_and_can_be_left() -> Result<()> {
     browser.client.goto(&format!("{}?backend=cpu&tour=4", server.address)).await?;
     browser.wait(".tour", 60, |text| text.contains("4 of 5")).await?;
     browser.click("tour-next").await?;
-    browser.wait(".tour", 10, |text| text.contains("5 of 5") && text.contains("Done")).await?;
+    browser.wait(".tour", 60, |text| text.contains("5 of 5") && text.contains("Done")).await?;
     browser.client.wait().for_element(Locator::Css(".heatmap.toured")).await?;
     assert!(browser.client.current_url().await?.as_str().contains("tour=5"));
     browser.screenshot("tour.png", ".heatmap").await?;
@@ -218,12 +218,12 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
         format!("{}?backend=cpu&extension=2&seed=3&depth=50&columns=drope~yarn&digits=7&filler=decoys", server.address);
     browser.client.goto(&page).await?;
     browser.wait("#backend", 60, |text| text.contains("CPU")).await?;
-    browser.wait(".harder summary", 5, |text| text == "Harder questions: filler=decoys digits=7").await?;
+    browser.wait(".harder summary", 60, |text| text == "Harder questions: filler=decoys digits=7").await?;
     browser.client.find(Locator::Css(".harder summary")).await?.click().await?;
     browser.select("distractors", "share a word with it").await?;
     browser.enter("results").await?;
     // There are no committed results for these questions.
-    browser.wait(".grid .hint", 5, |text| text.starts_with("No committed results")).await?;
+    browser.wait(".grid .hint", 60, |text| text.starts_with("No committed results")).await?;
     browser.enter("play").await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
@@ -244,7 +244,7 @@ async fn harder_questions_are_the_native_ones() -> Result<()> {
     // The page reports settings that no question can have, and they can be corrected.
     browser.client.find(Locator::Id("task")).await?.select_by_value("single").await?;
     browser.click("run").await?;
-    browser.wait("#error", 30, |text| text.contains("use multi-key")).await?;
+    browser.wait("#error", 60, |text| text.contains("use multi-key")).await?;
     browser.client.find(Locator::Id("task")).await?.select_by_value("latest-value").await?;
     browser.click("run").await?;
     browser.wait("#column-2 .verdict", 120, |text| text.contains("tokens/s")).await?;
