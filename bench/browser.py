@@ -69,7 +69,10 @@ def main():
     (package / "index.html").write_text(PEER)
     manual = MANUAL.read_text()
     with tempfile.TemporaryDirectory() as folder:
-        places, told = onnx_peers.exported(pathlib.Path(args.model).resolve(), pathlib.Path(folder), 2 * max(args.lengths), in_8_bits=True)
+        places, told = {}, None
+        if "transformers.js" in args.programs:
+            model = pathlib.Path(args.model).resolve()
+            places, told = onnx_peers.exported(model, pathlib.Path(folder), 2 * max(args.lengths), in_8_bits=True)
         address = serve({**places, "/peer/": package, **{f"/{bits}.gguf": file for bits, file in FILES.items()}})
         for length, bits, threads in itertools.product(args.lengths, args.bits, args.threads):
             programs = {
