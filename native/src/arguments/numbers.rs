@@ -12,8 +12,8 @@ pub struct NumberArgs {
     /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.
     #[arg(long, default_value_t)]
     cache: NumberType,
-    /// In what prompts are computed: f32 (weights of 4 to 8 bits on the CPU as integers), or bf16 where the device has instructions for it (the
-    /// CPU: AMX, AVX512-BF16). Answers, which are computed token by token, are computed as with f32.
+    /// In what prompts are computed: f32 (weights of 4 to 8 bits on the CPU as integers, or with AMX in two pieces of bf16), or bf16 where the
+    /// device has instructions for it (the CPU: AMX, AVX512-BF16). Answers, which are computed token by token, are computed as with f32.
     #[arg(long, default_value_t)]
     compute: ComputeType,
 }

@@ -18,7 +18,8 @@ const PANEL: usize = GROUPS * ROWS;
 impl QuantizedMatrix {
     /// x · matrixᵀ: `[batch, seq, columns]` to `[batch, seq, rows]`. The tensor is on the CPU.
     ///
-    /// In bf16 only where the processor multiplies bf16, and for so many tokens that it is faster than products of integers.
+    /// Rounded to bf16 only where the processor multiplies bf16, and in two pieces of bf16 where it has tiles; both for so many tokens that it
+    /// is faster than products of integers.
     pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();

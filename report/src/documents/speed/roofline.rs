@@ -56,7 +56,7 @@ pub fn text(rooflines: &[Roofline]) -> String {
         &format!(
             "`python bench/roofline.py`, medians and ranges of {} rounds. Products: multiplications and additions of f32 a second in registers; \
              bandwidth: bytes read from memory. Shares: of the products, what a prompt and an update need by count; of the bandwidth, the weights, keys and \
-             values that a generated token needs. Weights in 8 and 4 bits are multiplied as integers, so that a prompt may exceed 100 %; a model that \
+             values that a generated token needs. Weights in 8 and 4 bits are multiplied as integers, and with AMX all weights in pieces of bf16, so that a prompt may exceed 100 %; a model that \
              fits the caches, as nano-rope does, may read faster than memory.\n\n{}\n{}",
             list(&distinct(rooflines, |roofline| roofline.prompt.len().to_string())),
             table(
