@@ -2,7 +2,7 @@
 
     cargo xtask fetch smollm2; cargo xtask fetch manual; cargo xtask page
     core convert --from SmolLM2.gguf --to MODEL
-    pip install selenium gguf torch transformers onnx onnx-ir onnxruntime onnxruntime-genai
+    pip install selenium gguf tokenizers torch transformers onnx onnx-ir onnxruntime onnxruntime-genai
     python bench/browser.py MODEL [--lengths 1024,4096,16384] [--bits 4,8] [--rounds 5] [--threads 1,2] [--programs page,wllama,transformers.js]
 
 The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
@@ -11,9 +11,13 @@ asked for. Prints tokens per second of each round, and writes docs/results/real-
 
 import itertools
 import pathlib
+import shutil
+import subprocess
+import sys
 import tempfile
 
 from gguf import GGMLQuantizationType
+from tokenizers import Tokenizer
 import onnx_peers
 from chromium import SMOLLM2, browser, compared, measure, npm, page_speeds, page_with_smollm2, serve
 from results import RESULTS, add_rows, rounds_and_threads
@@ -23,8 +27,8 @@ FILES = {4: SMOLLM2, 8: SMOLLM2.with_name("SmolLM2-135M-Instruct.Q8_0.gguf")}
 MANUAL = SMOLLM2.with_name("django-5.2.8-manual.txt")
 WLLAMA = "3.13.0"
 ANSWER = 32
-# Of the manual, in a token of SmolLM2.
-CHARACTERS = 4.45
+# Of SmolLM2; wllama refuses more tokens than the file says.
+CONTEXT = 8192
 
 # One prompt through wllama; its beginning comes first, to warm up.
 PEER = """
@@ -55,10 +59,24 @@ def page(address, bits, length, threads):
 def wllama(address, text, bits, length, threads):
     """The same by wllama."""
     with browser() as driver:
-        read, *speeds = measure(driver, f"{address}/peer/index.html", bits, threads, text[:int(CHARACTERS * length)], length, ANSWER)
+        read, *speeds = measure(driver, f"{address}/peer/index.html", bits, threads, text, length, ANSWER)
     if not 0.97 * length < read < length + 256:
         raise RuntimeError(f"wllama read {read} tokens in place of {length}")
     return speeds
+
+
+def beginning(text, tokenizer, tokens):
+    """So many tokens from the beginning of a text on."""
+    return text[:tokenizer.encode(text).offsets[tokens - 1][1]]
+
+
+def with_context(file, folder, context):
+    """A copy of a GGUF that says it has a longer context."""
+    copy = pathlib.Path(folder) / file.name
+    shutil.copy(file, copy)
+    command = [sys.executable, "-m", "gguf.scripts.gguf_set_metadata", "--force", copy, "llama.context_length", str(context)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return copy
 
 
 def main():
@@ -67,17 +85,20 @@ def main():
         written_as(FILES[4], FILES[8], GGMLQuantizationType.Q8_0)
     package = npm("@wllama/wllama", WLLAMA)
     (package / "index.html").write_text(PEER)
-    manual = MANUAL.read_text()
+    manual, tokenizer = MANUAL.read_text(), Tokenizer.from_file(str(pathlib.Path(args.model) / "tokenizer.json"))
     with tempfile.TemporaryDirectory() as folder:
         places, told = {}, None
         if "transformers.js" in args.programs:
             model = pathlib.Path(args.model).resolve()
             places, told = onnx_peers.exported(model, pathlib.Path(folder), 2 * max(args.lengths), in_8_bits=True)
-        address = serve({**places, "/peer/": package, **{f"/{bits}.gguf": file for bits, file in FILES.items()}})
+        files = FILES
+        if max(args.lengths) + 512 > CONTEXT:
+            files = {bits: with_context(file, folder, max(args.lengths) + 512) for bits, file in FILES.items()}
+        address = serve({**places, "/peer/": package, **{f"/{bits}.gguf": file for bits, file in files.items()}})
         for length, bits, threads in itertools.product(args.lengths, args.bits, args.threads):
             programs = {
                 ("page", None): lambda: page(address, bits, length, threads),
-                ("wllama", WLLAMA): lambda: wllama(address, manual, bits, length, threads),
+                ("wllama", WLLAMA): lambda: wllama(address, beginning(manual, tokenizer, length), bits, length, threads),
             }
             if bits == 8:
                 programs["transformers.js", onnx_peers.TRANSFORMERS] = (
