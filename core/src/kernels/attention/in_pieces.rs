@@ -9,9 +9,12 @@ use super::forward::{Attended, Inputs, in_rows_of_tiles};
 use super::running_softmax::RunningSoftmax;
 use super::tiles::{KEYS, Tile};
 
-/// Whether the processor has tiles.
-pub(super) fn is_available() -> bool {
-    bf16::is_available(Pieces::Three)
+/// Where heads are smaller, it takes longer to split the weights of the softmax into pieces than to multiply them in f32.
+const SMALLEST_HEAD: usize = 64;
+
+/// Whether attention takes less time by tiles than in f32.
+pub(super) fn is_faster_than_f32([_, _, seq, head_dim]: [usize; 4]) -> bool {
+    seq >= PANEL && head_dim >= SMALLEST_HEAD && bf16::is_available(Pieces::Three)
 }
 
 /// Computes the attention of all queries, as many at a time as a panel has rows.

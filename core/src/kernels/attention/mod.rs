@@ -170,7 +170,7 @@ impl Inputs<'_> {
 /// Computes the attention of all queries.
 fn many_queries(inputs: &Inputs) -> Vec<Attended> {
     #[cfg(target_arch = "x86_64")]
-    if in_pieces::is_available() {
+    if in_pieces::is_faster_than_f32(inputs.q.dims) {
         return in_pieces::in_pieces(inputs);
     }
     in_tiles(inputs)

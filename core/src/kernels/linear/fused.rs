@@ -4,8 +4,6 @@
 
 use burn::tensor::Shape;
 use burn_flex::FlexTensor;
-#[cfg(target_arch = "x86_64")]
-use drope_instructions::bf16::Pieces;
 use drope_instructions::{Matrix, f32s};
 
 use super::ComputeType;
@@ -26,7 +24,7 @@ impl FusedLinear {
     fn product(&self, left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
         #[cfg(target_arch = "x86_64")]
         if self.compute == ComputeType::Bf16 {
-            return bf16::product(left, right, Pieces::One);
+            return bf16::product(left, right);
         }
         debug_assert_eq!(self.compute, ComputeType::F32, "only x86-64 multiplies bf16");
         counted_product(left, right)
@@ -35,13 +33,8 @@ impl FusedLinear {
 
 /// left · right in f32; where it is large the caller's threads share it.
 fn counted_product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
-    let ([m, k], [_, n]) = (left.shape(), right.shape());
-    #[cfg(target_arch = "x86_64")]
-    if bf16::is_faster_than_f32([m, k, n]) {
-        return bf16::product(left, right, Pieces::Three);
-    }
     #[cfg(feature = "threads")]
-    if f32s::is_worth_threads(m * k * n) {
+    if f32s::is_worth_threads(left.shape()[0] * left.shape()[1] * right.shape()[1]) {
         return crate::kernels::shared_time::counted(|| f32s::product(left, right));
     }
     f32s::product(left, right)
