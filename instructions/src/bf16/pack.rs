@@ -1,8 +1,9 @@
 //! Factors, rounded to bf16 and put into the order in which tiles are loaded. Vectors read the same order.
 //!
 //! A panel is 32 rows of the left factor, or 32 columns of the right one, with all of their k numbers, 32 at a time: two tiles, one
-//! behind the other, of each piece, the first pieces first. A word is two numbers that follow each other along k. A tile of the left factor has a row of 16 words for each of
-//! its rows; one of the right factor has a row for each pair of k with a word for each column. So one is the other's transpose.
+//! behind the other, of each piece, the first pieces first. A word is two numbers that follow each other along k. A tile of the left
+//! factor has a row of 16 words for each of its rows; one of the right factor has a row for each pair of k with a word for each column. So
+//! one is the other's transpose.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -59,11 +60,6 @@ impl Left {
     /// If the matrix has not all of these rows, or the processor does not multiply so many pieces.
     pub fn pack(matrix: Matrix<'_>, rows: Range<usize>, pieces: Pieces) -> Self {
         Self(Packed::new(matrix, Side::Left, rows, pieces))
-    }
-
-    /// m.
-    pub fn rows(&self) -> usize {
-        self.0.outer
     }
 }
 

@@ -23,14 +23,15 @@ impl Instructions {
     pub(crate) fn available() -> &'static [Self] {
         static AVAILABLE: LazyLock<Vec<Instructions>> = LazyLock::new(|| {
             // What packing is compiled for.
-            if !is_x86_feature_detected!("avx512f") || !is_x86_feature_detected!("avx512bw") {
+            if !is_x86_feature_detected!("avx512f")
+                || !is_x86_feature_detected!("avx512bw")
+                || !is_x86_feature_detected!("avx512bf16")
+            {
                 return Vec::new();
             }
             let features = __cpuid_count(7, 0).edx;
             let has_tiles = features & AMX_BF16 != 0 && features & AMX_TILE != 0 && tiles_are_permitted();
-            let has_vectors = is_x86_feature_detected!("avx512bf16");
-            let found = [(has_tiles, Instructions::Tiles), (has_vectors, Instructions::Vectors)];
-            found.into_iter().filter_map(|(has, instructions)| has.then_some(instructions)).collect()
+            has_tiles.then_some(Instructions::Tiles).into_iter().chain([Instructions::Vectors]).collect()
         });
         &AVAILABLE
     }

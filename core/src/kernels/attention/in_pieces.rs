@@ -20,7 +20,9 @@ pub(super) fn is_faster_than_f32([_, _, seq, head_dim]: [usize; 4]) -> bool {
 /// Computes the attention of all queries, as many at a time as a panel has rows.
 pub(super) fn in_pieces(inputs: &Inputs) -> Vec<Attended> {
     let head = |batch, kv_head| PackedHead::new(inputs, batch, kv_head);
-    in_rows_of_tiles(inputs, PANEL, head, |tile, head| pulp::Arch::new().dispatch(RowOfTiles { inputs, tile, head }))
+    in_rows_of_tiles(inputs, PANEL, head, |tile, head| {
+        pulp::Arch::new().dispatch(PanelOfQueries { inputs, tile, head })
+    })
 }
 
 /// Keys and values of a head.
@@ -47,14 +49,14 @@ impl PackedHead {
 }
 
 /// The queries of a tile and all keys that they attend to.
-struct RowOfTiles<'a> {
+struct PanelOfQueries<'a> {
     inputs: &'a Inputs<'a>,
     /// The first tile.
     tile: Tile,
     head: &'a PackedHead,
 }
 
-impl WithSimd for RowOfTiles<'_> {
+impl WithSimd for PanelOfQueries<'_> {
     type Output = Attended;
 
     #[inline(always)]
