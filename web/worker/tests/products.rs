@@ -2,7 +2,7 @@
 #![cfg(target_arch = "wasm32")]
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
-use drope_core::kernels::{QuantizedFormat, QuantizedMatrix};
+use drope_core::kernels::{ComputeType, QuantizedFormat, QuantizedMatrix};
 use drope_instructions::small::{Factor, product};
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -56,7 +56,7 @@ fn quantized_products_are_the_sums() {
         for tokens in [1, 2, 5] {
             let x: Vec<f32> = (0..tokens * columns).map(|at| (at as f32 * 0.37).sin()).collect();
             let tensor = Tensor::<3>::from_data(TensorData::new(x.clone(), [1, tokens, columns]), &device);
-            let products: Vec<f32> = matrix.product(&tensor).into_data().iter().collect();
+            let products: Vec<f32> = matrix.product(&tensor, ComputeType::F32).into_data().iter().collect();
             for (x, products) in x.chunks(columns).zip(products.chunks(rows)) {
                 for (row, product) in numbers.chunks(columns).zip(products) {
                     let terms = || x.iter().zip(row).map(|(&x, &weight)| f64::from(x) * f64::from(weight));
