@@ -5,7 +5,7 @@ use burn::tensor::Device;
 #[cfg(any(feature = "cuda", feature = "wgpu"))]
 use burn::tensor::DeviceType;
 use clap::ValueEnum;
-use drope_core::model::{NumberType, NumberTypes};
+use drope_core::model::NumberTypes;
 
 /// `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,8 +39,8 @@ impl OpenDevice {
         if !compute.is_native_to(&self.device) {
             bail!("this device has no instructions for {}; leave out --compute", compute.name());
         }
-        if !self.is_cpu && cache != NumberType::F32 {
-            bail!("a GPU's cache cannot be kept as {}; use --device cpu, or --cache f32", cache.name());
+        if !self.is_cpu && cache.dtype_on(&self.device).is_none() {
+            bail!("this GPU's cache cannot be kept as {}; use --device cpu, or --cache f32", cache.name());
         }
         Ok(types)
     }
@@ -82,7 +82,9 @@ fn cards(count: usize) -> Result<Vec<Device>> {
     let found = Device::enumerate(DeviceType::Cuda).into_vec().len();
     ensure!(found > 0, "there is no NVIDIA card or driver on this machine; use --device cpu");
     ensure!(count <= found, "this machine has {found} NVIDIA cards; ask for no more with --gpus");
-    Ok((0..count).map(Device::cuda).collect())
+    let cards: Vec<Device> = (0..count).map(Device::cuda).collect();
+    pollster::block_on(drope_core::model::detect_subgroups(&cards[0]));
+    Ok(cards)
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -94,11 +96,15 @@ fn cards(_: usize) -> Result<Vec<Device>> {
 fn wgpu() -> Result<Device> {
     use std::sync::OnceLock;
 
-    use drope_core::model::LAUNCHES_AT_ONCE;
+    use drope_core::model::{LAUNCHES_AT_ONCE, detect_subgroups};
     // Burn refuses to set wgpu up twice in a process.
     static OPENED: OnceLock<Result<Device, String>> = OnceLock::new();
-    let options = || Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE);
-    let opened = OPENED.get_or_init(|| options().init().map_err(|error| error.to_string()));
+    let open = || {
+        let device = Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE).init().map_err(|error| error.to_string())?;
+        pollster::block_on(detect_subgroups(&device));
+        Ok(device)
+    };
+    let opened = OPENED.get_or_init(open);
     opened.clone().map_err(|reason| {
         anyhow::anyhow!("there is no GPU that wgpu can use on this machine ({reason}); use --device cpu")
     })

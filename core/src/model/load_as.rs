@@ -49,7 +49,8 @@ impl Model {
     ) -> Result<(Self, Vec<String>)> {
         let is_cpu = device == &Device::flex();
         if device.is_autodiff() || !is_cpu && (types.weights == WeightType::F32 || cfg!(not(feature = "gpu"))) {
-            let (model, unused) = Self::load(config, source, device)?;
+            let (mut model, unused) = Self::load(config, source, device)?;
+            model.cache_type = types.cache;
             return Ok((model.compute_in(types.compute), unused));
         }
         let source = &Unfused::new(config, source);

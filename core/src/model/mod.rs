@@ -48,10 +48,10 @@ pub(crate) use self::write_safetensors::{pieces, stored, write};
 use crate::config::Config;
 #[cfg(feature = "gpu")]
 use crate::kernels::gpu;
-#[cfg(feature = "gpu")]
-pub use crate::kernels::gpu::LAUNCHES_AT_ONCE;
 #[cfg(feature = "cuda")]
 pub use crate::kernels::gpu::keep_compiled_kernels;
+#[cfg(feature = "gpu")]
+pub use crate::kernels::gpu::{LAUNCHES_AT_ONCE, detect_subgroups, use_subgroups};
 use crate::kernels::rms_norm;
 pub use crate::kernels::{ComputeType, NumberType};
 use crate::positions::Positions;
@@ -81,7 +81,7 @@ pub struct Model {
 pub struct NumberTypes {
     /// Projections and embedding.
     pub weights: WeightType,
-    /// Keys and values; in 32 bits on all devices but the CPU.
+    /// Keys and values; on a GPU, 8 bits and what it does not know are kept in 32.
     pub cache: NumberType,
     /// In what products of many tokens with weights are computed.
     pub compute: ComputeType,

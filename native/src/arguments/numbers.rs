@@ -9,7 +9,7 @@ pub struct NumberArgs {
     /// at least 8).
     #[arg(long, default_value_t)]
     weights: WeightType,
-    /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU only f32 is possible.
+    /// How keys and values are kept in memory: f32, f16, bf16 or q8 (8 bits). On a GPU f32, and f16 and bf16 where it has such numbers.
     #[arg(long, default_value_t)]
     cache: NumberType,
     /// In what prompts are computed: f32 (weights of 4 to 8 bits on the CPU as integers, or with AMX in two pieces of bf16), or bf16 where the

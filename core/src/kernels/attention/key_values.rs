@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 
 use crate::kernels::packed::PackedMatrix;
 use crate::kernels::views::Heads;
 use crate::kernels::{constant, is_on_cpu};
 
-/// Keys or values, `[batch, kv_heads, keys, head_dim]`.
+/// Keys or values, `[batch, kv_heads, keys, head_dim]`, in the type in which they are kept.
 #[allow(clippy::large_enum_variant, reason = "one of a layer at a time lives on the stack")]
 pub enum KeysOrValues<'a> {
     /// A tensor.
@@ -37,10 +37,10 @@ impl From<Tensor<4>> for KeysOrValues<'_> {
 }
 
 impl<'a> KeysOrValues<'a> {
-    /// As a tensor.
+    /// As a tensor in f32.
     pub fn tensor(self) -> Tensor<4> {
         match self {
-            Self::Tensor(tensor) => tensor,
+            Self::Tensor(tensor) => tensor.cast(FloatDType::F32),
             Self::Packed(PackedRows { heads, tokens }) => {
                 let head_dim = heads[0].dims()[1];
                 let shape = [1, heads.len(), tokens.len(), head_dim];

@@ -70,22 +70,22 @@ pub fn attend(
             }
         };
     }
-    let (k, v) = (k.tensor(), v.tensor());
+    #[cfg(feature = "gpu")]
+    let goes_by_products = q.dims()[2] > FEW_QUERIES && gpu::has_matrix_units(&q.device());
     #[cfg(feature = "gpu")]
     if map_weights.is_none()
-        && q.dims()[2] > FEW_QUERIES
-        && gpu::has_matrix_units(&q.device())
-        && [&q, &k, &v].into_iter().all(gpu::is_plain)
-    {
-        let queries = q.dims()[2];
-        return attend_in_chunks([q, k, v], bias, queries, compute);
-    }
-    #[cfg(feature = "gpu")]
-    if map_weights.is_none()
+        && !goes_by_products
+        && let (KeysOrValues::Tensor(k), KeysOrValues::Tensor(v)) = (&k, &v)
         && let Some(seen) = bias.seen()
-        && let Some(output) = gpu::attend(&q, &k, &v, &bias.slopes, &seen)
+        && let Some(output) = gpu::attend(&q, k, v, &bias.slopes, &seen)
     {
         return output;
+    }
+    let (k, v) = (k.tensor(), v.tensor());
+    #[cfg(feature = "gpu")]
+    if map_weights.is_none() && goes_by_products && [&q, &k, &v].into_iter().all(gpu::is_plain) {
+        let queries = q.dims()[2];
+        return attend_in_chunks([q, k, v], bias, queries, compute);
     }
     let [batch, heads, seq, head_dim] = q.dims();
     let [_, kv_heads, keys, _] = k.dims();

@@ -7,6 +7,7 @@ use burn_cubecl::{Cube, cubecl};
 
 use super::matrix::integers;
 use super::softmax::ExpSum;
+use super::subgroups::lanes;
 use super::{MOST_WORKGROUPS, has_kernels, output_like, units_for};
 use crate::kernels::{Kernel, apply};
 use cubecl::prelude::*;
@@ -48,6 +49,7 @@ impl Kernel<1, Cube> for CrossEntropy {
             losses.clone().into_buffer_arg(),
             log_sums.clone().into_buffer_arg(),
             vocab,
+            lanes(),
         );
         (losses, log_sums)
     }
@@ -77,7 +79,14 @@ impl Kernel<1, Cube> for CrossEntropy {
 
 /// A workgroup for each row.
 #[cube(launch)]
-fn losses_of_rows(logits: &[f32], targets: &[i32], losses: &mut [f32], log_sums: &mut [f32], vocab: usize) {
+fn losses_of_rows(
+    logits: &[f32],
+    targets: &[i32],
+    losses: &mut [f32],
+    log_sums: &mut [f32],
+    vocab: usize,
+    #[comptime] lanes: usize,
+) {
     let mut shared = Shared::new_slice(UNITS);
     let row = CUBE_POS_X as usize;
     let start = row * vocab;
@@ -87,7 +96,7 @@ fn losses_of_rows(logits: &[f32], targets: &[i32], losses: &mut [f32], log_sums:
         exponentials.add(logits[start + i]);
         i += UNITS;
     }
-    let row_sum = exponentials.of_units(&mut shared);
+    let row_sum = exponentials.of_units(&mut shared, UNITS, lanes);
     if UNIT_POS == 0 {
         let log_sum = f32::ln(row_sum.sum) + row_sum.largest;
         log_sums[row] = log_sum;

@@ -22,6 +22,7 @@ mod projection;
 mod rotary;
 mod rotation;
 mod softmax;
+mod subgroups;
 mod sum;
 
 use burn::backend::DispatchTensorKind;
@@ -47,7 +48,8 @@ pub use self::matrix::GpuMatrix;
 pub use self::norm::normed;
 pub use self::projection::{add_projection, gated_projections, normed_product, normed_projections};
 pub use self::rotary::rotated;
-pub use self::rotation::{FewRotations, rotate_into_cache};
+pub use self::rotation::{FewRotations, rotate_into_cache, write_into_cache};
+pub use self::subgroups::{detect_subgroups, use_subgroups};
 use super::{REFERENCE_KERNELS, primitive_of, tensor_of};
 use cubecl::prelude::{CubeCount, CubeDim};
 
@@ -99,8 +101,12 @@ pub fn takes(x: &Tensor<3>) -> bool {
 
 /// Whether a tensor is on a GPU, in f32, and has no gradients.
 pub fn is_plain<const D: usize>(tensor: &Tensor<D>) -> bool {
-    let is_cube = matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_));
-    is_cube && tensor.dtype() == DType::F32 && !REFERENCE_KERNELS.get()
+    tensor.dtype() == DType::F32 && is_on_gpu(tensor)
+}
+
+/// Whether a tensor is on a GPU and has no gradients.
+fn is_on_gpu<const D: usize>(tensor: &Tensor<D>) -> bool {
+    matches!(tensor.clone().into_dispatch().kind, DispatchTensorKind::Cube(_)) && !REFERENCE_KERNELS.get()
 }
 
 /// Whether the kernels that have gradients take a tensor: on a GPU, in f32, with a graph or without.

@@ -7,6 +7,7 @@ use burn_cubecl::tensor::CubeTensor;
 use burn_cubecl::{Cube, cubecl};
 
 use super::products::{UNITS, inverse_root_mean_square};
+use super::subgroups::lanes;
 use super::{MOST_WORKGROUPS, has_kernels, output_like};
 use crate::kernels::{Kernel, apply};
 use cubecl::prelude::*;
@@ -51,6 +52,7 @@ impl Kernel<2, Cube> for Normalise {
             rows,
             width,
             self.epsilon,
+            lanes(),
         );
         (output, ())
     }
@@ -75,6 +77,7 @@ impl Kernel<2, Cube> for Normalise {
             width,
             self.epsilon,
             width.div_ceil(UNITS),
+            lanes(),
         );
         let of_gamma: Tensor<2> = tensor(of_gamma);
         [of_x, buffer(of_gamma.sum_dim(0).reshape([width]))]
@@ -83,14 +86,22 @@ impl Kernel<2, Cube> for Normalise {
 
 /// A workgroup for each row; some take the last row once more.
 #[cube(launch)]
-fn normalise(x: &[f32], gamma: &[f32], output: &mut [f32], rows: usize, width: usize, epsilon: f32) {
+fn normalise(
+    x: &[f32],
+    gamma: &[f32],
+    output: &mut [f32],
+    rows: usize,
+    width: usize,
+    epsilon: f32,
+    #[comptime] lanes: usize,
+) {
     let mut shared = Shared::new_slice(UNITS);
     let mut row = (CUBE_POS_Y * CUBE_COUNT_X + CUBE_POS_X) as usize;
     if row >= rows {
         row = rows - 1;
     }
     let start = row * width;
-    let scale = inverse_root_mean_square(x, start, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, start, width, epsilon, &mut shared, lanes);
     let mut i = UNIT_POS as usize;
     while i < width {
         output[start + i] = x[start + i] * scale * gamma[i];
@@ -113,6 +124,7 @@ fn differentiate(
     width: usize,
     epsilon: f32,
     #[comptime] columns: usize,
+    #[comptime] lanes: usize,
 ) {
     let mut shared = Shared::new_slice(comptime!(2 * UNITS));
     let unit = UNIT_POS as usize;
@@ -134,7 +146,7 @@ fn differentiate(
             sums[1] += number * gamma[i] * gradient[start + i];
             i += UNITS;
         }
-        over_units(&mut shared, &mut sums, 2usize, true);
+        over_units(&mut shared, &mut sums, UNITS, 2usize, true, lanes);
         let scale = 1.0f32 / f32::sqrt(sums[0] / width as f32 + epsilon);
         let along = sums[1] * scale * scale / width as f32;
         for column in 0..columns {

@@ -36,6 +36,7 @@ pub fn inverse_root_mean_square(
     width: usize,
     epsilon: f32,
     shared: &mut Shared<[f32]>,
+    #[comptime] lanes: usize,
 ) -> f32 {
     let mut sum = 0f32;
     let mut i = UNIT_POS as usize;
@@ -43,7 +44,7 @@ pub fn inverse_root_mean_square(
         sum += x[start + i] * x[start + i];
         i += CUBE_DIM as usize;
     }
-    let sum = sum_of_units(shared, sum);
+    let sum = sum_of_units(shared, sum, UNITS, lanes);
     1.0f32 / f32::sqrt(sum / width as f32 + epsilon)
 }
 
@@ -75,9 +76,10 @@ fn projected_onto_three(
     v_width: usize,
     epsilon: f32,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) -> f32 {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared, lanes);
     let mut part = 0f32;
     let of_k = q_width + k_width;
     if column() < q_width {
@@ -87,7 +89,7 @@ fn projected_onto_three(
     } else if column() < of_k + v_width {
         part = normed_part(x, gamma, v, width, column() - of_k, kind);
     }
-    sum_of_parts(&mut shared, part) * scale
+    sum_of_parts(&mut shared, part, lanes) * scale
 }
 
 /// silu(gate) · up.
@@ -96,25 +98,10 @@ pub fn gated_by(gate: f32, up: f32) -> f32 {
     gate / (1.0f32 + f32::exp(-gate)) * up
 }
 
-/// The sum over the parts of the unit's column, whose number is a power of two.
+/// The sum over the parts of the unit's column.
 #[cube]
-fn sum_of_parts(shared: &mut Shared<[f32]>, own: f32) -> f32 {
-    let part = UNIT_POS_X as usize;
-    let first = (UNIT_POS_Y * CUBE_DIM_X) as usize;
-    shared[first + part] = own;
-    sync_cube();
-    let mut active = CUBE_DIM_X as usize / 2;
-    while active > 0 {
-        if part < active {
-            let other = shared[first + part + active];
-            shared[first + part] += other;
-        }
-        sync_cube();
-        active /= 2;
-    }
-    let sum = shared[first];
-    sync_cube();
-    sum
+fn sum_of_parts(shared: &mut Shared<[f32]>, own: f32, #[comptime] lanes: usize) -> f32 {
+    sum_of_units(shared, own, PARTS as usize, lanes)
 }
 
 #[cube(launch)]
@@ -132,9 +119,10 @@ pub fn project(
     v_width: usize,
     epsilon: f32,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) {
     let columns = q_width + k_width + v_width;
-    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind, lanes);
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = projected;
     }
@@ -156,9 +144,10 @@ pub fn project_biased(
     v_width: usize,
     epsilon: f32,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) {
     let columns = q_width + k_width + v_width;
-    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind);
+    let projected = projected_onto_three(x, gamma, q, k, v, width, q_width, k_width, v_width, epsilon, kind, lanes);
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = projected + bias[column()];
     }
@@ -176,17 +165,18 @@ pub fn project_gated(
     columns: usize,
     epsilon: f32,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared, lanes);
     let mut of_gate = 0f32;
     let mut of_up = 0f32;
     if column() < columns {
         of_gate = normed_part(x, gamma, gate, width, column(), kind);
         of_up = normed_part(x, gamma, up, width, column(), kind);
     }
-    let of_gate = sum_of_parts(&mut shared, of_gate) * scale;
-    let of_up = sum_of_parts(&mut shared, of_up) * scale;
+    let of_gate = sum_of_parts(&mut shared, of_gate, lanes) * scale;
+    let of_up = sum_of_parts(&mut shared, of_up, lanes) * scale;
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = gated_by(of_gate, of_up);
     }
@@ -201,6 +191,7 @@ pub fn project_onto(
     width: usize,
     columns: usize,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) {
     let mut shared = Shared::new_slice(UNITS);
     let start = row() * width;
@@ -212,7 +203,7 @@ pub fn project_onto(
             i += CUBE_DIM_X as usize;
         }
     }
-    let sum = sum_of_parts(&mut shared, part);
+    let sum = sum_of_parts(&mut shared, part, lanes);
     if UNIT_POS_X == 0 && column() < columns {
         let at = row() * columns + column();
         output[at] = residual[at] + sum;
@@ -230,14 +221,15 @@ pub fn project_normed(
     columns: usize,
     epsilon: f32,
     #[comptime] kind: NumberType,
+    #[comptime] lanes: usize,
 ) {
     let mut shared = Shared::new_slice(UNITS);
-    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared);
+    let scale = inverse_root_mean_square(x, row() * width, width, epsilon, &mut shared, lanes);
     let mut part = 0f32;
     if column() < columns {
         part = normed_part(x, gamma, weight, width, column(), kind);
     }
-    let sum = sum_of_parts(&mut shared, part);
+    let sum = sum_of_parts(&mut shared, part, lanes);
     if UNIT_POS_X == 0 && column() < columns {
         output[row() * columns + column()] = sum * scale;
     }

@@ -6,6 +6,7 @@ use burn_cubecl::tensor::CubeTensor;
 
 use super::matrix::GpuMatrix;
 use super::products::{COLUMNS, PARTS, project, project_biased, project_gated, project_normed, project_onto};
+use super::subgroups::lanes;
 use super::{cubecl, output_like, rows, tensor};
 use cubecl::prelude::*;
 
@@ -31,12 +32,43 @@ pub fn normed_projections(
         Some(bias) => {
             let bias = rows(bias).into_buffer_arg();
             project_biased::launch(
-                &client, count, dim, x, gamma, q, k, v, bias, out, hidden, q_width, k_width, v_width, epsilon, kind,
+                &client,
+                count,
+                dim,
+                x,
+                gamma,
+                q,
+                k,
+                v,
+                bias,
+                out,
+                hidden,
+                q_width,
+                k_width,
+                v_width,
+                epsilon,
+                kind,
+                lanes(),
             );
         }
         None => {
             project::launch(
-                &client, count, dim, x, gamma, q, k, v, out, hidden, q_width, k_width, v_width, epsilon, kind,
+                &client,
+                count,
+                dim,
+                x,
+                gamma,
+                q,
+                k,
+                v,
+                out,
+                hidden,
+                q_width,
+                k_width,
+                v_width,
+                epsilon,
+                kind,
+                lanes(),
             );
         }
     }
@@ -61,6 +93,7 @@ pub fn gated_projections(norm: &RmsNorm, x: &Tensor<3>, gate: &GpuMatrix, up: &G
         columns,
         norm.epsilon as f32,
         gate.kind,
+        lanes(),
     );
     tensor(output)
 }
@@ -81,6 +114,7 @@ pub fn add_projection(matrix: &GpuMatrix, x: Tensor<3>, residual: &Tensor<3>) ->
         matrix.columns,
         columns,
         matrix.kind,
+        lanes(),
     );
     tensor(output)
 }
@@ -102,6 +136,7 @@ pub fn normed_product(norm: &RmsNorm, x: &Tensor<3>, matrix: &GpuMatrix) -> Tens
         columns,
         norm.epsilon as f32,
         matrix.kind,
+        lanes(),
     );
     tensor(output)
 }

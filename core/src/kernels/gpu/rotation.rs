@@ -1,8 +1,9 @@
-//! Rotating queries and keys, and writing keys and values into the cache, in one launch.
+//! Writing keys and values into the cache, for few tokens in one launch with the rotation of queries and keys.
 
-use burn::tensor::Tensor;
+use burn::backend::cubecl::dtype_to_elem_type;
+use burn::tensor::{DType, Tensor};
 
-use super::{buffer, cubecl, output_like, rows, tensor};
+use super::{buffer, cubecl, output_like, rows, tensor, units_for};
 use cubecl::prelude::*;
 
 const UNITS: u32 = 64;
@@ -18,7 +19,7 @@ pub struct FewRotations {
 }
 
 /// Takes the projections `[1, seq, (heads + 2 kv_heads) · head_dim]`, writes rotated keys and values into the caches,
-/// `[1, kv_heads, capacity, head_dim]`, from token `at` on, and gives the rotated queries with their factors,
+/// `[1, kv_heads, capacity, head_dim]` in one type, from token `at` on, and gives the rotated queries with their factors,
 /// `[1, seq, heads, head_dim]`. The caches' buffers are changed in place, whoever else holds them.
 pub fn rotate_into_cache(
     projections: Tensor<3>,
@@ -47,8 +48,34 @@ pub fn rotate_into_cache(
         head_dim,
         capacity,
         at,
+        keys.dtype() == DType::F16,
+        dtype_to_elem_type(keys.dtype()),
     );
     tensor(queries)
+}
+
+/// Writes keys or values `[1, kv_heads, seq, head_dim]` into their cache, `[1, kv_heads, capacity, head_dim]`, from token `at` on. The
+/// cache's buffer is changed in place, whoever else holds it.
+pub fn write_into_cache(x: Tensor<4>, cache: &Tensor<4>, at: usize) {
+    let [_, kv_heads, seq, head_dim] = x.dims();
+    // As projections have them, so that the view needs no copy.
+    let x = rows(x.swap_dims(1, 2));
+    let size = seq * kv_heads * head_dim;
+    let (count, dim) = units_for(size);
+    write::launch(
+        &x.client.clone(),
+        count,
+        dim,
+        x.into_buffer_arg(),
+        buffer(cache.clone()).into_buffer_arg(),
+        size,
+        kv_heads,
+        head_dim,
+        cache.dims()[2],
+        at,
+        cache.dtype() == DType::F16,
+        dtype_to_elem_type(cache.dtype()),
+    );
 }
 
 /// The number at `at`, the i-th of its head, rotated by an angle of this cosine and sine.
@@ -64,22 +91,36 @@ pub fn rotated_component(x: &[f32], at: usize, i: usize, head_dim: usize, cos: f
     rotated
 }
 
+/// A number as the cache keeps it. WGSL lets a device round to either neighbour in f16; here it is the nearest, as on the CPU.
+#[cube]
+fn rounded<N: Float>(x: f32, #[comptime] is_f16: bool) -> N {
+    let mut nearest = x;
+    if is_f16 {
+        let bits = u32::reinterpret(x);
+        let half = 0xfffu32 + ((bits >> 13u32) & 1);
+        nearest = f32::reinterpret((bits + half) & 0xffff_e000);
+    }
+    N::cast_from(nearest)
+}
+
 /// A unit for each number of a row of projections.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn rotate(
+fn rotate<N: Float>(
     projections: &[f32],
     cos: &[f32],
     sin: &[f32],
     factors: &[f32],
     queries: &mut [f32],
-    keys: &mut [f32],
-    values: &mut [f32],
+    keys: &mut [N],
+    values: &mut [N],
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
     capacity: usize,
     at: usize,
+    #[comptime] is_f16: bool,
+    #[define(N)] _type: ElemType,
 ) {
     let column = ABSOLUTE_POS_X as usize;
     let row = CUBE_POS_Y as usize;
@@ -93,9 +134,33 @@ fn rotate(
         if head < heads {
             queries[(row * heads + head) * head_dim + i] = rotated * factors[row];
         } else if head < heads + kv_heads {
-            keys[((head - heads) * capacity + at + row) * head_dim + i] = rotated;
+            keys[((head - heads) * capacity + at + row) * head_dim + i] = rounded::<N>(rotated, is_f16);
         } else {
-            values[((head - heads - kv_heads) * capacity + at + row) * head_dim + i] = own;
+            values[((head - heads - kv_heads) * capacity + at + row) * head_dim + i] = rounded::<N>(own, is_f16);
         }
+    }
+}
+
+/// A unit for each number, or for several.
+#[cube(launch)]
+#[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
+fn write<N: Float>(
+    x: &[f32],
+    cache: &mut [N],
+    size: usize,
+    kv_heads: usize,
+    head_dim: usize,
+    capacity: usize,
+    first: usize,
+    #[comptime] is_f16: bool,
+    #[define(N)] _type: ElemType,
+) {
+    let width = kv_heads * head_dim;
+    let mut at = ABSOLUTE_POS_X as usize;
+    while at < size {
+        let token = first + at / width;
+        let head = at % width / head_dim;
+        cache[(head * capacity + token) * head_dim + at % head_dim] = rounded::<N>(x[at], is_f16);
+        at += (CUBE_COUNT_X * CUBE_DIM_X) as usize;
     }
 }

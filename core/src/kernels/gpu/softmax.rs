@@ -27,12 +27,12 @@ impl ExpSum {
         self.largest = highest;
     }
 
-    /// The sum over the logits of all units of the workgroup.
-    pub fn of_units(self, shared: &mut Shared<[f32]>) -> Self {
+    /// The sum over the logits of `units` neighbouring units, as [`over_units`].
+    pub fn of_units(self, shared: &mut Shared<[f32]>, #[comptime] units: usize, #[comptime] lanes: usize) -> Self {
         let mut highest = Array::new(1usize);
         highest[0] = self.largest;
-        over_units(shared, &mut highest, 1usize, false);
-        let sum = sum_of_units(shared, self.sum * f32::exp(self.largest - highest[0]));
+        over_units(shared, &mut highest, units, 1usize, false, lanes);
+        let sum = sum_of_units(shared, self.sum * f32::exp(self.largest - highest[0]), units, lanes);
         ExpSum { largest: highest[0], sum }
     }
 }

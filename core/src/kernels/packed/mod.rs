@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use burn::tensor::{Device, Int, Shape, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Int, Shape, Tensor, TensorData};
 use drope_instructions::halves;
 use half::{bf16, f16};
 
@@ -30,6 +30,19 @@ named! {
         Bf16 = "bf16",
         /// 8 bits, and a scale for each 32 numbers of a row.
         Q8 = "q8",
+    }
+}
+
+impl NumberType {
+    /// As a type of tensors, where a device has tensors of such numbers.
+    pub fn dtype_on(self, device: &Device) -> Option<FloatDType> {
+        let dtype = match self {
+            Self::F32 => FloatDType::F32,
+            Self::F16 => FloatDType::F16,
+            Self::Bf16 => FloatDType::BF16,
+            Self::Q8 => return None,
+        };
+        device.supports_dtype(dtype).then_some(dtype)
     }
 }
 

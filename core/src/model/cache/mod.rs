@@ -3,7 +3,7 @@
 mod packed;
 mod tensors;
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, FloatDType, Tensor};
 
 use self::packed::PackedLayer;
 pub(super) use self::tensors::TensorLayer;
@@ -31,8 +31,8 @@ pub(super) enum LayerCache {
 }
 
 impl Cache {
-    /// A cache with room for `tokens` tokens of one sequence; it grows if more come. On the CPU numbers are kept as `kind`, elsewhere
-    /// in 32 bits.
+    /// A cache with room for `tokens` tokens of one sequence; it grows if more come. Numbers are kept as `kind`; on a GPU
+    /// that does not know such numbers, and where gradients are kept, in 32 bits.
     pub(super) fn new(
         config: &Config,
         positions: &Positions,
@@ -40,6 +40,7 @@ impl Cache {
         kind: NumberType,
         device: &Device,
     ) -> Self {
+        let dtype = kind.dtype_on(device).filter(|_| !device.is_autodiff()).unwrap_or(FloatDType::F32);
         let layer = |index| {
             // Twice the window, so that keys outside the window are removed once per window and not at every token.
             let tokens = positions.layer(index).window.map_or(tokens, |window| tokens.min(2 * window));
@@ -48,7 +49,7 @@ impl Cache {
             if device == &Device::flex() && !device.is_autodiff() {
                 LayerCache::Packed(PackedLayer::new(kind, heads, capacity, head_dim))
             } else {
-                LayerCache::Tensors(Box::new(TensorLayer::new([1, heads, capacity, head_dim], device)))
+                LayerCache::Tensors(Box::new(TensorLayer::new([1, heads, capacity, head_dim], dtype, device)))
             }
         };
         Self { layers: (0..config.num_hidden_layers).map(layer).collect(), len: 0, prompt_len: 0 }

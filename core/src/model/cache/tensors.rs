@@ -1,8 +1,10 @@
 //! A layer's keys and values as tensors, which are written in place.
 
-use burn::tensor::{Device, Tensor, s};
+use burn::tensor::{Device, FloatDType, Tensor, s};
 
 use super::grown;
+#[cfg(feature = "gpu")]
+use crate::kernels::gpu;
 
 /// Two buffers `[1, kv_heads, capacity, head_dim]`.
 pub struct TensorLayer {
@@ -12,8 +14,9 @@ pub struct TensorLayer {
 }
 
 impl TensorLayer {
-    pub(super) fn new(shape: [usize; 4], device: &Device) -> Self {
-        Self { keys: Tensor::zeros(shape, device), values: Tensor::zeros(shape, device), len: 0 }
+    pub(super) fn new(shape: [usize; 4], dtype: FloatDType, device: &Device) -> Self {
+        let zeros = || Tensor::zeros(shape, (device, dtype.into()));
+        Self { keys: zeros(), values: zeros(), len: 0 }
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -27,10 +30,16 @@ impl TensorLayer {
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
         let seq = k.dims()[2];
         let at = self.reserve(seq, past);
-        let at = at..at + seq;
         // In place: no other handle to the buffers is alive between two steps.
-        self.keys.inplace(|keys| keys.slice_assign(s![.., .., at.clone(), ..], k));
-        self.values.inplace(|values| values.slice_assign(s![.., .., at, ..], v));
+        for (buffer, rows) in [(&mut self.keys, k), (&mut self.values, v)] {
+            #[cfg(feature = "gpu")]
+            if gpu::is_plain(&rows) {
+                gpu::write_into_cache(rows, buffer, at);
+                continue;
+            }
+            let rows = rows.cast(FloatDType::from(buffer.dtype()));
+            buffer.inplace(|buffer| buffer.slice_assign(s![.., .., at..at + seq, ..], rows));
+        }
     }
 
     /// Reserves `seq` places after the tokens so far, of which queries still attend to the last `past`. Returns the
@@ -62,7 +71,7 @@ impl TensorLayer {
         for buffer in [&mut self.keys, &mut self.values] {
             buffer.inplace(|old| {
                 let seen = old.clone().slice(s![.., .., from..self.len, ..]);
-                Tensor::zeros(shape, &old.device()).slice_assign(s![.., .., 0..past, ..], seen)
+                Tensor::zeros(shape, (&old.device(), old.dtype())).slice_assign(s![.., .., 0..past, ..], seen)
             });
         }
         self.len = past;

@@ -9,6 +9,7 @@ use burn_cubecl::tensor::CubeTensor;
 
 use super::{CachedKeys, Strided};
 use crate::kernels::gpu::softmax::LOWEST;
+use crate::kernels::gpu::subgroups::lanes;
 use crate::kernels::gpu::sum::over_units;
 use crate::kernels::gpu::{cubecl, output_like, rows, tensor};
 use cubecl::prelude::*;
@@ -56,6 +57,8 @@ pub fn attend_few(
         blocks,
         units,
         head_dim,
+        lanes(),
+        keys.number_type(),
     );
     if spans == 1 {
         return tensor(outputs);
@@ -81,10 +84,10 @@ fn joined(outputs: CubeTensor, log_sums: CubeTensor, [spans, seq, heads, head_di
 /// Outputs of a span, `[spans, seq, heads, head_dim]`, and ln Σ e^logit, `[spans, seq, heads]`.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn attend(
+fn attend<N: Float>(
     queries: &[f32],
-    keys: &[f32],
-    values: &[f32],
+    keys: &[N],
+    values: &[N],
     slopes: &[f32],
     outputs: &mut [f32],
     log_sums: &mut [f32],
@@ -98,6 +101,8 @@ fn attend(
     #[comptime] blocks: usize,
     #[comptime] units: usize,
     #[comptime] head_dim: usize,
+    #[comptime] lanes: usize,
+    #[define(N)] _type: ElemType,
 ) {
     let count = comptime!(group.div_ceil(blocks));
     let mut shared = Shared::new_slice(comptime!(count * units));
@@ -155,7 +160,7 @@ fn attend(
             }
             let place = (of_keys + key) * head_dim;
             for i in 0..head_dim {
-                let number = keys[place + i];
+                let number = f32::cast_from(keys[place + i]);
                 #[unroll]
                 for head in 0..count {
                     logits[head] += query[head * head_dim + i] * number;
@@ -169,7 +174,7 @@ fn attend(
         }
         key += units;
     }
-    over_units(&mut shared, &mut largest, count, false);
+    over_units(&mut shared, &mut largest, units, count, false, lanes);
     let mut sums = Array::new(count);
     #[unroll]
     for head in 0..count {
@@ -188,7 +193,7 @@ fn attend(
         }
         key += units;
     }
-    over_units(&mut shared, &mut sums, count, true);
+    over_units(&mut shared, &mut sums, units, count, true, lanes);
     let row_of_span = (CUBE_POS_Z as usize * CUBE_COUNT_Y as usize + row) * heads + first_head;
     if unit < head_dim {
         let mut mixed = Array::new(count);
@@ -197,7 +202,7 @@ fn attend(
             mixed[head] = 0f32;
         }
         for key in from..to {
-            let number = values[(of_values + key) * head_dim + unit];
+            let number = f32::cast_from(values[(of_values + key) * head_dim + unit]);
             #[unroll]
             for head in 0..count {
                 mixed[head] += weights[head * SPAN + key] * number;

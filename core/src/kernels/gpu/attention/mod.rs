@@ -4,6 +4,7 @@ mod few;
 mod tiles;
 mod weights;
 
+use burn::backend::cubecl::dtype_to_elem_type;
 use burn::tensor::{Device, Tensor, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 
@@ -12,7 +13,8 @@ use self::tiles::attend_in_tiles;
 #[cfg(feature = "train")]
 pub use self::weights::gradients_by_products;
 pub use self::weights::{attend_by_products, most_queries};
-use super::{FEW, buffer, is_plain, rows};
+use super::{FEW, buffer, cubecl, is_on_gpu, is_plain, rows};
+use cubecl::ir::ElemType;
 
 /// Numbers of a head that the kernels have room for.
 pub const LARGEST_KERNEL_HEAD: usize = 128;
@@ -28,11 +30,12 @@ pub struct CachedKeys {
 }
 
 /// softmax(q·kᵀ + bias)·v of queries `[batch, heads, seq, head_dim]`, with every factor of the logits folded in, and keys and values
-/// `[batch, kv_heads, keys, head_dim]`; `slopes` are ALiBi's, one a head, or none. The output is as the queries. `None` where the kernels
-/// cannot compute it: elsewhere than on a GPU, in other types than f32, with gradients, or for larger heads.
+/// `[batch, kv_heads, keys, head_dim]` in f32, f16 or bf16; `slopes` are ALiBi's, one a head, or none. The output is as the queries, in f32.
+/// `None` where the kernels cannot compute it: elsewhere than on a GPU, with queries in other types, with gradients, or for larger heads.
 pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen: &CachedKeys) -> Option<Tensor<4>> {
     let [batch, heads, seq, head_dim] = q.dims();
-    if ![q, k, v].into_iter().all(is_plain) || head_dim > LARGEST_KERNEL_HEAD {
+    let are_taken = is_plain(q) && [k, v].into_iter().all(is_on_gpu) && k.dtype() == v.dtype();
+    if !are_taken || head_dim > LARGEST_KERNEL_HEAD {
         return None;
     }
     let slopes = slopes_of_heads(slopes, heads, &q.device());
@@ -41,7 +44,7 @@ pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen:
 }
 
 /// Takes queries `[batch, seq, heads, head_dim]` with every factor of the logits folded in, and keys and values
-/// `[batch, kv_heads, capacity, head_dim]`; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[batch, seq, heads · head_dim]`.
+/// `[batch, kv_heads, capacity, head_dim]`, both in one type; `slopes`, `[heads]`, are ALiBi's or 0. Gives `[batch, seq, heads · head_dim]`.
 pub fn attend_to_cache(
     queries: Tensor<4>,
     keys: &Tensor<4>,
@@ -80,5 +83,9 @@ impl Strided {
         }
         let capacity = buffer.meta.strides()[1] / head_dim;
         Self { buffer, heads, capacity }
+    }
+
+    fn number_type(&self) -> ElemType {
+        dtype_to_elem_type(self.buffer.dtype)
     }
 }

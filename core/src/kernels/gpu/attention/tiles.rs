@@ -55,6 +55,7 @@ pub fn attend_in_tiles(
         values.capacity,
         group,
         head_dim,
+        keys.number_type(),
     );
     tensor(output)
 }
@@ -66,10 +67,10 @@ fn values_at_once(vectors: usize) -> usize {
 
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
-fn attend(
+fn attend<N: Float>(
     queries: &[f32],
-    keys: &[f32],
-    values: &[f32],
+    keys: &[N],
+    values: &[N],
     slopes: &[f32],
     output: &mut [f32],
     seq: usize,
@@ -79,6 +80,7 @@ fn attend(
     value_capacity: usize,
     #[comptime] group: usize,
     #[comptime] head_dim: usize,
+    #[define(N)] _type: ElemType,
 ) {
     // Queries [SLICE, STRIDE], then keys, likewise; later values [values_at_once, vectors].
     let mut staged = Shared::<[Four]>::new_slice(STAGED);
@@ -142,7 +144,7 @@ fn attend(
                         }
                         let key = key_tile + four * SIDE + r;
                         if key < end {
-                            of_tile.insert(r, keys[(of_keys + key) * head_dim + i]);
+                            of_tile.insert(r, f32::cast_from(keys[(of_keys + key) * head_dim + i]));
                         }
                     }
                 }
@@ -211,7 +213,7 @@ fn attend(
                     #[unroll]
                     for i in 0..SIDE {
                         if coordinate + i < head_dim {
-                            numbers.insert(i, values[(of_values + key) * head_dim + coordinate + i]);
+                            numbers.insert(i, f32::cast_from(values[(of_values + key) * head_dim + coordinate + i]));
                         }
                     }
                 }

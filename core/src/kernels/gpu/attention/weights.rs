@@ -12,6 +12,7 @@ use super::slopes_of_heads;
 use crate::kernels::gpu::linear::product;
 use crate::kernels::gpu::pack::packed;
 use crate::kernels::gpu::softmax::ExpSum;
+use crate::kernels::gpu::subgroups::lanes;
 #[cfg(feature = "train")]
 use crate::kernels::gpu::sum::sum_of_units;
 use crate::kernels::gpu::{MOST_WORKGROUPS, buffer, cubecl, is_plain, output_in, rows, tensor};
@@ -122,6 +123,7 @@ fn attention_weights(q: Tensor<4>, k: &Tensor<4>, bias: &AttentionBias) -> Tenso
         has[0],
         has[1],
         has[2],
+        lanes(),
         dtype_to_elem_type(dtype),
     );
     tensor(output)
@@ -147,6 +149,7 @@ fn gradient_of_logits(weights: &Tensor<4>, of_weights: Tensor<4>) -> Tensor<4> {
         rows(of_weights).into_buffer_arg(),
         output.clone().into_buffer_arg(),
         keys,
+        lanes(),
         dtype_to_elem_type(dtype),
     );
     tensor(output)
@@ -177,6 +180,7 @@ fn softmax_of_row<W: Float>(
     #[comptime] has_slopes: bool,
     #[comptime] has_documents: bool,
     #[comptime] has_logs: bool,
+    #[comptime] lanes: usize,
     #[define(W)] _type: ElemType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
@@ -205,7 +209,7 @@ fn softmax_of_row<W: Float>(
         exponentials.add(logit);
         key += UNITS;
     }
-    let row_sum = exponentials.of_units(&mut shared);
+    let row_sum = exponentials.of_units(&mut shared, UNITS, lanes);
     let mut key = unit;
     while key < keys {
         let mut weight = 0f32;
@@ -236,6 +240,7 @@ fn differentiate<W: Float>(
     of_weights: &[f32],
     output: &mut [W],
     keys: usize,
+    #[comptime] lanes: usize,
     #[define(W)] _type: ElemType,
 ) {
     let mut shared = Shared::new_slice(UNITS);
@@ -246,7 +251,7 @@ fn differentiate<W: Float>(
         sum += f32::cast_from(weights[start + key]) * of_weights[start + key];
         key += UNITS;
     }
-    let total = sum_of_units(&mut shared, sum);
+    let total = sum_of_units(&mut shared, sum, UNITS, lanes);
     let mut key = UNIT_POS as usize;
     while key < keys {
         let of_logit = f32::cast_from(weights[start + key]) * (of_weights[start + key] - total);
