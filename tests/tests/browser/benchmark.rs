@@ -1,6 +1,6 @@
 //! `?benchmark`: what a visitor measures and sends on.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use fantoccini::Locator;
 use serde_json::json;
 
@@ -16,6 +16,7 @@ async fn a_visitor_measures_every_program_and_copies_the_table() -> Result<()> {
     browser.wait("#measure", 60, |text| text == "Measure").await?;
     browser.click("measure").await?;
     browser.wait(".benchmark tbody", 300, |text| text.contains("onnxruntime-web 1.30.0, WebGPU")).await?;
+    browser.wait("#measure:enabled", 300, |_| true).await?;
     let rows = browser.client.execute(
         "return [...document.querySelectorAll('.benchmark tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))",
         vec![],
@@ -27,12 +28,24 @@ async fn a_visitor_measures_every_program_and_copies_the_table() -> Result<()> {
     // Each of our programs at both lengths, then the peer's.
     let expected = ours.map(|place| [place.to_owned(), format!("onnxruntime-web 1.30.0, {place}")]);
     let expected: Vec<String> = expected.into_iter().flatten().flat_map(|name| [name.clone(), name]).collect();
+    // Where the browser's WebGPU has subgroups, the same without them comes last.
+    let has_subgroups = browser.client.execute_async(
+        "navigator.gpu.requestAdapter().then((adapter) => arguments[0](adapter.features.has('subgroups')))",
+        vec![],
+    );
+    let without = if has_subgroups.await? == json!(true) { 2 } else { 0 };
+    let expected = [expected, vec!["WebGPU without subgroups".to_owned(); without]].concat();
     assert_eq!(programs, expected);
+    let places = browser.wait(".benchmark", 60, |_| true).await?;
+    assert_eq!(without > 0, places.contains("; subgroups of "), "{places}");
     for row in rows {
         assert!(["128", "129"].contains(&row[1].as_str().unwrap_or_default()), "{row}");
         for speed in [&row[2], &row[3]] {
-            let speed: f64 = speed.as_str().context("a text")?.parse()?;
-            assert!(speed > 0.0, "{row}");
+            // Such as "900 [700, 1000]".
+            let numbers = speed.as_str().context("a text")?.split(|sign: char| !sign.is_ascii_digit());
+            let numbers: Vec<f64> = numbers.filter_map(|number| number.parse().ok()).collect();
+            let [middle, least, most] = numbers[..] else { bail!("no range in {row}") };
+            assert!(0.0 < least && least <= middle && middle <= most, "{row}");
         }
     }
     browser.screenshot("benchmark.png", "main").await?;

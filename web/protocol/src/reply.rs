@@ -18,6 +18,8 @@ pub enum Reply {
         note: String,
         /// Threads of the CPU that compute.
         threads: usize,
+        /// Units of the GPU that join numbers by subgroups; 1: none.
+        subgroups: usize,
     },
     /// There is no device that could be used.
     Unfit {

@@ -14,6 +14,8 @@ pub enum Request {
     Start {
         /// For WebGPU: whether it is unfit where the CPU is faster.
         must_be_fast: bool,
+        /// For WebGPU: whether kernels may use subgroups.
+        may_use_subgroups: bool,
         /// For the CPU's program with threads: how many.
         threads: usize,
         /// Address of the page: the worker's own is a blob, below which there are no files.

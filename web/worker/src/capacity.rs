@@ -15,7 +15,7 @@ pub struct Capacity {
     pub largest_buffer: Option<f64>,
 }
 
-/// Number of weights above which a page keeps them in few bits, and on the CPU keys and values in 16.
+/// Number of weights above which a page keeps them in few bits, and keys and values in 16; GPUs without such numbers keep these in 32.
 const MOST_WIDE: u64 = 64_000_000;
 /// Bytes of a number that is kept in 8 bits, where 32 numbers share a scale: of 16 bits on the CPU, of 32 on a GPU.
 const BYTES_IN_8_BITS: [f64; 2] = [1.0625, 1.125];
@@ -28,8 +28,7 @@ impl Capacity {
     /// How the numbers of a model are kept: those of a large model in fewer bits. `gguf`: bytes of the file that has them.
     pub fn number_types(&self, config: &Config, gguf: Option<f64>) -> NumberTypes {
         let weights = self.weights(config, gguf).0;
-        let is_narrow = self.largest_buffer.is_none() && is_large(config);
-        let cache = if is_narrow { NumberType::F16 } else { NumberType::F32 };
+        let cache = if is_large(config) { NumberType::F16 } else { NumberType::F32 };
         NumberTypes { weights, cache, ..NumberTypes::default() }
     }
 

@@ -19,6 +19,8 @@ mod questions;
 mod recalibrate;
 mod run;
 mod store;
+#[cfg(feature = "webgpu")]
+mod subgroups;
 #[cfg(feature = "threads")]
 mod threads;
 #[cfg(feature = "webgpu")]
@@ -41,6 +43,9 @@ use web_sys::{DedicatedWorkerGlobalScope, File, MessageEvent};
 use self::capacity::Capacity;
 use self::models::ModelCache;
 use self::run::{Interruption, Run};
+
+#[cfg(feature = "webgpu")]
+pub use self::subgroups::open_webgpu;
 
 /// Requests that wait, and the run that may go on.
 #[derive(Default)]
@@ -131,14 +136,14 @@ async fn carry_out(
     request: Request,
     files: Vec<File>,
 ) -> Result<(), Interruption> {
-    if let Request::Start { must_be_fast, threads, base, first } = request {
+    if let Request::Start { must_be_fast, may_use_subgroups, threads, base, first } = request {
         download::set_base(base);
         let threads = share_kernels(threads).await;
-        match open_device(must_be_fast).await {
-            Ok((device, note)) => {
+        match open_device(must_be_fast, may_use_subgroups).await {
+            Ok(Opened { device, note, subgroups }) => {
                 let first = first.iter().filter_map(|name| StudyModel::named(name)).collect();
                 *models = Some(ModelCache::new(device, capacity().await, first));
-                reply(&Reply::Ready { note, threads });
+                reply(&Reply::Ready { note, threads, subgroups });
                 store::tell().await;
             }
             Err(note) => reply(&Reply::Unfit { note }),
@@ -229,16 +234,24 @@ fn now() -> f64 {
     scope().performance().map_or(0.0, |clock| clock.now())
 }
 
-/// The device on which the models compute and the reason for it; else the reason why there is none. Both reasons are
-/// ends of sentences.
+/// The device on which the models compute.
+struct Opened {
+    device: Device,
+    /// Why it is a good choice, as the end of a sentence.
+    note: String,
+    /// Units of a GPU that join numbers by subgroups; 1: none.
+    subgroups: usize,
+}
+
+/// The device; else the reason why there is none, as the end of a sentence.
 #[cfg(feature = "webgpu")]
-async fn open_device(must_be_fast: bool) -> Result<(Device, String), String> {
-    webgpu::open(must_be_fast).await
+async fn open_device(must_be_fast: bool, may_use_subgroups: bool) -> Result<Opened, String> {
+    webgpu::open(must_be_fast, may_use_subgroups).await
 }
 
 #[cfg(not(feature = "webgpu"))]
-async fn open_device(_must_be_fast: bool) -> Result<(Device, String), String> {
-    Ok((Device::flex(), "it is always there".to_owned()))
+async fn open_device(_must_be_fast: bool, _may_use_subgroups: bool) -> Result<Opened, String> {
+    Ok(Opened { device: Device::flex(), note: "it is always there".to_owned(), subgroups: 1 })
 }
 
 /// Lets so many threads share the kernels, and says how many do.

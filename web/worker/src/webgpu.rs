@@ -4,17 +4,18 @@ use burn::tensor::Device;
 use drope_core::generate::Flow;
 use drope_core::language::Values;
 use drope_core::loaded_model::LoadedModel;
-use drope_core::model::{LAUNCHES_AT_ONCE, token_ids};
+use drope_core::model::token_ids;
 use drope_core::niah::{Spec, Task, sample};
 use drope_core::positions::Method;
-use js_sys::{Function, Promise, Reflect};
+use js_sys::{Function, Promise};
 use wasm_bindgen::{JsCast, JsValue};
 use wasm_bindgen_futures::JsFuture;
 
 use super::capacity::Capacity;
 use super::models::ModelFiles;
 use super::run::Interruption;
-use super::{now, scope};
+use super::subgroups::{get, gpu, open_webgpu};
+use super::{Opened, now};
 
 /// Largest difference of a logit that still counts as the same answer.
 const TOLERANCE: f32 = 1e-3;
@@ -22,9 +23,9 @@ const TOLERANCE: f32 = 1e-3;
 const PROMPT: usize = 64;
 
 /// A WebGPU device that gives the CPU's answer, and that is not slower if it must be fast, or why there is none.
-pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
-    let gpu = Device::wgpu_options().tasks_max(LAUNCHES_AT_ONCE).init_async().await;
-    let gpu = gpu.map_err(|_| "this browser has no WebGPU".to_owned())?;
+pub async fn open(must_be_fast: bool, may_use_subgroups: bool) -> Result<Opened, String> {
+    let opened = open_webgpu(may_use_subgroups).await;
+    let (gpu, subgroups) = opened.ok_or_else(|| "this browser has no WebGPU".to_owned())?;
     let files =
         ModelFiles::load(Method::Rope.info().nano_model, &|_, _| Flow::Continue).await.map_err(|interruption| {
             match interruption {
@@ -46,14 +47,13 @@ pub async fn open(must_be_fast: bool) -> Result<(Device, String), String> {
     if must_be_fast && gpu_time > cpu_time {
         return Err(format!("WebGPU gives the same answers, but for models this small it is slower here: {times}"));
     }
-    Ok((gpu, format!("it gives the CPU's answers: {times}")))
+    Ok(Opened { device: gpu, note: format!("it gives the CPU's answers: {times}"), subgroups })
 }
 
 /// Limits of the adapter; a browser that does not say them counts as one without a limit.
 pub async fn capacity() -> Capacity {
-    let get = |object: &JsValue, name: &str| Reflect::get(object, &name.into());
     let request = || -> Result<Promise, JsValue> {
-        let gpu = get(&scope().navigator(), "gpu")?;
+        let gpu = gpu()?;
         get(&gpu, "requestAdapter")?.dyn_into::<Function>()?.call0(&gpu)?.dyn_into()
     };
     let limits = async {

@@ -8,7 +8,7 @@ use futures::channel::mpsc::{UnboundedReceiver, unbounded};
 use web_sys::Worker;
 
 use super::table::Speed;
-use crate::link::script::{Program, end, post, start_request, start_worker};
+use crate::link::script::{Program, base, end, post, start_worker};
 
 /// Rounds that count.
 pub const ROUNDS: usize = 5;
@@ -28,18 +28,25 @@ impl Drop for Measured {
     }
 }
 
-/// Speeds of a program that computes with so many threads, for prompts of these lengths; `tell` hears of each round. Errors are ends of
-/// sentences.
+/// A program, and what it may use.
+#[derive(Clone, Copy)]
+pub struct Setting {
+    pub program: Program,
+    pub threads: usize,
+    pub may_use_subgroups: bool,
+}
+
+/// Speeds of a program for prompts of these lengths, and how many units of the GPU joined numbers by subgroups; `tell` hears of each
+/// round. Errors are ends of sentences.
 pub async fn measure(
-    program: Program,
+    setting: Setting,
     name: &str,
-    threads: usize,
     reading: &Reading,
     prompts: &[usize],
     tell: impl Fn(usize, usize),
-) -> Result<Vec<Speed>, String> {
-    let mut measured = Measured::start(program, threads)?;
-    measured.opened(threads).await?;
+) -> Result<(Vec<Speed>, usize), String> {
+    let mut measured = Measured::start(setting)?;
+    let subgroups = measured.opened(setting.threads).await?;
     let mut speeds = Vec::new();
     for &prompt in prompts {
         let mut speed = Speed { program: name.to_owned(), prompt, prefill: Vec::new(), decode: Vec::new() };
@@ -54,11 +61,11 @@ pub async fn measure(
         }
         speeds.push(speed);
     }
-    Ok(speeds)
+    Ok((speeds, subgroups))
 }
 
 impl Measured {
-    fn start(program: Program, threads: usize) -> Result<Self, String> {
+    fn start(Setting { program, threads, may_use_subgroups }: Setting) -> Result<Self, String> {
         let (sender, said) = unbounded();
         let tell = move |said: Said| {
             // Refused only when nobody listens any more.
@@ -67,7 +74,8 @@ impl Measured {
         let hear = tell.clone();
         let worker = start_worker(program, move |reply, _| hear(Ok(reply)), move |message| tell(Err(message)))
             .map_err(|_| "this browser starts no web workers".to_owned())?;
-        post(&worker, &start_request(false, threads, Vec::new()));
+        let start = Request::Start { must_be_fast: false, may_use_subgroups, threads, base: base(), first: Vec::new() };
+        post(&worker, &start);
         Ok(Self { worker, said })
     }
 
@@ -79,14 +87,14 @@ impl Measured {
         }
     }
 
-    /// Waits for the device, which is to compute with so many threads.
-    async fn opened(&mut self, wanted: usize) -> Result<(), String> {
+    /// Waits for the device, which is to compute with so many threads, and says how many units of it join numbers by subgroups.
+    async fn opened(&mut self, wanted: usize) -> Result<usize, String> {
         loop {
             match self.next().await? {
                 Reply::Ready { threads, .. } if threads < wanted => {
                     return Err(format!("only {threads} could be started"));
                 }
-                Reply::Ready { .. } => return Ok(()),
+                Reply::Ready { subgroups, .. } => return Ok(subgroups),
                 Reply::Unfit { note } => return Err(note),
                 _ => {}
             }

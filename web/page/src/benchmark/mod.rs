@@ -9,7 +9,7 @@ use drope_core::positions::Method;
 use leptos::prelude::*;
 
 use self::card::Card;
-use self::measured::{ROUNDS, measure};
+use self::measured::{ROUNDS, Setting, measure};
 use self::peer::{PEER, Provider};
 use self::table::{HEADS, Speed, markdown};
 use crate::address::readings::first_reading;
@@ -51,7 +51,8 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
             let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
             let mut done = 0.0;
-            for Contestant { computes, name, threads } in programs {
+            let mut has_subgroups = false;
+            for Contestant { computes, name } in programs {
                 let tell = |prompt: usize, round: usize| {
                     let of_round =
                         if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {ROUNDS}") };
@@ -61,16 +62,26 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                     progress.set(Some((sentence, (done + rounds as f64) / count)));
                 };
                 let found = match computes {
-                    Computes::Ours(program) => measure(program, &name, threads, &reading, &prompts, tell).await,
-                    Computes::Peer(provider) => peer::measure(provider, &name, threads, &prompts, tell).await,
+                    // The same as before it.
+                    Computes::Ours(setting) if !setting.may_use_subgroups && !has_subgroups => Ok((Vec::new(), 1)),
+                    Computes::Ours(setting) => measure(setting, &name, &reading, &prompts, tell).await,
+                    Computes::Peer(provider, threads) => {
+                        peer::measure(provider, &name, threads, &prompts, tell).await.map(|found| (found, 1))
+                    }
                 };
+                done += (prompts.len() * (ROUNDS + 1)) as f64;
                 match found {
-                    Ok(found) => speeds.update(|speeds| speeds.extend(found)),
+                    Ok((found, subgroups)) => {
+                        speeds.update(|speeds| speeds.extend(found));
+                        if subgroups > 1 {
+                            has_subgroups = true;
+                            places.update(|places| places.push(format!("subgroups of {subgroups} units or more")));
+                        }
+                    }
                     Err(reason) => {
                         missing.update(|missing| missing.push(not_measured(&name, &reason)));
                     }
                 }
-                done += (prompts.len() * (ROUNDS + 1)) as f64;
             }
             progress.set(None);
         });
@@ -95,8 +106,8 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                 <h2>"How fast is this browser?"</h2>
                 <p>
                     {format!("{model} reads prompts of {} and {} tokens and answers, {ROUNDS} times on each program that this browser has: ", prompts[0], prompts[1])}
-                    "the CPU with one thread and with all, and WebGPU. "
-                    {format!("So does {PEER} with nano-rope, which is loaded for it (17 MB, and 27 for WebGPU). The table shows medians; nothing is sent anywhere.")}
+                    "the CPU with one thread and with all, and WebGPU with subgroups and without. "
+                    {format!("So does {PEER} with nano-rope, which is loaded for it (17 MB, and 27 for WebGPU). The table shows medians and ranges; nothing is sent anywhere.")}
                 </p>
                 <p class="buttons">
                     <button id="measure" type="button" disabled=is_running on:click=measure_all>"Measure"</button>
@@ -139,34 +150,40 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
     }
 }
 
-/// What computes: a program of ours, or the peer.
+/// What computes: a program of ours, or the peer with so many threads.
 #[derive(Clone, Copy)]
 enum Computes {
-    Ours(Program),
-    Peer(Provider),
+    Ours(Setting),
+    Peer(Provider, usize),
 }
 
 /// What is measured.
 struct Contestant {
     computes: Computes,
     name: String,
-    threads: usize,
 }
 
-/// Ours, each followed by the peer that computes with the same.
+/// Ours, each followed by the peer that computes with the same; WebGPU once more without subgroups, which is left out where there are none.
 fn programs(threads: usize, has_webgpu: bool) -> Vec<Contestant> {
-    let mut places = vec![(Program::Computes(Backend::Cpu), Provider::Wasm, "CPU, 1 thread".to_owned(), 1)];
+    let setting = |program, threads| Setting { program, threads, may_use_subgroups: true };
+    let mut places = vec![(setting(Program::Computes(Backend::Cpu), 1), Provider::Wasm, "CPU, 1 thread".to_owned())];
     if threads > 1 {
-        places.push((Program::Shares, Provider::Wasm, format!("CPU, {threads} threads"), threads));
+        places.push((setting(Program::Shares, threads), Provider::Wasm, format!("CPU, {threads} threads")));
     }
+    let webgpu = setting(Program::Computes(Backend::Webgpu), 1);
     if has_webgpu {
-        places.push((Program::Computes(Backend::Webgpu), Provider::Webgpu, "WebGPU".to_owned(), 1));
+        places.push((webgpu, Provider::Webgpu, "WebGPU".to_owned()));
     }
-    let both = |(program, provider, place, threads): (Program, Provider, String, usize)| {
-        let peer = Contestant { computes: Computes::Peer(provider), name: format!("{PEER}, {place}"), threads };
-        [Contestant { computes: Computes::Ours(program), name: place, threads }, peer]
+    let both = |(setting, provider, place): (Setting, Provider, String)| {
+        let peer = Contestant { computes: Computes::Peer(provider, setting.threads), name: format!("{PEER}, {place}") };
+        [Contestant { computes: Computes::Ours(setting), name: place }, peer]
     };
-    places.into_iter().flat_map(both).collect()
+    let mut all: Vec<Contestant> = places.into_iter().flat_map(both).collect();
+    if has_webgpu {
+        let without = Setting { may_use_subgroups: false, ..webgpu };
+        all.push(Contestant { computes: Computes::Ours(without), name: "WebGPU without subgroups".to_owned() });
+    }
+    all
 }
 
 /// What the browser calls itself.

@@ -14,12 +14,13 @@ pub struct Speed {
 }
 
 impl Speed {
-    /// Program, length of the prompt, and the medians.
+    /// Program, length of the prompt, and the medians with their ranges.
     pub fn cells(&self) -> [String; 4] {
         let middle = |speeds: &[f64]| {
             let mut sorted = speeds.to_vec();
             sorted.sort_by(f64::total_cmp);
-            sorted.get(sorted.len() / 2).map_or("–".to_owned(), |speed| format!("{speed:.0}"))
+            let [Some(least), Some(most)] = [sorted.first(), sorted.last()] else { return "–".to_owned() };
+            format!("{:.0} [{least:.0}, {most:.0}]", sorted[sorted.len() / 2])
         };
         [self.program.clone(), self.prompt.to_string(), middle(&self.prefill), middle(&self.decode)]
     }
@@ -47,7 +48,7 @@ mod tests {
     use super::{Speed, markdown};
 
     #[test]
-    fn the_table_has_medians() {
+    fn the_table_has_medians_and_ranges() {
         let speed = |prefill: &[f64], decode: &[f64]| Speed {
             program: "CPU, 1 thread".to_owned(),
             prompt: 1024,
@@ -57,7 +58,7 @@ mod tests {
         let speeds = [speed(&[900.0, 1000.0, 700.0], &[80.4, 81.0, 79.0]), speed(&[], &[])];
         let text = markdown("nano-rope", &["Chrome 150".to_owned()], &speeds);
         assert!(text.contains("- Chrome 150\n"), "{text}");
-        let rows = "| CPU, 1 thread | 1024 | 900 | 80 |\n| CPU, 1 thread | 1024 | – | – |\n";
+        let rows = "| CPU, 1 thread | 1024 | 900 [700, 1000] | 80 [79, 81] |\n| CPU, 1 thread | 1024 | – | – |\n";
         assert!(text.contains(&format!("|---|---|---|---|\n{rows}")), "{text}");
     }
 }

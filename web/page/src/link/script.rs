@@ -88,7 +88,7 @@ fn reason(message: String, is_awake: bool) -> String {
 
 /// The first message; `first` are models that are loaded at once.
 pub fn start_request(must_be_fast: bool, threads: usize, first: Vec<String>) -> Request {
-    Request::Start { must_be_fast, threads, base: base(), first }
+    Request::Start { must_be_fast, may_use_subgroups: true, threads, base: base(), first }
 }
 
 /// Sends a request.

@@ -231,7 +231,7 @@ impl Connection {
                 self.phase().into_iter().for_each(|phase| *phase = Phase::Awake);
                 effects.extend((backend == Backend::Webgpu).then_some(Effect::Show(Engine::Opening)));
             }
-            Reply::Ready { note, threads } => {
+            Reply::Ready { note, threads, .. } => {
                 self.phase().into_iter().for_each(|phase| *phase = Phase::Open { threads });
                 let note = match (backend, page.choice) {
                     (Backend::Webgpu, _) => note,

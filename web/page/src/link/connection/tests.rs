@@ -12,7 +12,7 @@ fn remove(run: u32) -> Request {
 }
 
 fn ready(note: &str, threads: usize) -> Reply {
-    Reply::Ready { note: note.into(), threads }
+    Reply::Ready { note: note.into(), threads, subgroups: 1 }
 }
 
 fn start(backend: Backend, is_shared: bool, must_be_fast: bool, threads: usize) -> Effect {
