@@ -105,9 +105,13 @@ def main():
                     lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
             programs = {name: run for name, run in programs.items() if name[0] in args.programs}
             place = {"length": length, "bits": bits, "threads": threads}
+            fields = ["processor", *place]
+            if len(args.programs) < 3:
+                # What other programs did before stays.
+                fields.append("program")
             # Written after each round, since one of a long prompt takes many minutes and may be the last.
             for rows in compared(programs, args.rounds, place):
-                add_rows(RESULTS / "browser.json", rows, "processor", *place)
+                add_rows(RESULTS / "browser.json", rows, *fields)
 
 
 if __name__ == "__main__":
