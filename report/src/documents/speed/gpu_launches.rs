@@ -4,11 +4,13 @@ use serde::Deserialize;
 
 use crate::markdown::{or_dash, section, table};
 
-/// Launches and bytes of a model whose weights are of some type.
+/// Launches and bytes of a model whose weights, keys and values are of some types.
 #[derive(Clone, Deserialize)]
 pub struct GpuLaunches {
     model: String,
     weights: String,
+    /// Type of keys and values.
+    cache: String,
     /// Chunks of 256 tokens before the generated ones.
     chunks: usize,
     token_launches: f64,
@@ -28,6 +30,7 @@ pub fn text(rows: &[GpuLaunches]) -> String {
         vec![
             row.model.clone(),
             row.weights.clone(),
+            row.cache.clone(),
             (256 * row.chunks).to_string(),
             format!("{:.0}", row.token_launches),
             megabytes(row.matrices_bytes),
@@ -38,6 +41,7 @@ pub fn text(rows: &[GpuLaunches]) -> String {
     let header = [
         "model",
         "weights",
+        "cache",
         "tokens before",
         "launches",
         "weights read (MB)",
@@ -63,6 +67,7 @@ mod tests {
         let row = GpuLaunches {
             model: "smollm2".to_owned(),
             weights: "q8".to_owned(),
+            cache: "f16".to_owned(),
             chunks: 3,
             token_launches: 213.0,
             chunk_launches: Some(543.0),
@@ -70,7 +75,7 @@ mod tests {
             cache_bytes: 35_389_440.0,
         };
         let text = text(&[row]);
-        assert!(text.contains("| smollm2 | q8 | 768 | 213 | 151.3 | 35.4 | 543 |"), "{text}");
+        assert!(text.contains("| smollm2 | q8 | f16 | 768 | 213 | 151.3 | 35.4 | 543 |"), "{text}");
         assert_eq!(super::text(&[]), "");
     }
 }
