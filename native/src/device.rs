@@ -77,13 +77,18 @@ fn cuda() -> Result<Device> {
 
 #[cfg(feature = "cuda")]
 fn cards(count: usize) -> Result<Vec<Device>> {
+    use std::sync::Once;
+
+    static DETECTED: Once = Once::new();
     drope_core::model::keep_compiled_kernels();
     // Burn panics when it opens a card that is not there.
     let found = Device::enumerate(DeviceType::Cuda).into_vec().len();
     ensure!(found > 0, "there is no NVIDIA card or driver on this machine; use --device cpu");
     ensure!(count <= found, "this machine has {found} NVIDIA cards; ask for no more with --gpus");
     let cards: Vec<Device> = (0..count).map(Device::cuda).collect();
-    pollster::block_on(drope_core::model::detect_subgroups(&cards[0]));
+    DETECTED.call_once(|| {
+        pollster::block_on(drope_core::model::detect_subgroups(&cards[0]));
+    });
     Ok(cards)
 }
 

@@ -66,7 +66,7 @@ pub struct Model {
     lm_head: Option<Projection>,
     /// C where the logits grow with the number of keys (`scalable_softmax`).
     ssmax_context: Option<usize>,
-    /// How keys and values are kept in a cache on the CPU.
+    /// How keys and values are kept in a cache.
     #[module(skip)]
     cache_type: NumberType,
     embedding_multiplier: f64,
@@ -81,7 +81,7 @@ pub struct Model {
 pub struct NumberTypes {
     /// Projections and embedding.
     pub weights: WeightType,
-    /// Keys and values; on a GPU, 8 bits and what it does not know are kept in 32.
+    /// Keys and values; on a GPU those of 8 bits, and of types that it lacks, are kept in 32.
     pub cache: NumberType,
     /// In what products of many tokens with weights are computed.
     pub compute: ComputeType,

@@ -91,14 +91,18 @@ pub fn rotated_component(x: &[f32], at: usize, i: usize, head_dim: usize, cos: f
     rotated
 }
 
-/// A number as the cache keeps it. WGSL lets a device round to either neighbour in f16; here it is the nearest, as on the CPU.
+/// A number as the cache keeps it. WGSL lets a device round to either neighbour in f16; here it is the nearest, as on the CPU. Numbers
+/// below 2⁻¹⁴, and from 65,520 on, are as the device converts them.
 #[cube]
 fn rounded<N: Float>(x: f32, #[comptime] is_f16: bool) -> N {
     let mut nearest = x;
     if is_f16 {
         let bits = u32::reinterpret(x);
-        let half = 0xfffu32 + ((bits >> 13u32) & 1);
-        nearest = f32::reinterpret((bits + half) & 0xffff_e000);
+        // Infinities and NaN stay as they are.
+        if bits & 0x7fff_ffff < 0x7f80_0000 {
+            let half = 0xfffu32 + ((bits >> 13u32) & 1);
+            nearest = f32::reinterpret((bits + half) & 0xffff_e000);
+        }
     }
     N::cast_from(nearest)
 }
@@ -141,7 +145,7 @@ fn rotate<N: Float>(
     }
 }
 
-/// A unit for each number, or for several.
+/// `x` is `[seq, kv_heads, head_dim]`, the cache `[kv_heads, capacity, head_dim]`. A unit for each number, or for several.
 #[cube(launch)]
 #[allow(clippy::too_many_arguments, reason = "a kernel has no structures")]
 fn write<N: Float>(

@@ -14,7 +14,7 @@ use super::{buffer, output_like, tensor};
 
 /// Neighbouring units whose numbers subgroups join; 1 is to use none.
 static LANES: AtomicUsize = AtomicUsize::new(1);
-/// Of a subgroup: more would be more than the units that share a sum of a product.
+/// Most units that subgroups join: a sum of a product is shared by no more.
 const MOST_LANES: usize = PARTS as usize;
 
 /// Neighbouring units whose numbers kernels join by subgroups, a power of two; 1: the kernels do without.
@@ -23,7 +23,7 @@ pub fn lanes() -> usize {
 }
 
 /// Has kernels use subgroups from now on if the device has them and they were seen to join the right numbers. Returns how many units they
-/// join; 1 if none. To be called once, when the device is open.
+/// join; 1 if none. To be called when the first device is open; others are taken to be like it.
 pub async fn detect_subgroups(device: &Device) -> usize {
     let client = buffer(Tensor::<1>::zeros([1], device)).client;
     let has_them = client.properties().features.plane.contains(Plane::Ops);
@@ -43,7 +43,7 @@ pub async fn use_subgroups(device: &Device, smallest: usize) -> usize {
 
 /// Whether sums over neighbouring units are those that they should be, in workgroups of the shapes that kernels have.
 async fn sums_are_right(device: &Device, lanes: usize) -> bool {
-    for dim in [CubeDim::new_2d(PARTS, COLUMNS), CubeDim::new_1d(64), CubeDim::new_1d(256)] {
+    for dim in [CubeDim::new_2d(PARTS, COLUMNS), CubeDim::new_1d(64), CubeDim::new_1d(128), CubeDim::new_1d(256)] {
         let units = dim.num_elems() as usize;
         let like = buffer(Tensor::<1>::zeros([1], device));
         let output = output_like(&like, [units]);

@@ -15,7 +15,7 @@ pub fn sum_of_units(shared: &mut Shared<[f32]>, own: f32, #[comptime] units: usi
 /// Puts the sum, or the largest, of the `numbers` of `units` neighbouring units in place of them, each of `count` by itself.
 ///
 /// `units`, and the number of units of the workgroup, which is a multiple of it, are powers of two. `lanes` is
-/// [`lanes`](super::subgroups::lanes). `shared` has room for `count` numbers of every unit of the workgroup.
+/// [`lanes`](super::subgroups::lanes), at most `units`. `shared` has room for `count` numbers of every unit of the workgroup.
 #[cube]
 pub fn over_units(
     shared: &mut Shared<[f32]>,

@@ -28,7 +28,8 @@ impl TensorLayer {
     }
 
     pub(super) fn append(&mut self, k: Tensor<4>, v: Tensor<4>, past: usize) {
-        let seq = k.dims()[2];
+        let [batch, _, seq, _] = k.dims();
+        assert_eq!(batch, 1, "a cache holds one sequence");
         let at = self.reserve(seq, past);
         // In place: no other handle to the buffers is alive between two steps.
         for (buffer, rows) in [(&mut self.keys, k), (&mut self.values, v)] {

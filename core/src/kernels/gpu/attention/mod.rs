@@ -5,7 +5,7 @@ mod tiles;
 mod weights;
 
 use burn::backend::cubecl::dtype_to_elem_type;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Tensor, TensorData};
 use burn_cubecl::tensor::CubeTensor;
 
 use self::few::attend_few;
@@ -34,10 +34,12 @@ pub struct CachedKeys {
 /// `None` where the kernels cannot compute it: elsewhere than on a GPU, with queries in other types, with gradients, or for larger heads.
 pub fn attend(q: &Tensor<4>, k: &Tensor<4>, v: &Tensor<4>, slopes: &[f64], seen: &CachedKeys) -> Option<Tensor<4>> {
     let [batch, heads, seq, head_dim] = q.dims();
-    let are_taken = is_plain(q) && [k, v].into_iter().all(is_on_gpu) && k.dtype() == v.dtype();
-    if !are_taken || head_dim > LARGEST_KERNEL_HEAD {
+    if !is_plain(q) || ![k, v].into_iter().all(is_on_gpu) || head_dim > LARGEST_KERNEL_HEAD {
         return None;
     }
+    // Keys that were rotated when they were read are in f32, whatever the cache keeps.
+    let widened = (k.dtype() != v.dtype()).then(|| [k, v].map(|tensor| tensor.clone().cast(FloatDType::F32)));
+    let [k, v] = widened.as_ref().map_or([k, v], |[k, v]| [k, v]);
     let slopes = slopes_of_heads(slopes, heads, &q.device());
     let output = attend_to_cache(q.clone().swap_dims(1, 2), k, v, &slopes, seen);
     Some(output.reshape([batch, seq, heads, head_dim]).swap_dims(1, 2))
