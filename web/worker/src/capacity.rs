@@ -13,6 +13,8 @@ const WASM: f64 = 3.6e9;
 pub struct Capacity {
     /// Largest buffer of the GPU in bytes; none: the CPU computes.
     pub largest_buffer: Option<f64>,
+    /// Whether keys and values of all models stay in 32 bits, since the GPU gives other answers with 16.
+    pub keeps_wide_cache: bool,
 }
 
 /// Number of weights above which a page keeps them in few bits, and keys and values in 16; GPUs without such numbers keep these in 32.
@@ -28,7 +30,7 @@ impl Capacity {
     /// How the numbers of a model are kept: those of a large model in fewer bits. `gguf`: bytes of the file that has them.
     pub fn number_types(&self, config: &Config, gguf: Option<f64>) -> NumberTypes {
         let weights = self.weights(config, gguf).0;
-        let cache = if is_large(config) { NumberType::F16 } else { NumberType::F32 };
+        let cache = if is_large(config) && !self.keeps_wide_cache { NumberType::F16 } else { NumberType::F32 };
         NumberTypes { weights, cache, ..NumberTypes::default() }
     }
 

@@ -140,9 +140,10 @@ async fn carry_out(
         download::set_base(base);
         let threads = share_kernels(threads).await;
         match open_device(must_be_fast, may_use_subgroups).await {
-            Ok(Opened { device, note, subgroups }) => {
+            Ok(Opened { device, note, subgroups, keeps_wide_cache }) => {
                 let first = first.iter().filter_map(|name| StudyModel::named(name)).collect();
-                *models = Some(ModelCache::new(device, capacity().await, first));
+                let capacity = Capacity { keeps_wide_cache, ..capacity().await };
+                *models = Some(ModelCache::new(device, capacity, first));
                 reply(&Reply::Ready { note, threads, subgroups });
                 store::tell().await;
             }
@@ -241,6 +242,8 @@ struct Opened {
     note: String,
     /// Units of a GPU that join numbers by subgroups; 1: none.
     subgroups: usize,
+    /// As [`Capacity`] has it.
+    keeps_wide_cache: bool,
 }
 
 /// The device; else the reason why there is none, as the end of a sentence.
@@ -251,7 +254,7 @@ async fn open_device(must_be_fast: bool, may_use_subgroups: bool) -> Result<Open
 
 #[cfg(not(feature = "webgpu"))]
 async fn open_device(_must_be_fast: bool, _may_use_subgroups: bool) -> Result<Opened, String> {
-    Ok(Opened { device: Device::flex(), note: "it is always there".to_owned(), subgroups: 1 })
+    Ok(Opened { device: Device::flex(), note: "it is always there".to_owned(), subgroups: 1, keeps_wide_cache: false })
 }
 
 /// Lets so many threads share the kernels, and says how many do.

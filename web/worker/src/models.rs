@@ -67,7 +67,7 @@ impl ModelCache {
             return Ok(model.clone());
         }
         let files = ModelFiles::load(name, progress).await?;
-        let model = Rc::new(files.instantiate(&self.device)?);
+        let model = Rc::new(files.instantiate(NumberTypes::default(), &self.device)?);
         self.own.insert(name, model.clone());
         Ok(model)
     }
@@ -142,11 +142,11 @@ impl ModelFiles {
         Config::from_json(&String::from_utf8_lossy(&self.config)).map_err(|error| unusable(&error))
     }
 
-    /// The model on a device.
-    pub fn instantiate(&self, device: &Device) -> Result<LoadedModel, String> {
+    /// The model on a device, its numbers kept as `types` says.
+    pub fn instantiate(&self, types: NumberTypes, device: &Device) -> Result<LoadedModel, String> {
         let weights = SafetensorsFiles::from_bytes(&self.weights).map_err(|error| unusable(&error))?;
         let tokenizer = Tokenizer::from_json(&self.tokenizer).map_err(|error| unusable(&error))?;
-        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), NumberTypes::default(), device)
+        LoadedModel::new(self.config()?, tokenizer, &weights, String::new(), types, device)
             .map_err(|error| unusable(&error))
     }
 }

@@ -111,7 +111,7 @@ pub async fn try_drop(request: &Recalibration, run: &Run) -> Result<(), Interrup
     let batch = job.documents().batch(job.recipe.seed, job.recipe.steps - 1)?;
     let mut plain = batch.clone();
     plain.multiplicity.clear();
-    let with_positions = job.base.instantiate(&device())?;
+    let with_positions = job.base.instantiate(NumberTypes::default(), &device())?;
     let positions = Method::of(&with_positions.config).positions(&with_positions.config, 1.0)?;
     let before =
         batch_gradients(&with_positions.model, &[device()], &plain, &positions, Memory::default()).token_losses;

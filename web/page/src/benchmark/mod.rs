@@ -51,7 +51,8 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
             let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
             let mut done = 0.0;
-            let mut has_subgroups = false;
+            // Of WebGPU, once it was measured.
+            let mut found_subgroups = None;
             for Contestant { computes, name } in programs {
                 let tell = |prompt: usize, round: usize| {
                     let of_round =
@@ -61,9 +62,13 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                     let sentence = format!("{name}, a prompt of {prompt} tokens, {of_round}");
                     progress.set(Some((sentence, (done + rounds as f64) / count)));
                 };
+                if matches!(computes, Computes::Ours(setting) if !setting.may_use_subgroups)
+                    && found_subgroups == Some(1)
+                {
+                    // It was measured without them already.
+                    continue;
+                }
                 let found = match computes {
-                    // The same as before it.
-                    Computes::Ours(setting) if !setting.may_use_subgroups && !has_subgroups => Ok((Vec::new(), 1)),
                     Computes::Ours(setting) => measure(setting, &name, &reading, &prompts, tell).await,
                     Computes::Peer(provider, threads) => {
                         peer::measure(provider, &name, threads, &prompts, tell).await.map(|found| (found, 1))
@@ -73,8 +78,13 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                 match found {
                     Ok((found, subgroups)) => {
                         speeds.update(|speeds| speeds.extend(found));
+                        if matches!(
+                            computes,
+                            Computes::Ours(Setting { program: Program::Computes(Backend::Webgpu), .. })
+                        ) {
+                            found_subgroups = Some(subgroups);
+                        }
                         if subgroups > 1 {
-                            has_subgroups = true;
                             places.update(|places| places.push(format!("subgroups of {subgroups} units or more")));
                         }
                     }

@@ -59,7 +59,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
                 "A Llama, Mistral, Qwen 2 or 3, SmolLM3, OLMo 2, Phi-3, Gemma 3, Granite or Seed-OSS, with or without positions: a Hugging Face folder with config.json, tokenizer.json and \
                  safetensors, in one file or several, in 32 or 16 bits; or a GGUF. It stays in this browser and is not sent anywhere; then it is in \
                  the list of models under Play and Your text, with any method. For models with long contexts, set the length in tokens. Models of more than \
-                 64 million parameters are computed with weights of 8 bits, or on the CPU of the 4 to 8 bits of a GGUF, and there with keys and values of 16 bits."
+                 64 million parameters are computed with weights of 8 bits, or on the CPU of the 4 to 8 bits of a GGUF, and with keys and values of 16 bits, except on GPUs that lack such numbers."
             </p>
             <div class="drop" class:over=move || is_over.get() on:drop=drop_files
                 on:dragover=move |event: leptos::ev::DragEvent| { event.prevent_default(); is_over.set(true) } on:dragleave=move |_| is_over.set(false)>
