@@ -23,6 +23,8 @@ pub struct BrowserSpeed {
     generation: Vec<f64>,
     /// Why it has no speeds.
     error: Option<String>,
+    /// What was measured, of later results.
+    commit: Option<String>,
 }
 
 impl BrowserSpeed {
@@ -46,7 +48,10 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
     }
     let row = |speed: &BrowserSpeed| {
         let page = speeds.iter().find(|page| page.is_page() && page.place() == speed.place());
-        let page = page.filter(|_| !speed.is_page() && speed.error.is_none()).map(BrowserSpeed::speeds);
+        // Results of two commits are not of one run.
+        let has_run_beside =
+            |page: &&BrowserSpeed| page.commit == speed.commit && !speed.is_page() && speed.error.is_none();
+        let page = page.filter(has_run_beside).map(BrowserSpeed::speeds);
         let [prompt, generation] = both_beside(page, speed.speeds());
         vec![
             speed.processor.clone(),
@@ -65,7 +70,7 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
         "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and an answer behind it (the page's of at most \
          7 tokens, the others' of 32); \
          tokens a second, medians of rounds in which every program runs once; the page's speed by that of another program in the same \
-         round, median and range.\n\n{}",
+         round, median and range, or – if they did not run in the same rounds.\n\n{}",
         table(
             [
                 "processor",
@@ -126,6 +131,8 @@ mod tests {
                 error: Some("out of memory".to_owned()),
                 ..speed("wllama", 4096, [0.0; 3])
             },
+            speed("page", 8192, [70.0, 90.0, 80.0]),
+            BrowserSpeed { commit: Some("later".to_owned()), ..speed("wllama", 8192, [40.0, 40.0, 40.0]) },
         ];
         let text = text(&speeds);
         assert!(
@@ -134,7 +141,8 @@ mod tests {
         );
         assert!(text.contains("| P | 4096 | 8 | 2 | 3 | page | 150 | 20 | – | – |"), "{text}");
         assert!(text.contains("| P | 4096 | 8 | 2 | 0 | wllama 7 | out of memory | – | – | – |"), "{text}");
+        assert!(text.contains("| P | 8192 | 8 | 2 | 3 | wllama 7 | 40 | 20 | – | – |"), "{text}");
         let [kept] = &of_long_prompts(&speeds)[..] else { panic!("one machine") };
-        assert_eq!((&*kept.place, &*kept.text), ("P, 8 bits, 2 threads, 4096 tokens", "50 % of the speed on 1024"));
+        assert_eq!((&*kept.place, &*kept.text), ("P, 8 bits, 2 threads, 8192 tokens", "27 % of the speed on 1024"));
     }
 }
