@@ -4,9 +4,10 @@
     core convert --from SmolLM2.gguf --to MODEL
     pip install selenium gguf tokenizers torch transformers onnx onnx-ir onnxruntime onnxruntime-genai
     python bench/browser.py MODEL [--lengths 1024,4096,16384] [--bits 4,8] [--rounds 5] [--threads 1,2] [--programs page,wllama,transformers.js]
+        [--minutes 120]
 
 The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
-asked for. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
+asked for. Others than the page that take longer for a prompt have no speed. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
 """
 
 import itertools
@@ -56,9 +57,9 @@ def page(address, bits, length, threads):
         return page_speeds(driver)
 
 
-def wllama(address, text, bits, length, threads):
-    """The same by wllama."""
-    with browser() as driver:
+def wllama(address, text, bits, length, threads, minutes):
+    """The same by wllama, if it answers in so many minutes."""
+    with browser(minutes) as driver:
         read, *speeds = measure(driver, f"{address}/peer/index.html", bits, threads, text, length, ANSWER)
     if not 0.97 * length < read < length + 256:
         raise RuntimeError(f"wllama read {read} tokens in place of {length}")
@@ -80,7 +81,7 @@ def with_context(file, folder, context):
 
 
 def main():
-    args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8], programs=["page", "wllama", "transformers.js"])
+    args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8], programs=["page", "wllama", "transformers.js"], minutes=120)
     if not FILES[8].exists():
         written_as(FILES[4], FILES[8], GGMLQuantizationType.Q8_0)
     package = npm("@wllama/wllama", WLLAMA)
@@ -98,11 +99,11 @@ def main():
         for length, bits, threads in itertools.product(args.lengths, args.bits, args.threads):
             programs = {
                 ("page", None): lambda: page(address, bits, length, threads),
-                ("wllama", WLLAMA): lambda: wllama(address, beginning(manual, tokenizer, length), bits, length, threads),
+                ("wllama", WLLAMA): lambda: wllama(address, beginning(manual, tokenizer, length), bits, length, threads, args.minutes),
             }
             if bits == 8:
                 programs["transformers.js", onnx_peers.TRANSFORMERS] = (
-                    lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told))
+                    lambda: onnx_peers.speeds(address, "transformers", threads, length, ANSWER, told, args.minutes))
             programs = {name: run for name, run in programs.items() if name[0] in args.programs}
             place = {"length": length, "bits": bits, "threads": threads}
             fields = ["processor", *place]

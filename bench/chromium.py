@@ -10,7 +10,7 @@ import subprocess
 import threading
 
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -63,14 +63,15 @@ def npm(name, version):
 
 
 @contextlib.contextmanager
-def browser():
+def browser(minutes=120):
+    """A browser whose scripts may take so many minutes."""
     options = webdriver.ChromeOptions()
     for argument in ["--headless=new", "--no-sandbox"]:
         options.add_argument(argument)
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     # A long prompt takes minutes, in which neither the script nor the connection to the browser may end.
-    driver.set_script_timeout(7200)
-    driver.command_executor.client_config.timeout = 7200
+    driver.set_script_timeout(60 * minutes)
+    driver.command_executor.client_config.timeout = 60 * minutes + 600
     try:
         yield driver
     finally:
@@ -82,7 +83,10 @@ def measure(driver, address, *arguments):
     driver.get(address)
     WebDriverWait(driver, 60).until(lambda _: driver.execute_script("return window.ready"))
     call = "const done = arguments[1]; measure(...arguments[0]).then(done, (error) => done(String(error)));"
-    found = driver.execute_async_script(call, arguments)
+    try:
+        found = driver.execute_async_script(call, arguments)
+    except TimeoutException:
+        raise RuntimeError(f"no answer in {driver.timeouts.script / 60:.0f} minutes") from None
     if isinstance(found, str):
         raise RuntimeError(found)
     return found

@@ -102,7 +102,7 @@ def exported(model, folder, positions, in_8_bits=False):
     return places, told
 
 
-def speeds(address, peer, threads, prompt, answer, told):
-    """Tokens that a peer (onnxruntime or transformers) reads and writes a second."""
-    with browser() as driver:
+def speeds(address, peer, threads, prompt, answer, told, minutes=120):
+    """Tokens that a peer (onnxruntime or transformers) reads and writes a second, if it does so in so many minutes."""
+    with browser(minutes) as driver:
         return measure(driver, f"{address}/peer.html", peer, threads, prompt, answer, told)

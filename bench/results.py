@@ -9,15 +9,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs/results/real-models"
 
 
-def rounds_and_threads(*paths, **lists):
-    """The arguments of a measurement in rounds, on numbers of threads, and with other lists of numbers, or of words, as their defaults are."""
+def rounds_and_threads(*paths, **others):
+    """The arguments of a measurement in rounds, on numbers of threads, and others: numbers, or lists of numbers or words, as their defaults are."""
     parser = argparse.ArgumentParser()
     for path in paths:
         parser.add_argument(path)
     parser.add_argument("--rounds", type=int, default=5)
     numbers = lambda text: [int(word) for word in text.split(",")]
     parser.add_argument("--threads", type=numbers, default=[1, 2])
-    for name, default in lists.items():
+    for name, default in others.items():
+        if isinstance(default, int):
+            parser.add_argument(f"--{name}", type=int, default=default)
+            continue
         is_words = isinstance(default[0], str)
         parser.add_argument(f"--{name}", type=(lambda text: text.split(",")) if is_words else numbers, default=default)
     return parser.parse_args()
