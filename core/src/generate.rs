@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::kernels::gpu;
 use crate::kernels::{has_matrix_units, has_tiles, with_threads_awake};
 use crate::model::{Cache, Model, token_ids};
-use crate::positions::{Encoding, Positions};
+use crate::positions::{Encoding, LengthDependent, Positions};
 use crate::read_back::numbers;
 
 /// Tokens of a prompt that go through the model at once: enough to fill matrix products, small enough that
@@ -162,6 +162,7 @@ async fn answer(
             return Ok((answer, Flow::Stop));
         }
     }
+    let mut has_switched = false;
     while answer.len() < options.max_new_tokens {
         answer.push(token);
         if observe(Event::Token(token)).await == Flow::Stop {
@@ -170,9 +171,33 @@ async fn answer(
         if options.stop.contains(&token) || answer.len() == options.max_new_tokens {
             break;
         }
-        token = next_token(model, positions, cache, &[token], options.temperature, &mut rng).await?;
+        if switches_factors(positions, cache.len()) {
+            has_switched = true;
+            let text = [prompt, &answer].concat();
+            cache.rewind(0);
+            cache.expect_prompt(text.len());
+            let before = rng.clone();
+            for chunk in text.chunks(chunk_on(&model.device())) {
+                rng = before.clone();
+                token = next_token(model, positions, cache, chunk, options.temperature, &mut rng).await?;
+            }
+        } else {
+            token = next_token(model, positions, cache, &[token], options.temperature, &mut rng).await?;
+        }
+    }
+    if has_switched {
+        // The beginning that prompts share has other keys and values.
+        cache.rewind(0);
     }
     Ok((answer, Flow::Continue))
+}
+
+/// Whether the token behind so many is the first that LongRoPE gives the factors of long texts. With them all keys and values are others,
+/// so that the text is read again, as transformers' Phi-3 does.
+fn switches_factors(positions: &Positions, tokens: usize) -> bool {
+    positions.layers.iter().any(|layer| {
+        matches!(&layer.encoding, Encoding::LengthDependent(LengthDependent::LongRope(rope)) if rope.context == tokens)
+    })
 }
 
 /// Most tokens of a prompt that the model is given, if prompt and answer together may have `crop_length` tokens.

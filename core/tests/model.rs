@@ -234,6 +234,32 @@ fn logits_that_are_not_numbers_end_in_a_sentence() {
     assert!(matches!(answer, Err(Error::ComputedNotFinite("logits"))), "{answer:?}");
 }
 
+/// As transformers' Phi-3: all that was read with the factors of short texts is read again.
+#[test]
+fn an_answer_that_crosses_longropes_context_is_read_with_the_factors_of_long_texts() {
+    let (device, case) = (Device::flex(), case("longrope"));
+    let config = Config { num_hidden_layers: 3, ..case.config() };
+    let positions = Method::LongRope.positions(&config, 2.0).unwrap();
+    for seed in 0..8 {
+        let model = Model::random(&config, seed, &device);
+        let prompt = &case.ids()[..13]; // context 16
+        let mut expected = prompt.to_vec();
+        for _ in 0..10 {
+            let logits = model.forward(ids_tensor(&expected, &device), &positions, None);
+            let last: Vec<f32> = logits.slice_dim(1, -1).into_data().iter::<f32>().collect();
+            let best = (0..last.len()).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap();
+            expected.push(best as u32);
+        }
+        let options =
+            Options { max_new_tokens: 10, stop: vec![], context: 64, crop_length: None, temperature: 0.0, seed: 0 };
+        let prompts = [prompt, prompt];
+        let answers = generate_each(&model, &config, &positions, &prompts, &options, async |_| Flow::Continue);
+        for answer in block_on(answers).unwrap() {
+            assert_eq!(answer, expected[13..], "seed {seed}");
+        }
+    }
+}
+
 /// A generated token and all keys before it have the frequencies of the length that it ends.
 #[test]
 fn generated_tokens_have_the_frequencies_of_their_own_length() {
