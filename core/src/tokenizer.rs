@@ -120,7 +120,8 @@ impl Tokenizer {
 
     /// Ids of tokens that end a sentence or the text, in order; answers stop there.
     pub fn sentence_ends(&self) -> Vec<u32> {
-        let ends_text = ["</s>", "<|end_of_text|>", "<|endoftext|>", "<|eot_id|>", "<|im_end|>"];
+        // The last is a line's end in SentencePiece's vocabularies.
+        let ends_text = ["</s>", "<|end_of_text|>", "<|endoftext|>", "<|eot_id|>", "<|im_end|>", "<0x0A>"];
         // ▁ and Ġ stand for a space, Ċ for a line's end, which may come in one token with the full stop.
         let is_line_end = |letter| ['\n', 'Ċ'].contains(&letter);
         let ends_sentence = |token: &str| {
@@ -167,12 +168,13 @@ impl Tokenizer {
         Ok(None)
     }
 
-    /// Checks that it fits a model with this vocabulary.
+    /// Checks that it fits a model with this vocabulary. Added tokens may have ids behind it, as Gemma 3's `<image_soft_token>`: a text that
+    /// has one of them is refused ([`Config::check_ids`](crate::config::Config::check_ids)).
     ///
     /// # Errors
-    /// If it has ids that the model does not have.
+    /// If it has other ids that the model does not have.
     pub fn check(&self, vocab_size: usize) -> Result<()> {
-        let tokenizer = self.vocab_size();
+        let tokenizer = self.0.get_vocab(false).into_values().max().map_or(0, |largest| largest as usize + 1);
         if tokenizer > vocab_size { Err(Error::Vocabulary { tokenizer, model: vocab_size }) } else { Ok(()) }
     }
 }

@@ -163,6 +163,32 @@ fn a_checkpoint_that_was_extended_is_read_as_it_was_trained() {
     }
 }
 
+/// transformers and llama.cpp divide all positions by the factor, in short texts too.
+#[test]
+fn a_linear_scaling_was_trained_unless_the_config_says_otherwise() {
+    let scaled = |more: &str| {
+        let fields =
+            format!("\"rope_theta\": 1e4, \"rope_scaling\": {{ \"type\": \"linear\", \"factor\": 4.0 }}{more}");
+        config_with("\"rope_theta\": 10000.0", &fields).unwrap()
+    };
+    for (config, factors) in [(scaled(""), [4.0, 1.0]), (scaled(", \"rope_scaling_trained\": false"), [1.0, 4.0])] {
+        let again = Config::from_json(&config.to_json()).unwrap();
+        for config in [config, again] {
+            assert_eq!([config.trained_factor(), config.extension_factor()], factors);
+        }
+    }
+}
+
+#[test]
+fn a_generation_config_names_more_ends_of_answers() {
+    let config = config_with("\"rope_theta\": 10000.0", "\"rope_theta\": 1e4, \"eos_token_id\": 3").unwrap();
+    let ends = |json: &str| config.clone().with_generation_config(json).map(|config| config.eos_token_ids);
+    assert_eq!(ends(r#"{ "eos_token_id": [7, 3, 9] }"#).unwrap(), [3, 7, 9]);
+    assert_eq!(ends(r#"{ "eos_token_id": 5 }"#).unwrap(), [3, 5]);
+    assert_eq!(ends("{}").unwrap(), [3]);
+    assert!(ends("{").unwrap_err().to_string().contains("generation_config.json"));
+}
+
 /// transformers' Llama ignores them, and so must a reader of its checkpoints.
 #[test]
 fn windows_and_layers_of_a_plain_llama_are_kept_but_not_used() {

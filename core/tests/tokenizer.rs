@@ -65,6 +65,21 @@ fn every_shipped_tokenizer_begins_texts_as_its_config_says() {
     }
 }
 
+/// As Gemma 3's text models, whose tokenizers have a token for images.
+#[test]
+fn added_tokens_may_lie_behind_a_models_vocabulary() {
+    let words = words();
+    let size = words.vocab_size();
+    let mut json: serde_json::Value = serde_json::from_str(&words.to_json().unwrap()).unwrap();
+    let added = serde_json::json!({
+        "id": size, "content": "<image>", "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true,
+    });
+    json["added_tokens"].as_array_mut().unwrap().push(added);
+    let tokenizer = Tokenizer::from_json(json.to_string().as_bytes()).unwrap();
+    assert_eq!(tokenizer.vocab_size(), size + 1);
+    assert!(tokenizer.check(size).is_ok() && tokenizer.check(size - 1).is_err());
+}
+
 #[test]
 fn a_stream_never_shows_half_a_character() {
     for (tokenizer, text) in [(bytes(), "a 🦀 b, élan – 漢字."), (words(), " The special magic number for")] {

@@ -150,7 +150,10 @@ impl Config {
                 PositionScheme::Clipped { pairs } => Some(pairs),
                 _ => None,
             },
-            rope_scaling_trained: self.rope.rope_scaling_trained.then_some(true),
+            rope_scaling_trained: match self.rope.scaling {
+                RopeScaling::Linear { .. } => Some(self.rope.rope_scaling_trained),
+                _ => self.rope.rope_scaling_trained.then_some(true),
+            },
             temperature_coefficient: Some(self.temperature_coefficient).filter(|&c| c != 0.0),
             head_scales: self.head_scales.clone(),
             scalable_softmax: self.scalable_softmax.then_some(true),
@@ -339,11 +342,13 @@ impl ConfigJson {
         let theta = parameters.entry("rope_theta").or_insert(json!(self.rope_theta.unwrap_or(default_theta))).as_f64();
         let dropped = proportional::dropped(&mut parameters, theta.unwrap_or(default_theta), head_dim)?;
         let kind = parameters.entry("rope_type").or_insert_with(|| json!("default"));
-        let kind = kind.as_str().unwrap_or_default();
-        if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&kind) {
-            return Err(Error::UnknownRopeType(kind.to_owned()));
+        let kind = kind.as_str().unwrap_or_default().to_owned();
+        if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&&*kind) {
+            return Err(Error::UnknownRopeType(kind));
         }
-        parameters.entry("rope_scaling_trained").or_insert(json!(self.rope_scaling_trained.unwrap_or(false)));
+        // Interpolated positions are trained, and read at every length, as by transformers and llama.cpp.
+        let is_trained = self.rope_scaling_trained.unwrap_or(kind == "linear");
+        parameters.entry("rope_scaling_trained").or_insert(json!(is_trained));
         if let Some(original) = self.original_max_position_embeddings {
             parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));
             self.other.insert(ORIGINAL_CONTEXT.into(), json!(original));

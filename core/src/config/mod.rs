@@ -169,8 +169,8 @@ impl Config {
     }
 
     /// How far the checkpoint was already extended when it was trained, as Llama 3.1 was from 8192 to 131072 tokens: at s = 1
-    /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C, or says
-    /// `rope_scaling_trained`.
+    /// its frequencies are scaled by this. 1 unless the config names an `original_max_position_embeddings` below C, says
+    /// `rope_scaling_trained`, or has a linear scaling and does not say that it is not trained.
     pub fn trained_factor(&self) -> f64 {
         let (scaling, context) = (&self.rope.scaling, self.max_position_embeddings);
         let original = scaling.original_context().filter(|&original| original < context);
@@ -183,6 +183,21 @@ impl Config {
     /// The extension factor s that the config asks for: that of its scaling, or 1 if C already includes the extension.
     pub fn extension_factor(&self) -> f64 {
         if self.trained_factor() > 1.0 { 1.0 } else { self.rope.scaling.factor().unwrap_or(1.0) }
+    }
+
+    /// Adds the tokens at which answers end by a `generation_config.json`, where a folder has one: transformers takes them from there.
+    ///
+    /// # Errors
+    /// If it is not JSON.
+    pub fn with_generation_config(mut self, json: &str) -> Result<Self> {
+        let json: serde_json::Value =
+            serde_json::from_str(json).map_err(|error| Error::Config(format!("generation_config.json: {error}")))?;
+        let given = &json["eos_token_id"];
+        for id in given.as_array().map_or(std::slice::from_ref(given), Vec::as_slice) {
+            let id = id.as_u64().and_then(|id| u32::try_from(id).ok());
+            self.eos_token_ids.extend(id.filter(|id| !self.eos_token_ids.contains(id)));
+        }
+        Ok(self)
     }
 
     /// Number of parameters, without the norms of queries and keys.

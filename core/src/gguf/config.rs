@@ -1,5 +1,7 @@
 //! Makes a config of the values in the header.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json, json};
 
 use super::TRAINING_CONTEXT;
@@ -111,14 +113,32 @@ pub(super) fn config(
     if let Some(scaling) = scaling {
         fields.insert("rope_scaling".into(), Json::Object(scaling));
     }
-    for (name, key) in
-        [("bos_token_id", "tokenizer.ggml.bos_token_id"), ("eos_token_id", "tokenizer.ggml.eos_token_id")]
-    {
-        if let Some(id) = metadata.optional_u64(key)? {
-            fields.insert(name.into(), json!(id));
-        }
+    if let Some(id) = metadata.optional_u64("tokenizer.ggml.bos_token_id")? {
+        fields.insert("bos_token_id".into(), json!(id));
+    }
+    let ends = ends_of_text(metadata)?;
+    if !ends.is_empty() {
+        fields.insert("eos_token_id".into(), json!(ends));
     }
     Config::from_json(&config.to_string())
+}
+
+/// Tokens at which an answer ends: those that the file names, and those that llama.cpp knows by their text.
+fn ends_of_text(metadata: &Metadata) -> Result<Vec<u64>> {
+    const ENDS: [&str; 7] =
+        ["<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eom_id|>"];
+    let mut ends = Vec::new();
+    for name in ["eos", "eot", "eom"] {
+        ends.extend(metadata.optional_u64(&format!("tokenizer.ggml.{name}_token_id"))?);
+    }
+    if metadata.has("tokenizer.ggml.tokens") {
+        let tokens = metadata.texts("tokenizer.ggml.tokens")?;
+        let is_end = |(_, token): &(u64, &&str)| ENDS.contains(*token);
+        ends.extend((0u64..).zip(&tokens).filter(is_end).map(|(id, _)| id));
+    }
+    let mut seen = BTreeSet::new();
+    ends.retain(|&id| seen.insert(id));
+    Ok(ends)
 }
 
 /// Refuses windows that this family's files have for a newer one, and says that a file without a window has none.

@@ -85,6 +85,13 @@ impl TensorInfo {
         if !offset.is_multiple_of(alignment) || !row.is_multiple_of(kind.block()) {
             return Err(Error::Gguf(format!("{name} does not begin or end where its type asks for")));
         }
+        // Its numbers are read one by one, as rows.
+        if shape.len() < 2 && kind.block() > 1 {
+            return Err(Error::Gguf(format!(
+                "{name} is a vector of type {}, which is read of matrices alone",
+                kind.name()
+            )));
+        }
         Ok(())
     }
 }

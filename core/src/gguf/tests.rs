@@ -109,6 +109,29 @@ fn a_beginning_of_text_is_added_by_default_where_llama_cpp_adds_one() {
     assert_eq!(Gguf::open(&bytes[..]).unwrap().tokenizer().unwrap().bos(), None, "the file decides");
 }
 
+/// Files of chat models often name another end of text than that of an answer.
+#[test]
+fn answers_end_at_tokens_that_llama_cpp_knows_by_their_text() {
+    let mut head = small();
+    head.values.retain(|value| !value.starts_with(&text("tokenizer.ggml.tokens")));
+    let head = head.texts("tokenizer.ggml.tokens", &["<|start|>", "a", "b", "ab", "<|end|>", "1"]);
+    let ends = |head: &GgufBuilder| Gguf::open(&head.bytes()[..]).unwrap().config().unwrap().eos_token_ids;
+    assert_eq!(ends(&head), [4]);
+    let named = head.u32("tokenizer.ggml.eos_token_id", 5).u32("tokenizer.ggml.eot_token_id", 4);
+    assert_eq!(ends(&named), [5, 4], "the end of a text comes first");
+}
+
+#[test]
+fn a_vector_in_few_bits_is_refused() {
+    let mut head = small();
+    let offset = head.length.to_le_bytes();
+    // Two blocks of Q8_0.
+    head.tensors
+        .push([&text("v"), &1u32.to_le_bytes()[..], &64u64.to_le_bytes(), &8u32.to_le_bytes(), &offset].concat());
+    head.data.resize(head.data.len() + 96, 0);
+    assert!(refused(&head.bytes()).contains("v is a vector of type Q8_0"), "{}", refused(&head.bytes()));
+}
+
 #[test]
 fn a_tensor_without_dimensions_is_refused() {
     let bytes = small().tensor("rope_freqs.weight", &[], &[1.0]).bytes();

@@ -38,10 +38,15 @@ pub(super) fn tokenizer(metadata: &Metadata) -> Result<Tokenizer> {
     };
     let added =
         tokens.iter().zip(&kinds).enumerate().filter(|(_, (_, kind))| [UNKNOWN, CONTROL, USER_DEFINED].contains(kind));
+    // Files do not say whether the spaces behind a token belong to it. As in llama.cpp, those of Phi-3 do, as Hugging Face's files have it.
+    let has_phi3_tokens =
+        metadata.text("general.architecture")? == "phi3" && metadata.text("tokenizer.ggml.model")? == "llama";
+    let takes_spaces = |token: &&str| has_phi3_tokens && !["<unk>", "<s>", "<|endoftext|>"].contains(token);
     let added: Vec<Json> = added
         .map(|(id, (token, &kind))| {
             json!({
-                "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+                "id": id, "content": token, "single_word": false, "lstrip": false,
+                "rstrip": takes_spaces(token), "normalized": false,
                 "special": kind != USER_DEFINED,
             })
         })

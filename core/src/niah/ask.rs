@@ -40,7 +40,7 @@ pub async fn ask(asked: AskedModel<'_>, spec: &Spec<'_>, observe: impl AsyncFnMu
     let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {
         max_new_tokens,
-        stop: tokenizer.sentence_ends(),
+        stop: [tokenizer.sentence_ends(), config.eos_token_ids.clone()].concat(),
         context: spec.context + max_new_tokens,
         crop_length,
         temperature: 0.0,

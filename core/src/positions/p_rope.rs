@@ -19,7 +19,8 @@ const P: f64 = 0.75;
 
 fn positions(config: &Config) -> Positions {
     let mut inv_freq = rope::frequencies(config.rope.rope_theta, config.rotary_dim());
-    let kept = (P * inv_freq.len() as f64).round() as usize;
+    // Rounded down, as by transformers where the `rope_type` is "proportional".
+    let kept = (P * inv_freq.len() as f64) as usize;
     inv_freq[kept..].fill(0.0);
     rope::unscaled(inv_freq)
 }

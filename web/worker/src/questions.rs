@@ -233,7 +233,7 @@ fn drawn(
     let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
     let options = Options {
         max_new_tokens,
-        stop: model.tokenizer.sentence_ends(),
+        stop: [model.tokenizer.sentence_ends(), model.config.eos_token_ids.clone()].concat(),
         context: spec.context + max_new_tokens,
         crop_length: reading.method.crop_length(&model.config),
         temperature: 0.0,

@@ -127,6 +127,9 @@ impl Documents {
         if self.questions.is_empty() || !self.questions.iter().all(is_answered) {
             return Err(wrong(form, "it has no questions, or one without an answer"));
         }
+        if self.documents.is_empty() {
+            return Err(wrong(form, "it has no documents"));
+        }
         Ok(self)
     }
 

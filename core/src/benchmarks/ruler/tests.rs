@@ -202,4 +202,6 @@ fn what_cannot_be_asked_is_said() {
     assert!(said(Task::Single1, 100, &none).contains("choose a greater length"));
     assert!(Documents::from_squad("[]").unwrap_err().to_string().contains("SQuAD's form"));
     assert!(Documents::from_hotpotqa("[]").unwrap_err().to_string().contains("no questions"));
+    let without_text = r#"[{"question": "q", "answer": "a", "context": []}]"#;
+    assert!(Documents::from_hotpotqa(without_text).unwrap_err().to_string().contains("no documents"));
 }
