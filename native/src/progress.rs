@@ -27,7 +27,7 @@ pub struct Progress {
 
 impl Progress {
     /// A bar of `length` steps; `steps` is the part of its style between the bar and the time left.
-    pub fn new(length: usize, steps: &'static str) -> Result<Self> {
+    pub fn new(length: u64, steps: &'static str) -> Result<Self> {
         let begin = Arc::new(AtomicU64::new(0));
         let from = Arc::clone(&begin);
         let left = move |state: &ProgressState, text: &mut dyn std::fmt::Write| {
@@ -36,7 +36,7 @@ impl Progress {
             let _ = text.write_str(&time_left(state.pos(), from.load(Ordering::Relaxed), rest, state.elapsed()));
         };
         let style = ProgressStyle::with_template(&format!("{{bar:30}} {steps}{{left}}"))?.with_key("left", left);
-        let bar = ProgressBar::new(length as u64).with_style(style);
+        let bar = ProgressBar::new(length).with_style(style);
         let is_shown = std::io::stderr().is_terminal();
         let (shown, from) = (bar.clone(), Arc::clone(&begin));
         let report = move || say(line(&shown, from.load(Ordering::Relaxed), steps));
@@ -51,9 +51,14 @@ impl Progress {
         self.bar.reset_elapsed();
     }
 
+    /// A bar of bytes.
+    pub fn of_bytes(length: u64) -> Result<Self> {
+        Self::new(length, "{decimal_bytes}/{decimal_total_bytes} {msg}")
+    }
+
     /// A bar of questions, texts or the like.
     pub fn of_items(length: usize) -> Result<Self> {
-        Self::new(length, "{pos}/{len} {msg}")
+        Self::new(length as u64, "{pos}/{len} {msg}")
     }
 }
 

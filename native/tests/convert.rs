@@ -40,6 +40,22 @@ fn a_dropped_model_is_one_of_transformers_with_a_longer_context_and_answers_as_b
     succeeds(&["convert", "--from", text(&model("study-drope")), "--to", text(&plain)]);
     let config = read_json(&plain.join("config.json"));
     assert_eq!((&config["model_type"], &config["max_position_embeddings"]), (&json!("smollm3"), &json!(256)));
+    // Single layers without positions: llama.cpp computes them where they are every fourth one, as in SmolLM3.
+    for (name, layers, has_warning) in [("second", [1, 0, 1, 1], true), ("fourth", [1, 1, 1, 0], false)] {
+        for file in ["model.safetensors", "tokenizer.json"] {
+            folder.write(&format!("{name}/{file}"), std::fs::read(model("study-rope").join(file)).unwrap());
+        }
+        let mut json = read_json(&model("study-rope").join("config.json"));
+        json["model_type"] = json!("smollm3");
+        json["no_rope_layers"] = json!(layers);
+        folder.write(&format!("{name}/config.json"), json.to_string());
+        let out = folder.path(&format!("{name}-out"));
+        succeeds(&["convert", "--from", text(&folder.path(name)), "--to", text(&out)]);
+        assert_eq!(read_json(&out.join("config.json"))["model_type"], "smollm3");
+        let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+        assert_eq!(card.contains("llama.cpp cannot compute this model"), has_warning, "{card}");
+        assert_eq!(card.contains("Never give this folder"), has_warning, "{card}");
+    }
     let (from, ssmax) = (model("nano-drope"), folder.path("ssmax"));
     refused(&["convert", "--from", text(&from), "--extension", "4", "--to", text(&ssmax)], "SSMax");
     assert!(!ssmax.exists());

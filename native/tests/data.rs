@@ -148,6 +148,18 @@ fn a_run_that_is_killed_goes_on_and_ends_with_the_same_files() {
     }
 }
 
+#[test]
+fn a_file_that_two_patterns_name_is_read_once_and_the_shards_themselves_never() {
+    let folder = Folder::new("data-twice");
+    folder.write("corpus/a.txt", "the text of a");
+    folder.write("corpus/b.txt", "the text of b");
+    let (all, one, out) = (folder.path("**/*"), folder.path("corpus/a.txt"), folder.path("out"));
+    let arguments = prepare(text(&all), &out, &[]);
+    folder.write("out/notes.txt", "no text to train on");
+    let said = succeeds(&[&strs(&arguments)[..], &["--text", text(&one)]].concat());
+    assert_eq!(documents(&out, "00000").len(), 2, "{said}");
+}
+
 /// A file is known by its number, so that another one among them would be read twice or never.
 #[test]
 fn a_run_does_not_go_on_with_other_files() {

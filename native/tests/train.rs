@@ -180,6 +180,47 @@ fn recipes_are_refused_before_anything_is_written() {
     assert!(!out.exists());
 }
 
+/// Files of others under names that a run writes.
+#[test]
+fn a_run_replaces_no_file_that_is_not_its_own() {
+    let folder = Folder::new("others");
+    let (base, drop) = (common::nano_rope(), drop_recipe(&folder, "positions = \"all\"", ""));
+    // A model in several files, which only the list of them tells of.
+    let sharded = folder.write("sharded/model.safetensors.index.json", "{}").parent().unwrap().to_owned();
+    refused(&recalibrate(&base, &drop, &sharded), "holds a finished model");
+    let noted = folder.write("noted/README.md", "My notes.").parent().unwrap().to_owned();
+    refused(&recalibrate(&base, &drop, &noted), "README.md is there already");
+    refused(&["convert", "--from", text(&base), "--to", text(&noted)], "README.md is there already");
+    assert_eq!(std::fs::read_to_string(noted.join("README.md")).unwrap(), "My notes.");
+    // Its recipe, and the model that it begins with.
+    let run = folder.path("run");
+    let own = folder.write("run/recipe.toml", std::fs::read(&drop).unwrap());
+    refused(&recalibrate(&base, &own, &run), "move the recipe out of --out");
+    let best = folder.model("run/best");
+    refused(&recalibrate(&best, &drop, &run), "is one that the run in --out replaces");
+    let elsewhere = folder.path("elsewhere");
+    let to_torch = [&recalibrate(&base, &drop, &elsewhere)[..], &["--engine", "torch"]].concat();
+    refused(&to_torch, "--save-every and --device are for --engine core");
+    assert!(best.join("model.safetensors").exists() && !elsewhere.exists());
+}
+
+/// As if it had not been stopped: updates since the last line count in the next.
+#[test]
+fn the_loss_curve_goes_on_where_it_was() {
+    let folder = Folder::new("curve");
+    let recipe = recipe(&folder, "recipe.toml", 20, &[], "");
+    let losses = |out: &Path| {
+        let lines = std::fs::read_to_string(out.join("loss.jsonl")).unwrap();
+        let line: serde_json::Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        [&line["step"], &line["loss"], &line["answer_loss"]].map(Clone::clone)
+    };
+    let (whole, parts) = (folder.path("whole"), folder.path("parts"));
+    pretrain(&recipe, &whole, &["--threads", "1"]);
+    pretrain(&recipe, &parts, &["--threads", "1", "--until", "13"]);
+    pretrain(&recipe, &parts, &["--threads", "1", "--resume"]);
+    assert_eq!(losses(&parts), losses(&whole));
+}
+
 #[test]
 fn temperatures_are_fitted_to_a_model_without_positions_alone() {
     let folder = Folder::new("fit-scale");

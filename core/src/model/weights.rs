@@ -27,6 +27,16 @@ named! {
     }
 }
 
+impl StoredType {
+    /// Bytes of a number.
+    pub const fn size(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F16 | Self::Bf16 => 2,
+        }
+    }
+}
+
 /// A tensor as Hugging Face's files have it.
 pub(crate) type NameAndShape = (String, Vec<usize>);
 

@@ -103,15 +103,15 @@ pub(crate) fn write(out: &mut impl Write, bytes: &[u8]) -> Result<()> {
 
 /// What stands before the tensors of a safetensors file: its length, then JSON. As the safetensors crate writes it.
 fn header(tensors: &[NameAndShape], stored_type: StoredType) -> Result<Vec<u8>> {
-    let (dtype, width) = match stored_type {
-        StoredType::F32 => (Dtype::F32, 4),
-        StoredType::F16 => (Dtype::F16, 2),
-        StoredType::Bf16 => (Dtype::BF16, 2),
+    let dtype = match stored_type {
+        StoredType::F32 => Dtype::F32,
+        StoredType::F16 => Dtype::F16,
+        StoredType::Bf16 => Dtype::BF16,
     };
     let mut end = 0;
     let info = |(name, shape): &NameAndShape| {
         let start = end;
-        end += width * shape.iter().product::<usize>();
+        end += stored_type.size() * shape.iter().product::<usize>();
         (name.clone(), TensorInfo { dtype, shape: shape.clone(), data_offsets: (start, end) })
     };
     let infos = tensors.iter().map(info).collect();

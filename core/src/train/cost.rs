@@ -71,13 +71,20 @@ pub fn memory(config: &Config, optimizer: OptimizerKind, engine: Engine, micro_b
             BF16 * (embeddings + 2 * (parameters - embeddings) / layers.max(1))
         }
     };
+    let state = optimizer_numbers(config, optimizer) * F32;
+    let checkpoint = match engine {
+        // A copy of the optimizer's state, when there are neither gradients nor activations.
+        Engine::Core => state.saturating_sub(parameters * F32 + activations + logits),
+        Engine::Torch { .. } => 0,
+    };
     let parts = [
         ("weights", parameters * F32 / shards),
         ("gradients", parameters * F32 / shards),
-        ("optimizer's state", optimizer_numbers(config, optimizer) * F32 / shards),
+        ("optimizer's state", state / shards),
         ("weights gathered for a pass", gathered),
         ("activations", activations),
         ("logits", logits),
+        ("checkpoints, beyond that", checkpoint),
     ];
     parts.into_iter().filter(|part| part.1 > 0).map(|(name, bytes)| MemoryPart { name, bytes }).collect()
 }

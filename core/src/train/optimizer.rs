@@ -64,6 +64,15 @@ impl Optimizer {
         Ok(bytes.to_vec())
     }
 
+    /// Writes the state into a file, without the bytes of all of it in memory.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn save(&self, path: &std::path::Path) -> Result<()> {
+        self.0.save(path).map_err(|error| Error::Write(error.to_string()))
+    }
+
     /// State of a checkpoint, for the model that it was written with.
     ///
     /// # Errors

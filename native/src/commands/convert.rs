@@ -11,7 +11,7 @@ use drope_core::model::{ScaledQueries, StoredType};
 use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
-use crate::files::model_folder::{self, ModelMetadata};
+use crate::files::model_folder::{self, CARD_FILE, ModelMetadata};
 use crate::files::{self, weights_files};
 use crate::messages::say;
 
@@ -33,11 +33,20 @@ pub struct ConvertArgs {
     dtype: StoredType,
 }
 
+/// What the card of a converted folder says, by which it is known.
+const WRITTEN_BY: &str = "Written by `core convert`";
+
 /// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
 pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Result<()> {
     let is_file = to.extension().is_some_and(|kind| kind == "gguf");
     let taken = if is_file { to.exists() } else { weights_files::holds_weights(to) };
     ensure!(!taken, "{} holds a model already; choose another --to", to.display());
+    let card_file = to.join(CARD_FILE);
+    ensure!(
+        is_file || !card_file.exists() || files::read_text(&card_file)?.contains(WRITTEN_BY),
+        "{} is there already; choose another --to",
+        card_file.display()
+    );
     let template = model_folder::chat_template(from)?;
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
@@ -51,11 +60,13 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     let weights = ScaledQueries::new(&config, &source, factor);
     if is_file {
         let mut unused = Vec::new();
+        let bar = model_folder::bar_of_weights(&config, *dtype)?;
         let written = files::stage(to, |out| {
-            unused = write_gguf(&config, &tokenizer, template.as_ref(), &weights, *dtype, out)
+            unused = write_gguf(&config, &tokenizer, template.as_ref(), &weights, *dtype, &mut bar.wrap_write(out))
                 .with_context(|| format!("cannot write {} as {}", from.display(), to.display()))?;
             Ok(())
         })?;
+        bar.finish_and_clear();
         model_folder::warn_of_unused(from, &unused);
         written.commit()?;
         note_temperature(&config);
@@ -78,14 +89,23 @@ fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
     } else {
         "transformers opens it by the program beside it, with `trust_remote_code=True`.".to_owned()
     };
-    let warning = if class.starts_with("SmolLM3") {
-        "\n**Never give this folder to llama.cpp's own converter**: it takes every fourth layer to be without positions, whatever the config \
-         says. `core convert --to MODEL.gguf` writes what llama.cpp computes rightly.\n"
+    let is_as_smollm3 = config.has_layers_without_positions()
+        && config.layer_types.iter().enumerate().all(|(at, layer)| layer.rotates == ((at + 1) % 4 != 0));
+    let warning = if class.starts_with("SmolLM3") && !is_as_smollm3 {
+        let instead = if config.has_layers_without_positions() {
+            "llama.cpp cannot compute this model"
+        } else {
+            "`core convert --to MODEL.gguf` writes what llama.cpp computes rightly"
+        };
+        format!(
+            "\n**Never give this folder to llama.cpp's own converter**: it takes every fourth layer to be without positions, whatever the \
+             config says. {instead}.\n"
+        )
     } else {
-        ""
+        String::new()
     };
     Ok(format!(
-        "# {}\n\nWritten by `core convert` from {}. Read with the position method `{}`; trained on {} tokens, for texts of up to {}.\n\n\
+        "# {}\n\n{WRITTEN_BY} from {}. Read with the position method `{}`; trained on {} tokens, for texts of up to {}.\n\n\
          {opened}\n{warning}",
         name(to),
         name(from),

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::arguments::{at_least_one, training_tokens};
 use crate::device::DeviceChoice;
 use crate::threads;
-use crate::training::{TrainOptions, recipe};
+use crate::training::{SAVE_EVERY, TrainOptions, recipe};
 
 /// A run and how to train it.
 #[derive(Args)]
@@ -41,7 +41,7 @@ pub struct TrainArgs {
     #[arg(long, default_value_t = threads::available(), value_parser = at_least_one)]
     threads: usize,
     /// Updates between checkpoints; one is also written ten minutes after the last.
-    #[arg(long, default_value_t = 200, value_parser = at_least_one)]
+    #[arg(long, default_value_t = SAVE_EVERY, value_parser = at_least_one)]
     save_every: usize,
     /// Checkpoints that are kept: the last, and of those before it `checkpoint-STEP`, each a model's folder that can be read.
     #[arg(long, default_value_t = 1, value_parser = at_least_one)]
@@ -59,10 +59,16 @@ impl TrainArgs {
 
     /// Reads the recipe and trains.
     pub fn with_recipe(&self, train: impl FnOnce(&TrainOptions) -> Result<()>) -> Result<()> {
+        let written = self.out.join(recipe::FILE);
+        ensure!(
+            written.canonicalize().ok().is_none_or(|written| self.recipe.canonicalize().ok() != Some(written)),
+            "the run itself writes {}; move the recipe out of --out",
+            written.display()
+        );
         let mut recipe = recipe::read(&self.recipe, &self.set)?;
         recipe.seed = self.seed.unwrap_or(recipe.seed);
         if let Some(tokens) = self.tokens {
-            recipe.steps = (tokens / recipe.tokens_per_step).max(1);
+            recipe.steps = (tokens / recipe.tokens_of_update()).max(1);
             recipe.schedule.warmup = recipe.schedule.warmup.min(recipe.steps / 10);
             recipe.check()?;
         }

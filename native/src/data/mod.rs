@@ -11,6 +11,6 @@ mod shards;
 mod writer;
 
 pub use self::manifest::MANIFEST_FILE;
-pub use self::prepare::{Preparation, prepare};
+pub use self::prepare::{Preparation, files_of_text, hash_of_names_and_sizes, prepare};
 pub use self::shard_text::ShardText;
 pub use self::shards::DataShards;

@@ -1,6 +1,7 @@
 //! `core data prepare`: files of text to shards of tokens. One thread reads, several tokenize, and what they have is written in
 //! the order of the files, so that the shards do not depend on the number of threads.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +116,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
         skipped: 0,
         shards: Vec::new(),
     };
-    let (paths, bytes) = paths(text)?;
+    let (paths, bytes) = files_of_text(text, out)?;
     files::check_writable(&out.join(MANIFEST_FILE))?;
     let Some(_lock) = files::try_lock(&out.join(MANIFEST_FILE))? else {
         bail!("{} is being written by another command; wait for its end", out.display())
@@ -135,7 +136,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     interrupt::watch();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(preparation.threads).build()?;
     let mut run = ShardOutput::open(preparation, &mut progress)?;
-    let bar = Progress::new(bytes as usize, "{decimal_bytes}/{decimal_total_bytes} {msg}")?;
+    let bar = Progress::of_bytes(bytes)?;
     let (send, batches) = mpsc::sync_channel(AHEAD);
     let begin = (run.progress.file, run.progress.records);
     let (column, done) = (column.to_owned(), Arc::new(AtomicU64::new(bytes_before(&paths, begin.0))));
@@ -167,26 +168,33 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     run.finish()
 }
 
-/// All files that the patterns name, in their order, and their bytes.
-fn paths(patterns: &[String]) -> Result<(Vec<PathBuf>, u64)> {
-    let (mut paths, mut bytes) = (Vec::new(), 0);
+/// All files that the patterns name outside of `out`, each once and in their order, and their bytes.
+pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u64)> {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let out = absolute(out);
+    let (mut paths, mut bytes, mut known) = (Vec::new(), 0, HashSet::new());
     for pattern in patterns {
         let found = glob::glob(pattern).with_context(|| format!("{pattern:?} is no pattern of files"))?;
-        let before = paths.len();
+        let mut has_found = false;
         for path in found {
             let path = path.context("a folder cannot be read; check permissions")?;
             let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
-            if metadata.is_file() {
-                bytes += metadata.len();
-                paths.push(path);
+            let place = absolute(&path);
+            if metadata.is_file() && !place.starts_with(&out) {
+                has_found = true;
+                if known.insert(place) {
+                    bytes += metadata.len();
+                    paths.push(path);
+                }
             }
         }
-        ensure!(paths.len() > before, "no file has a name like {pattern}; check --text");
+        ensure!(has_found, "no file has a name like {pattern}; check --text");
     }
     Ok((paths, bytes))
 }
 
-fn hash_of_names_and_sizes(paths: &[PathBuf]) -> String {
+/// Hash of the names of files and their sizes.
+pub fn hash_of_names_and_sizes(paths: &[PathBuf]) -> String {
     let text = |path: &PathBuf| format!("{} {}\n", path.display(), bytes_of(path));
     drope_core::hash::short_hash(&[paths.iter().map(text).collect::<String>().as_bytes()])
 }

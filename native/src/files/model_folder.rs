@@ -17,6 +17,12 @@ use drope_core::tokenizer::Tokenizer;
 use super::weights_files::{self, cannot_use};
 use crate::files;
 use crate::messages::say;
+use crate::progress::Progress;
+
+/// Where Hugging Face's folders say at which tokens answers end.
+const GENERATION_CONFIG_FILE: &str = "generation_config.json";
+/// File of a model card on the Hugging Face Hub.
+pub const CARD_FILE: &str = "README.md";
 
 /// State of `core search`, beside the model that it found.
 pub const SEARCH_FILE: &str = "search.json";
@@ -38,7 +44,12 @@ pub fn config(folder: &Path) -> Result<Config> {
         return weights_files::gguf(folder)?.config().with_context(|| cannot_use(folder));
     }
     let text = files::read_text(&folder.join(CONFIG_FILE))?;
-    Config::from_json(&text).with_context(|| cannot_use(folder))
+    let config = Config::from_json(&text).with_context(|| cannot_use(folder))?;
+    let generation = folder.join(GENERATION_CONFIG_FILE);
+    if !generation.exists() {
+        return Ok(config);
+    }
+    config.with_generation_config(&files::read_text(&generation)?).with_context(|| cannot_use(folder))
 }
 
 /// Reads the weights.
@@ -159,17 +170,25 @@ pub fn copy(
     card: &str,
 ) -> Result<()> {
     let mut unused = Vec::new();
+    let bar = bar_of_weights(metadata.config, stored_type)?;
     let weights = files::stage(&folder.join(WEIGHTS_FILE), |out| {
+        let out = &mut bar.wrap_write(out);
         unused = write_safetensors(metadata.config, source, stored_type, out).with_context(|| cannot_use(from))?;
         Ok(())
     })?;
+    bar.finish_and_clear();
     warn_of_unused(from, &unused);
     match metadata.config.to_plain_json() {
         Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
         None => save_config(folder, metadata.config)?,
     }
-    files::write(&folder.join("README.md"), card.as_bytes())?;
+    files::write(&folder.join(CARD_FILE), card.as_bytes())?;
     save_rest(folder, metadata, weights)
+}
+
+/// A bar of the bytes of a model's weights.
+pub fn bar_of_weights(config: &Config, stored_type: StoredType) -> Result<Progress> {
+    Progress::of_bytes(config.num_parameters() * stored_type.size() as u64)
 }
 
 /// Copies the files of a model's folder as they are, but for the config, locks and what a search left. The weights are copied last and
@@ -183,6 +202,7 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
         (path.ends_with(INDEX_FILE), is_weights)
     });
     save_config(folder, config)?;
+    let bar = Progress::of_bytes(paths.iter().filter_map(|path| path.metadata().ok()).map(|file| file.len()).sum())?;
     for path in paths {
         let name = path.file_name().unwrap_or_default();
         let target = folder.join(name);
@@ -190,12 +210,14 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
         if !is_of_a_run && name != CONFIG_FILE && name != MODELING_FILE {
             let mut source = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
             let copied = files::stage(&target, |out| {
-                std::io::copy(&mut source, out).with_context(|| format!("cannot write {}", target.display()))?;
+                std::io::copy(&mut source, &mut bar.wrap_write(out))
+                    .with_context(|| format!("cannot write {}", target.display()))?;
                 Ok(())
             })?;
             copied.commit()?;
         }
     }
+    bar.finish_and_clear();
     Ok(())
 }
 

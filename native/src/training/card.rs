@@ -9,9 +9,6 @@ use drope_core::train::recipe::Recipe;
 use super::checkpoint::TrainingState;
 use super::job::Job;
 
-/// File of a model card on the Hugging Face Hub.
-pub const CARD_FILE: &str = "README.md";
-
 /// The text of the card.
 pub fn card(job: &Job, state: &TrainingState) -> Result<String> {
     let Job { recipe, config, base, .. } = job;

@@ -10,12 +10,13 @@ use drope_core::train::{GuardState, Trainer};
 use serde::{Deserialize, Serialize};
 
 use super::job::Job;
+use super::progress::RunningMeans;
 use crate::files::{self, model_folder};
 
 const STATE: &str = "state.json";
 const OPTIMIZER: &str = "optimizer.bin";
 /// Earlier checkpoints have this name and the number of their updates.
-const EARLIER: &str = "checkpoint-";
+pub const EARLIER: &str = "checkpoint-";
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -29,6 +30,9 @@ pub struct TrainingState {
     /// Updates that the guard left out.
     #[serde(default)]
     pub left_out: usize,
+    /// Of the updates since the last line of the loss curve.
+    #[serde(default)]
+    pub means: RunningMeans,
     /// What the guard knows.
     #[serde(default)]
     pub guard: GuardState,
@@ -108,7 +112,8 @@ pub fn save(out: &Path, state: &TrainingState, job: &Job, trainer: &Trainer, kee
     };
     let fill = |new: &Path| {
         model_folder::save(new, trainer.model(), job.metadata())?;
-        files::write(&new.join(OPTIMIZER), &trainer.optimizer().to_bytes()?)?;
+        let optimizer = new.join(OPTIMIZER);
+        trainer.optimizer().save(&optimizer).with_context(|| files::cannot_write(&optimizer))?;
         files::write(&new.join(STATE), serde_json::to_string(&state)?.as_bytes())
     };
     match Checkpoint::find(out)? {
@@ -148,7 +153,8 @@ pub fn remove_best(out: &Path) -> Result<()> {
     files::remove_replaced_folder(&best_folder(out))
 }
 
-fn best_folder(out: &Path) -> PathBuf {
+/// Where the model of the lowest held-out loss is kept.
+pub fn best_folder(out: &Path) -> PathBuf {
     out.join("best")
 }
 

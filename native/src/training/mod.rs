@@ -27,9 +27,10 @@ use drope_core::tokenizer::Tokenizer;
 
 use self::checkpoint::Checkpoint;
 use self::job::Job;
-pub use self::options::TrainOptions;
+pub use self::options::{SAVE_EVERY, TrainOptions};
 pub use self::record::training_record;
 pub use self::torch::PLAN_FILE;
+use crate::device::DeviceChoice;
 use crate::files::model_folder::{self, model_name};
 use crate::files::weights_files;
 use crate::messages::say;
@@ -77,8 +78,13 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
         "--gpus is for --engine core; accelerate's own configuration says which cards train with PyTorch"
     );
     ensure!(
-        engine == Engine::Core || (!options.resume && options.until.is_none() && options.keep == 1),
-        "--resume, --until and --keep are for --engine core; leave them out, and see train.py for what PyTorch keeps"
+        engine == Engine::Core || !sets_what_torch_ignores(options),
+        "--resume, --until, --keep, --save-every and --device are for --engine core; leave them out, and see train.py for what PyTorch keeps \
+         (--save-steps)"
+    );
+    ensure!(
+        !is_replaced(from, options.out),
+        "the model in --from is one that the run in --out replaces; copy it elsewhere, or choose another --out"
     );
     let base = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &base)?;
@@ -105,6 +111,22 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
         Engine::Core => run::train_to_end(options, &job, text, initial),
         Engine::Torch => torch::write_folder(options.out, &job, &text, initial),
     }
+}
+
+fn sets_what_torch_ignores(options: &TrainOptions) -> bool {
+    let &TrainOptions { resume, until, keep, save_every, device, .. } = options;
+    resume || until.is_some() || keep != 1 || save_every != SAVE_EVERY || device != DeviceChoice::Auto
+}
+
+/// Whether a model lies where a run in `out` keeps its best model or its checkpoints.
+fn is_replaced(model: &Path, out: &Path) -> bool {
+    let (Ok(model), Ok(out)) = (model.canonicalize(), out.canonicalize()) else { return false };
+    let within = model.strip_prefix(&out).ok().and_then(|within| within.components().next());
+    within.is_some_and(|name| {
+        let name = name.as_os_str().to_string_lossy();
+        [checkpoint::folder(&out), checkpoint::best_folder(&out)].iter().any(|folder| folder.ends_with(&*name))
+            || name.starts_with(checkpoint::EARLIER)
+    })
 }
 
 /// Says that the synthetic language is not what a model of another vocabulary was trained on.

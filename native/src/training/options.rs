@@ -6,6 +6,9 @@ use drope_core::train::recipe::Recipe;
 
 use crate::device::DeviceChoice;
 
+/// Updates between checkpoints, unless others are asked for.
+pub const SAVE_EVERY: usize = 200;
+
 /// Options of `core pretrain` and `core recalibrate`.
 pub struct TrainOptions<'a> {
     pub recipe: &'a Recipe,

@@ -51,8 +51,8 @@ pub struct RunProgress {
 }
 
 /// Sums since the last line of the curve.
-#[derive(Default)]
-struct RunningMeans {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RunningMeans {
     tokens: u64,
     seconds: f64,
     loss: f64,
@@ -83,13 +83,13 @@ impl RunProgress {
         let curve = out.join(CURVE_FILE);
         let mut lines: Vec<CurveLine> = if state.step > 0 { json_lines::read(&curve) } else { Vec::new() };
         lines.retain(|line| line.step <= state.step);
-        let bar = Progress::new(recipe.steps, "step {pos}/{len}  {msg}")?;
+        let bar = Progress::new(recipe.steps as u64, "step {pos}/{len}  {msg}")?;
         bar.go_on_from(state.step as u64);
         Ok(Self {
             bar,
             curve,
             lines,
-            means: RunningMeans::default(),
+            means: state.means.clone(),
             started: Instant::now(),
             seconds_before: state.seconds,
         })
@@ -130,6 +130,7 @@ impl RunProgress {
             }
             self.means = RunningMeans::default();
         }
+        state.means = self.means.clone();
         Ok(())
     }
 

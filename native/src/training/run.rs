@@ -12,16 +12,17 @@ use drope_core::positions::Method;
 use drope_core::train::recipe::Recipe;
 use drope_core::train::{AnySource, Batch, Trainer};
 
-use super::card::{CARD_FILE, card};
+use super::card::card;
 use super::checkpoint::{self, Checkpoint, TrainingState};
-use super::held_out::HeldOut;
+use super::held_out::{self, HeldOut};
 use super::job::Job;
 use super::options::TrainOptions;
 use super::progress::RunProgress;
 use super::text::RunText;
 use super::{picture, recipe};
 use crate::device::{self, OpenDevice};
-use crate::files::{self, model_folder};
+use crate::files::model_folder::{self, CARD_FILE};
+use crate::files::{self, weights_files};
 use crate::messages::say;
 use crate::{allocator, interrupt};
 
@@ -65,6 +66,7 @@ pub fn train_to_end(
     let mut saved = Instant::now();
     for (place, batch) in batches_ahead(text.source, recipe.seed, state.step..recipe.steps) {
         let batch = batch?;
+        job.config.check_ids(&batch.ids).with_context(|| format!("the text from {place} cannot be trained on"))?;
         let began = Instant::now();
         let report;
         (trainer, report) = pollster::block_on(trainer.step(&batch)).with_context(|| ended(options.out, &state))?;
@@ -163,7 +165,7 @@ fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
 
 /// The cards that share each batch, for training.
 fn cards(options: &TrainOptions, recipe: &Recipe) -> Result<Vec<Device>> {
-    let rows = recipe.tokens_per_step / recipe.context;
+    let rows = (recipe.tokens_per_step / recipe.context).max(1);
     ensure!(
         options.gpus <= rows,
         "an update has {rows} rows of text, fewer than --gpus {}; leave some out",
@@ -198,16 +200,32 @@ fn begin(
             Ok((state.clone(), trainer.resumed(state.step, found.optimizer_state()?, state.guard)?))
         }
         Some(_) => bail!("{out} holds an unfinished run; go on with --resume, or choose another --out"),
-        None if options.out.join(WEIGHTS_FILE).exists() => {
+        None if weights_files::holds_weights(options.out) => {
             bail!("{out} holds a finished model; choose another --out")
         }
         None if options.resume => bail!("there is nothing to resume in {out}; leave out --resume"),
         None => {
-            // Of a run that was cut off before its first checkpoint.
-            checkpoint::remove_best(options.out)?;
+            check_free(options, job.recipe)?;
             Ok((TrainingState::default(), trainer(initial(device)?)?))
         }
     }
+}
+
+/// Checks that the folder of a new run holds no files of others under the names that the run writes.
+fn check_free(options: &TrainOptions, recipe: &Recipe) -> Result<()> {
+    let card = options.out.join(CARD_FILE);
+    ensure!(!card.exists(), "{} is there already; choose another --out", card.display());
+    let best = checkpoint::best_folder(options.out);
+    if options.out.join(held_out::FILE).exists() {
+        // Of a run that was cut off before its first checkpoint.
+        return checkpoint::remove_best(options.out);
+    }
+    ensure!(
+        !keeps_best(recipe) || !best.exists(),
+        "{} is there already, where the run would keep its best model; choose another --out",
+        best.display()
+    );
+    Ok(())
 }
 
 /// Batches made by a thread of its own, a few ahead, and where their text is from.

@@ -172,6 +172,14 @@ pub enum ScalingMethod {
 }
 
 impl Recipe {
+    /// Tokens of an update: whole windows of text of one's own; of the synthetic language roughly those that are asked for.
+    pub fn tokens_of_update(&self) -> usize {
+        match self.data {
+            Some(_) => (self.tokens_per_step / self.context).max(1) * self.context,
+            None => self.tokens_per_step,
+        }
+    }
+
     /// Checks every field.
     ///
     /// # Errors

@@ -55,8 +55,13 @@ pub struct PlanArgs {
 pub fn plan(args: &PlanArgs) -> Result<()> {
     let recipe = recipe::read(&args.recipe, &args.set)?;
     let config = config(args)?;
-    let tokens = recipe.steps as f64 * recipe.tokens_per_step as f64;
-    println!("{} parameters, {} updates of {} tokens", config.num_parameters(), recipe.steps, recipe.tokens_per_step);
+    let tokens = recipe.steps as f64 * recipe.tokens_of_update() as f64;
+    println!(
+        "{} parameters, {} updates of {} tokens",
+        config.num_parameters(),
+        recipe.steps,
+        recipe.tokens_of_update()
+    );
     match &args.gpu {
         Some(cards) => on_cards(args, &recipe, &config, cards, tokens),
         None => on_this_machine(args, &recipe, &config, tokens),

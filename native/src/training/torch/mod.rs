@@ -117,7 +117,7 @@ fn check(recipe: &Recipe) -> Result<()> {
 /// Tokens of all updates in their order.
 fn write_batches(path: &Path, job: &Job, text: &RunText, wide: bool) -> Result<()> {
     let recipe = job.recipe;
-    let bar = Progress::new(recipe.steps, "batch {pos}/{len}")?;
+    let bar = Progress::new(recipe.steps as u64, "batch {pos}/{len}")?;
     let staged = files::stage(path, |out| {
         for step in 0..recipe.steps {
             interrupt::check("stopped; nothing was written")?;
