@@ -221,6 +221,67 @@ fn models_that_other_commands_change_or_copy_are_made_again_too() {
     assert!(sentences.contains("copy-1 is done") && !sentences.contains("copy-1 begins"), "{sentences}");
 }
 
+/// Shards, which a recipe names by a path that is not the study's, parts of a measurement, and a run that pauses.
+const OUTSIDE: &str = r#"
+[[job]]
+name = "shards"
+command = "data prepare --text RECIPES/corpus/*.txt --tokenizer RECIPES/tokenizer --out RECIPES/shards"
+
+[[job]]
+name = "half"
+after = ["shards"]
+command = "recalibrate --recipe RECIPES/own.toml --from RECIPES/base --out {out}/models/own --device cpu --until 1"
+
+[[job]]
+name = "whole"
+after = ["half"]
+command = "recalibrate --recipe RECIPES/own.toml --from RECIPES/base --out {out}/models/whole --device cpu"
+
+[[job]]
+name = "part"
+after = ["whole"]
+command = "eval niah --model {out}/models/whole --method drope --task single --trials 2 --extension 1 --device cpu --shard 1/1 --json {out}/part.json"
+
+[[job]]
+name = "merged"
+after = ["part"]
+command = "merge {out}/part.json --json {out}/merged.json"
+"#;
+
+#[test]
+fn what_jobs_make_elsewhere_is_known_and_text_that_changes_is_seen() {
+    let study = Study::new("study-outside", 2);
+    let folder = &study.folder;
+    for file in ["config.json", "tokenizer.json", "model.safetensors"] {
+        let bytes = std::fs::read(common::nano_rope().join(file)).unwrap();
+        folder.write(&format!("base/{file}"), &bytes);
+        if file != "model.safetensors" {
+            folder.write(&format!("tokenizer/{file}"), bytes);
+        }
+    }
+    let text_of = |count: usize| "the number is in the text of this study and so on. ".repeat(count);
+    folder.write("corpus/a.txt", text_of(100));
+    let recipe = std::fs::read_to_string(folder.path("all.toml")).unwrap();
+    folder.write("own.toml", format!("{recipe}\n{}", common::data_of(&folder.path("shards"))));
+    study.plan(OUTSIDE);
+    let ran = |study: &Study| {
+        let output = study.run(&[]);
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    };
+    assert!(ran(&study).contains("merged is done"));
+    folder.write("tokenizer/notes.txt", "A note changes nothing.");
+    assert_eq!(ran(&study), "", "nothing is run again, the run that paused included");
+    // Of another part: what was merged goes aside.
+    study.plan(&OUTSIDE.replace("part.json", "other.json"));
+    let sentences = ran(&study);
+    assert!(sentences.contains("merged has changed") && sentences.contains("merged is done"), "{sentences}");
+    assert!(!sentences.contains("whole has"), "{sentences}");
+    folder.write("corpus/b.txt", text_of(50));
+    let sentences = ran(&study);
+    assert!(sentences.contains("shards has changed") && sentences.contains("whole has changed"), "{sentences}");
+}
+
 #[test]
 fn urgent_jobs_come_first_with_what_they_wait_for() {
     let study = Study::new("study-first", 2);

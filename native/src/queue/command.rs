@@ -1,12 +1,13 @@
 //! The command of a job, read by the parser of the command line itself.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ArgMatches;
 use clap::parser::ValueSource;
 use drope_core::hash::short_hash;
-use drope_core::loaded_model::CONFIG_FILE;
+use drope_core::loaded_model::{CONFIG_FILE, TOKENIZER_FILE};
 
 use crate::data;
 use crate::files::{self, weights_files};
@@ -33,8 +34,12 @@ pub struct JobCommand {
     tuned: Option<PathBuf>,
     /// Texts, questions and shards that it reads.
     inputs: Vec<PathBuf>,
+    /// Patterns of files of text that `core data prepare` reads.
+    texts: Vec<String>,
     /// Whether it trains, and so goes on with what is not whole.
     trains: bool,
+    /// The update after which it pauses.
+    until: Option<usize>,
     /// The folder or GGUF that it makes and that it refuses to overwrite.
     makes: Option<PathBuf>,
     /// The model whose config it changes.
@@ -77,7 +82,9 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
         tuned: path(matches, "tuned"),
         inputs: of_inputs.flat_map(|name| paths(matches, name)).collect(),
         trains: takes("resume") && !trains_elsewhere,
-        makes: path(matches, "to").or_else(|| path(matches, "out").filter(|_| MAKERS.contains(&command.get_name()))),
+        makes: made_by(command.get_name(), matches),
+        until: matches.try_get_one::<usize>("until").ok().flatten().copied(),
+        texts: matches.try_get_many("text").ok().flatten().into_iter().flatten().cloned().collect(),
         changes: path(matches, "model").filter(|_| changes_config),
         words,
         words_anywhere,
@@ -91,12 +98,18 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
     Ok(parsed)
 }
 
-/// Whether a model, shards or a folder for PyTorch were written to their end: each has a file that is written last.
+/// The folder or file that a command makes and refuses to overwrite.
+fn made_by(command: &str, matches: &ArgMatches) -> Option<PathBuf> {
+    match command {
+        "merge" => path(matches, "json"),
+        _ => path(matches, "to").or_else(|| path(matches, "out").filter(|_| MAKERS.contains(&command))),
+    }
+}
+
+/// Whether a file, a model, shards or a folder for PyTorch were written to their end: each folder has a file that is written last.
 fn is_whole(path: &Path) -> bool {
     let last = [data::MANIFEST_FILE, training::PLAN_FILE];
-    weights_files::is_gguf(path) && path.exists()
-        || weights_files::holds_weights(path)
-        || last.iter().any(|file| path.join(file).exists())
+    path.is_file() || weights_files::holds_weights(path) || last.iter().any(|file| path.join(file).exists())
 }
 
 /// The value of an argument that is a path, if the command has such an argument and it is given.
@@ -109,7 +122,7 @@ fn paths(matches: &ArgMatches, name: &str) -> Vec<PathBuf> {
     matches.try_get_many::<PathBuf>(name).ok().flatten().into_iter().flatten().cloned().collect()
 }
 
-/// Hash of a file, or of what a folder says of its files: its list of shards, or their names and sizes.
+/// Hash of a file, or of what a folder says of its files: its list of shards, a model's tokenizer, or their names and sizes.
 fn hash_of_input(path: &Path) -> Result<String> {
     if path.is_file() {
         return files::file_hash(path);
@@ -121,6 +134,13 @@ fn hash_of_input(path: &Path) -> Result<String> {
     let manifest = path.join(data::MANIFEST_FILE);
     if manifest.exists() {
         return files::file_hash(&manifest);
+    }
+    if path.join(TOKENIZER_FILE).exists() {
+        // What else is there changes nothing for a command that reads a tokenizer.
+        let files = [TOKENIZER_FILE, CONFIG_FILE].map(|name| path.join(name));
+        let hashes: Vec<String> =
+            files.iter().filter(|file| file.exists()).map(|file| files::file_hash(file)).collect::<Result<_>>()?;
+        return Ok(short_hash(&[hashes.concat().as_bytes()]));
     }
     let entries: Vec<_> = path.read_dir().and_then(Iterator::collect).with_context(|| files::cannot_read(path))?;
     let name_and_size = |entry: &std::fs::DirEntry| {
@@ -158,26 +178,49 @@ impl JobCommand {
     }
 
     /// Hash of the command, its recipe, the models, tuned parameters and texts that it reads and the keys of the jobs before it.
-    /// Files in `out` are made by earlier jobs, whose keys are hashed instead of the files.
-    pub fn key(&self, out: &Path, before: &[&str]) -> Result<String> {
+    /// Files in `out` and in `made` are made by earlier jobs, whose keys are hashed instead of the files. `hashes` are those of weights that
+    /// are known already.
+    pub fn key(
+        &self,
+        out: &Path,
+        made: &[PathBuf],
+        before: &[&str],
+        hashes: &mut HashMap<PathBuf, String>,
+    ) -> Result<String> {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let is_given = |path: &&PathBuf| {
+            let path = absolute(path);
+            !path.starts_with(absolute(out)) && !made.iter().any(|made| path.starts_with(absolute(made)))
+        };
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {
             // Comments and the order of fields change nothing.
             let recipe: serde_json::Value = toml::from_str(&files::read_text(recipe)?)?;
             parts.push(serde_json::to_vec(&recipe)?);
         }
-        for model in self.models.iter().filter(|model| !model.starts_with(out)) {
+        for model in self.models.iter().filter(is_given) {
             // A GGUF has its config within.
             if !weights_files::is_gguf(model) {
                 parts.push(files::read(&model.join(CONFIG_FILE))?);
             }
-            parts.push(weights_files::hash(model)?.finish().into_bytes());
+            let hash = match hashes.get(model) {
+                Some(hash) => hash.clone(),
+                None => weights_files::hash(model)?.finish(),
+            };
+            parts.push(hash.clone().into_bytes());
+            hashes.insert(model.clone(), hash);
         }
-        if let Some(tuned) = self.tuned.as_ref().filter(|tuned| !tuned.starts_with(out)) {
+        if let Some(tuned) = self.tuned.as_ref().filter(is_given) {
             parts.push(files::read(tuned)?);
         }
-        for input in self.inputs.iter().filter(|input| !input.starts_with(out)) {
+        for input in self.inputs.iter().filter(is_given) {
             parts.push(hash_of_input(input)?.into_bytes());
+        }
+        if let Some(shards) = self.makes.as_ref().filter(|_| !self.texts.is_empty()) {
+            // Where there are none, the command itself says so.
+            let (files, _) = data::files_of_text(&self.texts, shards).unwrap_or_default();
+            let files: Vec<PathBuf> = files.into_iter().filter(|file| is_given(&file)).collect();
+            parts.push(data::hash_of_names_and_sizes(&files).into_bytes());
         }
         let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
         Ok(short_hash(&parts))
@@ -185,7 +228,10 @@ impl JobCommand {
 
     /// Whether what the command makes or changes is not there any more, as on a machine that got only the records and results.
     pub fn lacks_its_output(&self) -> bool {
-        self.makes.iter().chain(&self.changes).any(|path| !is_whole(path))
+        let is_paused = |path: &Path| {
+            self.until.is_some() && training::unfinished(path).is_ok_and(|step| step.is_some() && step == self.until)
+        };
+        self.makes.iter().chain(&self.changes).any(|path| !is_whole(path) && !is_paused(path))
     }
 
     /// Whether all that the command makes is there.

@@ -1,6 +1,6 @@
 //! The plan: a TOML file of variables and jobs, every mistake of which is found before anything runs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -89,9 +89,12 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     for (index, names) in names_before.iter().enumerate() {
         jobs[index].after = names.iter().map(|name| find(&jobs, index, name)).collect::<Result<_>>()?;
     }
+    let made: Vec<PathBuf> = jobs.iter().filter_map(|job| job.command.output().cloned()).collect();
+    let mut hashes = HashMap::new();
     for index in graph::order(&jobs)? {
         let before: Vec<&str> = jobs[index].after.iter().map(|&before| &*jobs[before].key).collect();
-        let key = jobs[index].command.key(out, &before).with_context(|| format!("job {}", jobs[index].name))?;
+        let key = jobs[index].command.key(out, &made, &before, &mut hashes);
+        let key = key.with_context(|| format!("job {}", jobs[index].name))?;
         jobs[index].key = key;
     }
     Ok(jobs)
