@@ -6,6 +6,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use drope_core::config::dope::{Criterion, DopeHeads, Noise, Order, Parts, Removal, ScoredVectors, Stage};
 use drope_core::dope::truncated_entropies;
+use drope_core::loaded_model::CONFIG_FILE;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
@@ -82,6 +83,7 @@ pub fn select(options: &SelectArgs) -> Result<()> {
     let &SelectArgs { from, stage, rank, order, .. } = options;
     if options.save {
         weights_files::check_has_config(&options.model, "field for the heads, which --save would write")?;
+        files::check_writable(&options.model.join(CONFIG_FILE))?;
     }
     options.json.as_deref().map_or(Ok(()), files::check_writable)?;
     let criterion = Criterion { from, stage, rank: (rank > 0).then_some(rank), order };

@@ -59,7 +59,9 @@ pub fn choice(args: &ChoiceArgs) -> Result<()> {
 
 /// The choice that the model finds most likely.
 fn chosen(model: &MeasuredModel, reading: &PlannedReading, index: usize, question: &Question) -> Result<Answer> {
-    let asked = log_likelihoods(&model.loaded, &reading.positions, reading.context, question, interrupt::observe);
+    let most = reading.method.crop_length(&model.loaded.config).unwrap_or(usize::MAX);
+    let context = reading.context.min(most);
+    let asked = log_likelihoods(&model.loaded, &reading.positions, context, question, interrupt::observe);
     let likelihoods = pollster::block_on(asked)?;
     interrupt::check("stopped")?;
     let is_right = |chosen: usize| f64::from(u8::from(chosen == question.gold));

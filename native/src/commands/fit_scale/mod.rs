@@ -12,11 +12,12 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 use drope_core::config::{Config, HeadScales};
 use drope_core::language::is_made_of_tokens;
+use drope_core::loaded_model::CONFIG_FILE;
 use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
-use crate::files::{model_folder, weights_files};
+use crate::files::{self, model_folder, weights_files};
 use crate::messages::say;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
@@ -63,6 +64,7 @@ pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
     if let Some(out) = out {
         ensure!(!weights_files::holds_weights(out), "{} holds a model already; choose another --out", out.display());
     }
+    files::check_writable(&out.as_ref().unwrap_or(model).join(CONFIG_FILE))?;
     let config = fit(model, *kind, *documents, *seed, *device)?;
     match out {
         None => model_folder::save_config(model, &config),
