@@ -37,7 +37,7 @@ pub fn on_software_vulkan(place: &Workplace, tally: &mut Tally) -> Result<()> {
     check(place, tally, "wgpu", software_vulkan())
 }
 
-/// Builds `core` with `feature` and runs native/tests/gpu.rs.
+/// Builds `core` with `feature` and runs native/tests/gpu.
 fn check(place: &Workplace, tally: &mut Tally, feature: &str, environment: Result<Environment>) -> Result<()> {
     let environment = match environment {
         Ok(environment) => environment,
