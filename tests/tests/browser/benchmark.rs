@@ -16,7 +16,7 @@ async fn a_visitor_measures_every_program_and_copies_the_table() -> Result<()> {
     browser.wait("#measure", 60, |text| text == "Measure").await?;
     browser.click("measure").await?;
     browser.wait(".benchmark tbody", 300, |text| text.contains("onnxruntime-web 1.30.0, WebGPU")).await?;
-    browser.wait("#measure:enabled", 300, |_| true).await?;
+    browser.wait("#measure", 300, |text| text == "Measure").await?;
     let rows = browser.client.execute(
         "return [...document.querySelectorAll('.benchmark tbody tr')].map((row) => [...row.children].map((cell) => cell.textContent))",
         vec![],
@@ -58,7 +58,15 @@ async fn a_visitor_measures_every_program_and_copies_the_table() -> Result<()> {
         .wait(".benchmark .missing", 60, |text| text == "WebGPU was not measured: it computes on the processor here.")
         .await?;
     browser.wait(".benchmark tbody", 120, |text| text.contains("CPU")).await?;
+    browser.wait("#measure", 60, |text| text == "Stop").await?;
+    browser.click("measure").await?;
+    browser.wait("#measure", 60, |text| text == "Measure").await?;
+    // What was measured before the stop stays.
     assert!(browser.client.find(Locator::Css("#copy-table")).await?.is_displayed().await?);
+    assert_eq!(
+        browser.client.execute("return document.querySelectorAll('.benchmark progress').length", vec![]).await?,
+        json!(0)
+    );
     assert_eq!(browser.client.execute("return document.querySelectorAll('.overview').length", vec![]).await?, json!(0));
     Ok(())
 }

@@ -81,7 +81,7 @@ impl Measured {
 
     async fn next(&mut self) -> Result<Reply, String> {
         match self.said.next().await {
-            Some(Ok(Reply::Failed { message, .. })) => Err(message),
+            Some(Ok(Reply::Failed { message: reason, .. } | Reply::Unfit { note: reason })) => Err(reason),
             Some(said) => said,
             None => Err("the worker is gone".to_owned()),
         }
@@ -95,7 +95,6 @@ impl Measured {
                     return Err(format!("only {threads} could be started"));
                 }
                 Reply::Ready { subgroups, .. } => return Ok(subgroups),
-                Reply::Unfit { note } => return Err(note),
                 _ => {}
             }
         }

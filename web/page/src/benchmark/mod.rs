@@ -3,96 +3,47 @@
 mod card;
 mod measured;
 mod peer;
+mod run;
 mod table;
 
 use drope_core::positions::Method;
+use futures::future::{AbortHandle, abortable};
 use leptos::prelude::*;
 
-use self::card::Card;
-use self::measured::{ROUNDS, Setting, measure};
-use self::peer::{PEER, Provider};
-use self::table::{HEADS, Speed, markdown};
+use self::measured::ROUNDS;
+use self::peer::PEER;
+use self::run::{Found, measure_all};
+use self::table::{HEADS, markdown};
 use crate::address::readings::first_reading;
-use crate::link::script::Program;
-use crate::link::threads::allowed;
 use crate::parts::share::copy_text;
 use crate::state::State;
 use crate::state::column::plain;
-use crate::state::engine::{Backend, BackendChoice};
 
 /// The screen, in place of the whole page.
 #[component]
 pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
     let reading = first_reading().unwrap_or_else(|| plain(Method::Rope));
     let model = reading.model.clone().unwrap_or_else(|| reading.method.info().nano_model.to_owned());
-    let places = RwSignal::new(Vec::<String>::new());
-    let speeds = RwSignal::new(Vec::<Speed>::new());
-    // Sentences of what could not be measured.
-    let missing = RwSignal::new(Vec::<String>::new());
-    let progress = RwSignal::new(None::<(String, f64)>);
+    let found @ Found { places, speeds, missing, progress } = Found::default();
     let is_copied = RwSignal::new(None::<bool>);
+    // Ends what is being measured.
+    let end = StoredValue::new(None::<AbortHandle>);
     let text = {
         let model = model.clone();
         move || markdown(&model, &places.get(), &speeds.get())
     };
-    let measure_all = move |_| {
-        let reading = reading.clone();
-        speeds.set(Vec::new());
-        missing.set(Vec::new());
+    let is_running = move || progress.get().is_some();
+    let press = move |_| {
+        if let Some(running) = end.try_update_value(Option::take).flatten() {
+            return running.abort();
+        }
         is_copied.set(None);
-        progress.set(Some(("It begins".to_owned(), 0.0)));
+        let (measured, handle) = abortable(measure_all(state, reading.clone(), prompts, found));
+        end.set_value(Some(handle));
         leptos::task::spawn_local(async move {
-            let card = Card::find().await;
-            places.set(vec![browser(), card.to_string()]);
-            let is_wanted = state.backend_choice.get_untracked() == BackendChoice::Webgpu;
-            if let Some(reason) = card.reason_against().filter(|_| !is_wanted) {
-                missing.update(|missing| missing.push(not_measured("WebGPU", reason)));
-            }
-            let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
-            let count = (programs.len() * prompts.len() * (ROUNDS + 1)) as f64;
-            let mut done = 0.0;
-            // Of WebGPU, once it was measured.
-            let mut found_subgroups = None;
-            for Contestant { computes, name } in programs {
-                let tell = |prompt: usize, round: usize| {
-                    let of_round =
-                        if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {ROUNDS}") };
-                    let rounds =
-                        prompts.iter().position(|&length| length == prompt).unwrap_or(0) * (ROUNDS + 1) + round;
-                    let sentence = format!("{name}, a prompt of {prompt} tokens, {of_round}");
-                    progress.set(Some((sentence, (done + rounds as f64) / count)));
-                };
-                if matches!(computes, Computes::Ours(setting) if !setting.may_use_subgroups)
-                    && found_subgroups == Some(1)
-                {
-                    // It was measured without them already.
-                    continue;
-                }
-                let found = match computes {
-                    Computes::Ours(setting) => measure(setting, &name, &reading, &prompts, tell).await,
-                    Computes::Peer(provider, threads) => {
-                        peer::measure(provider, &name, threads, &prompts, tell).await.map(|found| (found, 1))
-                    }
-                };
-                done += (prompts.len() * (ROUNDS + 1)) as f64;
-                match found {
-                    Ok((found, subgroups)) => {
-                        speeds.update(|speeds| speeds.extend(found));
-                        if matches!(
-                            computes,
-                            Computes::Ours(Setting { program: Program::Computes(Backend::Webgpu), .. })
-                        ) {
-                            found_subgroups = Some(subgroups);
-                        }
-                        if subgroups > 1 {
-                            places.update(|places| places.push(format!("subgroups of {subgroups} units or more")));
-                        }
-                    }
-                    Err(reason) => {
-                        missing.update(|missing| missing.push(not_measured(&name, &reason)));
-                    }
-                }
-            }
+            // What was measured before a stop stays.
+            let _ = measured.await;
+            end.set_value(None);
             progress.set(None);
         });
     };
@@ -108,7 +59,18 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
         Some(true) => "Table copied",
         Some(false) => "Copy it from the field below",
     };
-    let is_running = move || progress.get().is_some();
+    // Without the round, for readers who do not see it.
+    let spoken = Memo::new(move |_| {
+        let (sentence, _) = progress.get()?;
+        Some(sentence.rsplit_once(", ").map_or(sentence.clone(), |(what, _)| what.to_owned()))
+    });
+    // What was copied lacks what is measured later.
+    Effect::new(move || {
+        speeds.track();
+        if is_copied.get_untracked() == Some(true) {
+            is_copied.set(None);
+        }
+    });
     let has_results = move || !speeds.get().is_empty();
     view! {
         <main id="main" tabindex="-1">
@@ -120,13 +82,14 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
                     {format!("So does {PEER} with nano-rope, which is loaded for it (17 MB, and 27 for WebGPU). The table shows medians and ranges; nothing is sent anywhere.")}
                 </p>
                 <p class="buttons">
-                    <button id="measure" type="button" disabled=is_running on:click=measure_all>"Measure"</button>
+                    <button id="measure" type="button" on:click=press>{move || if is_running() { "Stop" } else { "Measure" }}</button>
                     <button id="copy-table" type="button" class="quiet" hidden=move || !has_results() on:click=copy>
                         <span aria-live="polite">{label}</span>
                     </button>
                 </p>
+                <p class="visually-hidden" role="status">{move || spoken.get()}</p>
                 <Show when=is_running>
-                    <label class="hint" role="status">
+                    <label class="hint">
                         {move || progress.get().map(|(sentence, _)| sentence)}
                         <progress max="1" value=move || progress.get().map_or(0.0, |(_, share)| share)></progress>
                     </label>
@@ -158,52 +121,4 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
         </main>
         <footer><p><a href="./">"Open the whole page"</a></p></footer>
     }
-}
-
-/// What computes: a program of ours, or the peer with so many threads.
-#[derive(Clone, Copy)]
-enum Computes {
-    Ours(Setting),
-    Peer(Provider, usize),
-}
-
-/// What is measured.
-struct Contestant {
-    computes: Computes,
-    name: String,
-}
-
-/// Ours, each followed by the peer that computes with the same; WebGPU once more without subgroups, which is left out where there are none.
-fn programs(threads: usize, has_webgpu: bool) -> Vec<Contestant> {
-    let setting = |program, threads| Setting { program, threads, may_use_subgroups: true };
-    let mut places = vec![(setting(Program::Computes(Backend::Cpu), 1), Provider::Wasm, "CPU, 1 thread".to_owned())];
-    if threads > 1 {
-        places.push((setting(Program::Shares, threads), Provider::Wasm, format!("CPU, {threads} threads")));
-    }
-    let webgpu = setting(Program::Computes(Backend::Webgpu), 1);
-    if has_webgpu {
-        places.push((webgpu, Provider::Webgpu, "WebGPU".to_owned()));
-    }
-    let both = |(setting, provider, place): (Setting, Provider, String)| {
-        let peer = Contestant { computes: Computes::Peer(provider, setting.threads), name: format!("{PEER}, {place}") };
-        [Contestant { computes: Computes::Ours(setting), name: place }, peer]
-    };
-    let mut all: Vec<Contestant> = places.into_iter().flat_map(both).collect();
-    if has_webgpu {
-        let without = Setting { may_use_subgroups: false, ..webgpu };
-        all.push(Contestant { computes: Computes::Ours(without), name: "WebGPU without subgroups".to_owned() });
-    }
-    all
-}
-
-/// What the browser calls itself.
-fn browser() -> String {
-    let navigator = window().navigator();
-    let agent = navigator.user_agent().unwrap_or_else(|_| "an unnamed browser".to_owned());
-    format!("{agent}, {} processors", navigator.hardware_concurrency())
-}
-
-/// What is said of a program that was not measured; some reasons are sentences.
-fn not_measured(name: &str, reason: &str) -> String {
-    format!("{name} was not measured: {}.", reason.trim_end_matches('.'))
 }
