@@ -86,7 +86,8 @@ pub fn Tour(state: State) -> impl IntoView {
         match (before.unwrap_or_default(), number) {
             (0, 0) => {}
             (_, 0) => focus("tour"),
-            (0, _) => focus("tour-next"),
+            // There "Back" is hidden.
+            (0, _) | (_, 1) => focus("tour-next"),
             _ => {}
         }
         number

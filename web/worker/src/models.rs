@@ -82,6 +82,8 @@ impl ModelCache {
                 return Ok(model.clone());
             }
         }
+        // One of the same name that was replaced would take the room of the new one.
+        self.kept.remove(name);
         let (config, tokenizer) = folder.config_and_tokenizer().await?;
         let is_gguf = note.weights[..] == [GGUF_FILE];
         let gguf = is_gguf.then_some(note.bytes);

@@ -8,6 +8,7 @@ use crate::columns::settings::{ModelChoice, Settings};
 use crate::link::runs::stop_answers;
 use crate::parts::choice::Choice;
 use crate::parts::estimate::left;
+use crate::parts::focus::focus_if_lost;
 use crate::parts::marked::marked;
 use crate::state::State;
 use crate::state::asked::Asked;
@@ -63,6 +64,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     let remove = move |_| {
         stop_answers(state);
         state.columns.update(|columns| columns.retain(|column| column.key != key));
+        focus_if_lost("add");
     };
     let said = move || {
         let is_reading = state.running.with(Option::is_some);

@@ -91,7 +91,7 @@ pub fn Controls(state: State) -> impl IntoView {
                 {EXTENSIONS.map(|factor| view! {
                     <label>
                         <input type="radio" name="extension" value=factor
-                            prop:checked=move || state.extension.get() == factor
+                            prop:checked=move || state.tokens.with(Option::is_none) && state.extension.get() == factor
                             on:change=move |_| { state.tokens.set(None); state.extension.set(factor); } />
                         <span>{format!("{factor}×")}</span>
                     </label>

@@ -13,8 +13,10 @@ use crate::state::running::{Counted, Download, Running};
 /// Takes in a message of the worker; those of a run that was stopped change nothing.
 pub fn take(state: State, reply: Reply) {
     let is_current = |run| run == state.run.get_untracked();
+    let is_running = || state.running.with_untracked(Option::is_some);
     match reply {
-        Reply::Loading { run, model, received, total } if is_current(run) => {
+        // After a run's end the worker loads what the first screen needs; nobody waits for that.
+        Reply::Loading { run, model, received, total } if is_current(run) && is_running() => {
             let is_done = total > 0.0 && received >= total;
             state.loading.set((!is_done).then_some(Download { model, received, total }));
         }

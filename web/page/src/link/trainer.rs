@@ -1,6 +1,6 @@
 //! The worker of the recalibration: one of its own, so that the page answers meanwhile.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use drope_protocol::{ChatFormat, Recalibration, RecalibrationState, Reply, Request, StoredModel};
@@ -16,6 +16,8 @@ use crate::state::training::{DropCost, Phase, name_of};
 
 thread_local! {
     static WORKER: RefCell<Option<Worker>> = const { RefCell::new(None) };
+    /// Whether it has made an update.
+    static HAS_UPDATED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Drops the positions of the page's nano-rope, says what that costs and how long an update takes here.
@@ -112,14 +114,13 @@ fn carry_out(
     }
 }
 
-/// Lets the worker keep what it has and stop.
+/// Lets the worker keep what it has and stop. Before its first update there is nothing that is not kept already, and a worker whose
+/// program is still on its way would not answer.
 pub fn pause(state: State) {
+    if !HAS_UPDATED.get() {
+        return end_worker(state);
+    }
     state.training.phase.set(Phase::Pausing);
-    ask_to_stop();
-}
-
-/// Asks the worker to stop; it has nothing to keep where it only measures.
-pub fn ask_to_stop() {
     WORKER.with_borrow(|worker| worker.iter().for_each(|worker| post(worker, &Request::Stop)));
 }
 
@@ -129,7 +130,7 @@ fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibratio
     training.error.set(None);
     let on_reply = move |reply, _| hear(state, reply);
     let on_error = move |message: String| {
-        finish(state);
+        end_worker(state);
         training
             .error
             .set(Some(format!("The worker stopped ({message}); press the button to go on from what is kept.")));
@@ -139,13 +140,15 @@ fn begin(state: State, phase: Phase, name: String, request: impl Fn(Recalibratio
         return;
     };
     training.phase.set(phase);
+    HAS_UPDATED.set(false);
     post(&worker, &start_request(false, 1, Vec::new()));
     let settings = training.settings.get_untracked();
     post(&worker, &request(Recalibration { run: 1, name, settings }));
     WORKER.set(Some(worker));
 }
 
-fn finish(state: State) {
+/// Ends the worker at once, with what it has not kept.
+pub fn end_worker(state: State) {
     state.training.phase.set(Phase::Idle);
     state.training.loading.set(None);
     WORKER.take().iter().for_each(end);
@@ -159,10 +162,11 @@ fn hear(state: State, reply: Reply) {
             training.loading.set((!is_done).then_some(Download { model, received, total }));
         }
         Reply::Dropped { before, after, seconds, .. } => {
-            training.cost.set(Some(DropCost { before, after }));
             training.seconds.set(seconds);
+            training.cost.set(Some(DropCost { before, after }));
         }
         Reply::Updated { step, loss, seconds, .. } => {
+            HAS_UPDATED.set(true);
             training.progress.update(|progress| {
                 if let Some(progress) = progress {
                     progress.step = step;
@@ -179,10 +183,10 @@ fn hear(state: State, reply: Reply) {
         }),
         Reply::Stored { models } => take_stored(state, models),
         Reply::Failed { message, .. } => {
-            finish(state);
+            end_worker(state);
             training.error.set(Some(message));
         }
-        Reply::Finished { .. } => finish(state),
+        Reply::Finished { .. } => end_worker(state),
         _ => {}
     }
 }

@@ -8,7 +8,7 @@ use drope_protocol::{DroppedPositions, RecalibrationSettings, RecalibrationState
 use leptos::prelude::*;
 
 use self::curves::Curves;
-use crate::link::trainer::{ask_to_stop, export_model, pause, recalibrate, try_drop};
+use crate::link::trainer::{end_worker, export_model, pause, recalibrate, try_drop};
 use crate::own::kept::{put_into_column, save_label};
 use crate::parts::estimate::duration;
 use crate::parts::status::LoadingFiles;
@@ -37,13 +37,14 @@ pub fn Recalibrate(state: State) -> impl IntoView {
         }
     };
     let kept = move || latest(state);
-    // What was paused before a reload is what is offered to go on with.
-    Effect::new(move || {
+    // What was paused before a reload is what is offered to go on with; once, since the reader may choose others then.
+    Effect::new(move |was_offered: Option<bool>| {
+        let was_offered = was_offered.unwrap_or_default();
         let paused = latest(state).and_then(|model| model.recalibration).filter(RecalibrationState::is_unfinished);
         let is_new = untrack(|| training.name.get().is_none() && training.phase.get() == Phase::Idle);
-        if let Some(paused) = paused.filter(|_| is_new) {
-            training.settings.set(paused.settings);
-        }
+        let Some(paused) = paused.filter(|_| is_new && !was_offered) else { return was_offered };
+        training.settings.set(paused.settings);
+        true
     });
     let quick = move |_| {
         training.settings.update(|settings| settings.steps = QUICK);
@@ -58,8 +59,10 @@ pub fn Recalibrate(state: State) -> impl IntoView {
     };
     let press =
         move |_| if training.phase.get_untracked() == Phase::Running { pause(state) } else { recalibrate(state) };
-    let cost =
-        move || training.cost.get().map(|cost| said(cost, training.seconds.get(), training.settings.get().steps));
+    // While a run goes on its updates change the time, which is not spoken again and again.
+    let cost = move || {
+        training.cost.get().map(|cost| said(cost, training.seconds.get_untracked(), training.settings.get().steps))
+    };
     // For readers who do not see the bar, as often as they want to hear it.
     let tenths = Memo::new(move |_| {
         let tenths = |progress: &RecalibrationState| 10 * progress.step / progress.settings.steps.max(1);
@@ -76,7 +79,7 @@ pub fn Recalibrate(state: State) -> impl IntoView {
             <Settings state />
             <div class="buttons">
                 <button id="drop" type="button" disabled=move || !is_idle() && !is_trying()
-                    on:click=move |_| if untrack(is_trying) { ask_to_stop() } else { try_drop(state) }>
+                    on:click=move |_| if untrack(is_trying) { end_worker(state) } else { try_drop(state) }>
                     {move || if is_trying() { "Stop measuring" } else { "Measure what dropping costs" }}
                 </button>
                 <button id="recalibrate" type="button" class="primary" on:click=press

@@ -28,6 +28,10 @@ pub fn Heatmap(state: State) -> impl IntoView {
     let is_running = move || state.running.with(|running| is_at_depth(running.as_ref()));
     let press = move |_| if is_running() { stop(state) } else { measure_all(state, untrack(|| missing_keys(state))) };
     let cells = move || untrack(|| all_cells(state, results));
+    // For readers who do not see it, as often as they want to hear it.
+    let waiting = Memo::new(move |_| state.queue.with(VecDeque::len).div_ceil(10));
+    let spoken =
+        move || Some(waiting.get()).filter(|&tens| tens > 0).map(|tens| format!("At most {tens}0 cells are left."));
     view! {
         <section class="heatmap" aria-label="Depth and length">
             <h2>"By depth and length"</h2>
@@ -35,7 +39,8 @@ pub fn Heatmap(state: State) -> impl IntoView {
                 "Where in the text the needle stands, from its start (0 %) to its end (100 %), against how long the text is. Press the \
                  button to ask "{TRIALS_AT_DEPTH}" fresh questions a cell here; a cell alone is asked when you press it. What was asked here is underlined."
             </p>
-            <p class="hint" id="fill-time" role="status">{move || time(state)}</p>
+            <p class="hint" id="fill-time">{move || time(state)}</p>
+            <p class="visually-hidden" role="status">{spoken}</p>
             <div class="buttons">
                 <button id="fill" type="button" on:click=press>
                     {move || if is_running() { "Stop" } else { "Fill every cell here" }}

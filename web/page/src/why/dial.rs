@@ -69,7 +69,13 @@ pub fn FrequencyDial(state: State) -> impl IntoView {
             <label class="length">
                 <span>{said}</span>
                 <input id="cut" type="range" min="0" max=count step="1" prop:value=move || dial.dropped.get()
-                    on:input=move |event| if let Ok(dropped) = event_target_value(&event).parse() { dial.turn(dropped, dial.is_soft.get_untracked()) }
+                    on:input=move |event| if let Ok(dropped) = event_target_value(&event).parse() {
+                        if untrack(is_asking) {
+                            // Its answers are of the cut before.
+                            stop(state);
+                        }
+                        dial.turn(dropped, dial.is_soft.get_untracked());
+                    }
                     on:change=move |_| ask_dial(state) />
             </label>
             <label class="inline">

@@ -95,8 +95,16 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let own = [best.layer, best.head];
     // The no-break space keeps the percent sign on the same line as the number.
     let percent = |share: f64| format!("{:.0}\u{a0}%", 100.0 * share);
-    let word =
-        || state.asked.with_untracked(|asked| word(&asked.as_ref()?.question, &probed.ends, best.token_from_end?));
+    // Questions are drawn for each model's own tokenizer and context; the page has the text of the first column's alone.
+    let has_text = state.asked.with_untracked(|asked| {
+        asked.as_ref().is_some_and(|asked| {
+            asked.haystack.len() == best.sentences.len() && asked.ends.last() == probed.ends.last()
+        })
+    });
+    let word = || {
+        let asked = state.asked.get_untracked().filter(|_| has_text)?;
+        word(&asked.question, &probed.ends, best.token_from_end?)
+    };
     let from = match query {
         Query::Most => word().map(|word| format!(", from “{word}”")).unwrap_or_default(),
         Query::Last => ", from the last token".to_owned(),
@@ -128,7 +136,9 @@ fn Heads(state: State, probed: ProbedHeads, chosen: RwSignal<Option<[usize; 2]>>
     let all = StoredValue::new(probed.heads.clone());
     let looks_at = move || {
         let probe = all.with_value(|heads| heads.iter().find(|probe| [probe.layer, probe.head] == shown()).cloned());
-        probe.map(|probe| view! { <Attention state reading=reading_title(&probed.reading) probe query /> })
+        probe
+            .filter(|_| has_text)
+            .map(|probe| view! { <Attention state reading=reading_title(&probed.reading) probe query /> })
     };
     view! {
         <p>{caption}</p>
