@@ -15,9 +15,9 @@ const FULL: [(&str, Method); 2] = [("all", Method::Drope), ("all-copies", Method
 
 /// Items of a list, of what is measured; means over all trunks, whether or not they pass the gate.
 pub fn findings(results: &StudyResults) -> Vec<String> {
-    let latest = "Order (the latest of four values) at 4×, RoPE read with dynamic NTK";
+    let latest = "Order (the latest of four values) at 4× (RoPE with copies is read with dynamic NTK)";
     let items = [
-        among_decoys(results, "Decoys at 4×, RoPE read with dynamic NTK"),
+        among_decoys(results, "Decoys at 4× (RoPE with copies is read with dynamic NTK)"),
         compared(results, latest, &WITH_COPIES, &LATEST_VALUE, 4),
         compared(results, "What copies cost full DroPE at 1×, on the primary task", &FULL, &PRIMARY, 1),
         compared(results, "What copies cost full DroPE at 1×, with decoys", &FULL, &DECOYS, 1),
@@ -30,7 +30,7 @@ pub fn findings(results: &StudyResults) -> Vec<String> {
 pub fn decoys(results: &StudyResults) -> Option<String> {
     among_decoys(
         results,
-        "Not registered, seen afterwards: with decoys in the filler, at 4×, RoPE read with dynamic NTK",
+        "Exact answers with decoys in the filler at 4×, not registered and seen afterwards (RoPE with copies is read with dynamic NTK)",
     )
 }
 

@@ -95,8 +95,8 @@ pub fn below_rope(results: &Results) -> Option<String> {
     })
 }
 
-/// Of partial DroPE with copies among decoys at 16, 32 and 64×, where a reader of one word of the key is right more often at one of these
-/// lengths.
+/// Of partial DroPE with copies among decoys at 16, 32 and 64×, where choosing by one of the key's two words is right more often at one
+/// of these lengths.
 pub fn among_decoys(results: &Results) -> Option<String> {
     let (side, _) = results.best_reading(OURS, FAR_BUDGET, &FAR_SELECTION)?;
     let accuracy = |&extension: &usize| Some(results.whole_accuracy(&side, Asked::Decoys, extension)?.mean);
@@ -106,19 +106,20 @@ pub fn among_decoys(results: &Results) -> Option<String> {
     accuracies.iter().any(|&accuracy| accuracy < floor).then(|| {
         let shares: Vec<String> = accuracies.iter().map(|accuracy| format!("{:.1}", 100.0 * accuracy)).collect();
         format!(
-            "Among decoys at 16, 32 and 64× partial DroPE with copies answers {} %; {}.",
+            "Among decoys at 16, 32 and 64×, after {} tokens, partial DroPE with copies answers {} %; {}.",
+            tokens(FAR_BUDGET),
             list(&shares),
             floors(cell)
         )
     })
 }
 
-/// `a guess among the needles' numbers is right in 25.0 %, a reader of one word of the key in 41.7 %`
+/// `choosing one of the needles' numbers at random is right in 25.0 %, choosing by one of the key's two words in 41.7 %`
 pub fn floors(cell: &RetrievalCell) -> String {
     let one_word = cell.one_word_chance_level();
-    let one_word = one_word.map(|floor| format!(", a reader of one word of the key in {}", percent(floor)));
+    let one_word = one_word.map(|floor| format!(", choosing by one of the key's two words in {}", percent(floor)));
     format!(
-        "a guess among the needles' numbers is right in {}{}",
+        "choosing one of the needles' numbers at random is right in {}{}",
         percent(cell.chance_level()),
         one_word.unwrap_or_default()
     )

@@ -35,7 +35,7 @@ pub struct NotTested {
     pub beside_copies: Option<String>,
     /// What full DroPE answers among decoys from its best budget on.
     pub full_among_decoys: Option<String>,
-    /// What partial DroPE with copies answers among decoys beyond 8×, where that is less than a reader of one word of the key.
+    /// What partial DroPE with copies answers among decoys beyond 8×, where that is less than choosing by one of the key's words.
     pub among_decoys: Option<String>,
     /// What partial DroPE with copies loses against RoPE.
     pub costs: Vec<String>,

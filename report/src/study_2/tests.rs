@@ -194,7 +194,7 @@ fn the_best_rival_on_the_selection_split_counts() {
     assert!(alike.rivals[0].numbers.starts_with("after 8 M tokens; "), "{:?}", alike.rivals);
     // A guess among four numbers is right in a quarter.
     let among_decoys = |ours| super::against::among_decoys(&results(of_budget("1m", ours, 0.6)));
-    let expected = "Among decoys at 16, 32 and 64× partial DroPE with copies answers 20.0, 20.0 and 20.0 %; a guess among the needles' numbers is right in 25.0 %, a reader of one word of the key in 41.7 %.";
+    let expected = "Among decoys at 16, 32 and 64×, after 1 M tokens, partial DroPE with copies answers 20.0, 20.0 and 20.0 %; choosing one of the needles' numbers at random is right in 25.0 %, choosing by one of the key's two words in 41.7 %.";
     assert_eq!((among_decoys(0.2).as_deref(), among_decoys(0.9)), (Some(expected), None));
     // Tests with one verdict are said in one sentence.
     let found = super::headline(&hypotheses(&results(of_budget("1m", 0.9, 0.6))), NotTested::default()).unwrap();
@@ -335,7 +335,7 @@ fn the_document_says_what_speaks_against_and_what_was_not_run() {
         "- RoPE after 0.5 M, 1 M, 2 M, 4 M and 8 M\n",
         "Not measured of the protocol's list: H2, H4 (1 M)",
         "which can only make the p of the others larger.\n\n",
-        "a reader of one word of the key in 41.7 %",
+        "choosing by one of the key's two words in 41.7 %",
         "![Accuracy of the primary task at 4×",
     ] {
         assert!(text.contains(sentence), "{sentence} is not in\n{text}");

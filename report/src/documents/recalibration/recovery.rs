@@ -44,7 +44,8 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
 pub fn of_shorter_run(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) -> String {
     let Some((_, estimate, interval)) = fitted(lines, limit, target) else { return String::new() };
     format!(
-        "The same form, fitted to {title} after {}, says {} [{}, {}]; how far the two lie apart is what the intervals do not cover.\n",
+        "The same form, fitted to {title} after {}, says {} [{}, {}]. Where these two intervals do not overlap, the form does not describe the \
+         losses well enough, and neither number is a prediction.\n",
         millions(lines.last().map_or(0.0, |line| line.tokens as f64)),
         millions(estimate),
         millions(interval[0]),

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::rounds::{beside, range};
-use crate::markdown::{or_dash, section, table};
+use super::rounds::{beside, distinct, range};
+use crate::markdown::{list, or_dash, section, table};
 
 /// What the others are compared with.
 const OURS: &str = "core";
@@ -13,6 +13,8 @@ const OURS: &str = "core";
 pub struct CardSpeed {
     model: String,
     card: String,
+    #[serde(default)]
+    torch: String,
     work: String,
     #[serde(rename = "type")]
     kind: String,
@@ -53,14 +55,17 @@ pub fn text(rows: &[CardSpeed]) -> String {
         "core ÷ this program, training",
         "runs",
     ];
+    let mut versions = distinct(rows, |row| row.torch.clone());
+    versions.retain(|version| !version.is_empty());
     section(
         "On a card",
         &format!(
             "Tokens a second with CUDA, medians; where there are several rounds, in each of which every program runs once, the ratio is their median and range (`python bench/card.py`). \
-             Rows of one run, and of three beside each other, are what the programs printed while a card was lent for a quarter of an hour, twice. \
-             PyTorch trains in four micro-batches and keeps all activations, with its own fused attention; `core` takes all rows at once, with activation checkpointing, and \
+             Rows with one run, and the row of three trainings at the same time, are not from that script: they are what the programs printed in the half hour for which a card could be used. \
+             PyTorch ({}) trains a batch of several rows in four micro-batches and keeps all activations, with its own fused attention; `core` takes all rows at once, with activation checkpointing, and \
              has attention weights in memory, since it has no fused attention for tensor cores; compiled, PyTorch is several times as fast. Nothing was measured with WebGPU on a card. The first run on a card compiles kernels and tries which form of each product is fastest, one or two \
              minutes for a training; a later run finds both in the user's cache folder.\n\n{}",
+            list(&versions),
             table(header, rows.iter().map(row))
         ),
     )

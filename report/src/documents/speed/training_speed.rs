@@ -69,7 +69,7 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
         &format!(
             "`python bench/training.py`: updates in f32 with AdamW, beside PyTorch ({}) and transformers. Tokens a second, the median of {} \
              rounds; beside it the ratio to the faster form of PyTorch in the same round, median and range, and the most memory that the \
-             process took. With activation checkpointing (*blocks computed again*) the batch goes in four micro-batches.\n\n{}\n{}",
+             process took. With activation checkpointing (*blocks computed again*) a batch of 16 rows goes in four micro-batches; a batch of one row stays whole.\n\n{}\n{}",
             list(&distinct(speeds, |speed| speed.torch.clone())),
             list(&distinct(speeds, |speed| speed.speeds.len().to_string())),
             table(
