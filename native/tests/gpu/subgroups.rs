@@ -33,7 +33,7 @@ fn with_subgroups_logits_and_losses_are_those_of_the_cpu() {
         let (expected, _) = losses(training, &[Device::flex()], Memory::default());
         let in_chunks = Memory { recompute: true, attention_queries: Some(6), ..Memory::default() };
         for memory in [Memory::default(), in_chunks] {
-            let (found, _) = losses(training, &[device.clone()], memory);
+            let (found, _) = losses(training, std::slice::from_ref(&device), memory);
             let difference = largest_difference(&found, &expected);
             assert!(difference < TOLERANCE * expected[0], "losses with subgroups of {size}: {difference}");
         }
