@@ -7,7 +7,8 @@
         [--minutes 120]
 
 The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
-asked for. Others than the page that take longer for a prompt have no speed. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
+asked for. Every program reads the prompt twice, of which the second time counts. Others than the page that take longer than so many minutes for
+that have no speed. Needs Node's npm. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
 """
 
 import itertools
@@ -31,7 +32,7 @@ ANSWER = 32
 # Of SmolLM2; wllama refuses more tokens than the file says.
 CONTEXT = 8192
 
-# One prompt through wllama; its beginning comes first, to warm up.
+# One prompt through wllama, twice: the first time, as on the page, to warm up.
 PEER = """
 <!doctype html><meta charset="utf-8"><script type="module">
 import { Wllama } from "./esm/index.js";
@@ -40,7 +41,7 @@ window.measure = async (bits, threads, text, length, tokens) => {
   const model = await (await fetch(`/${bits}.gguf`)).blob();
   await wllama.loadModel([model], { n_ctx: length + 512, n_threads: threads, n_gpu_layers: 0 });
   const ask = (prompt) => wllama.createCompletion({ prompt, max_tokens: tokens, temperature: 0, cache_prompt: false });
-  await ask(text.slice(0, 4096));
+  await ask(text);
   const { timings } = await ask(text);
   await wllama.exit();
   return [timings.prompt_n, timings.prompt_per_second, timings.predicted_per_second];
@@ -83,7 +84,9 @@ def with_context(file, folder, context):
 def main():
     args = rounds_and_threads("model", lengths=[1024, 4096, 16384], bits=[4, 8], programs=["page", "wllama", "transformers.js"], minutes=120)
     if not FILES[8].exists():
-        written_as(FILES[4], FILES[8], GGMLQuantizationType.Q8_0)
+        part = FILES[8].with_suffix(".part")
+        written_as(FILES[4], part, GGMLQuantizationType.Q8_0)
+        part.replace(FILES[8])
     package = npm("@wllama/wllama", WLLAMA)
     (package / "index.html").write_text(PEER)
     manual, tokenizer = MANUAL.read_text(), Tokenizer.from_file(str(pathlib.Path(args.model) / "tokenizer.json"))

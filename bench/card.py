@@ -67,16 +67,18 @@ class Reading:
     def __init__(self, path, weights, is_compiled, device):
         dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[weights]
         self.model = AutoModelForCausalLM.from_pretrained(path, dtype=dtype).to(device).eval()
+        self.forward = torch.compile(self.model) if is_compiled else self.model
         self.options = {"cache_implementation": "static"} if is_compiled else {}
 
     @torch.inference_mode()
     def measured(self, prompt, repeats):
         text = ids(self.model, 1, prompt).to(self.model.device)
-        first = seconds(lambda: self.model(text, logits_to_keep=1), repeats)
-        answer = lambda: self.model.generate(
-            text, max_new_tokens=NEW_TOKENS + 1, min_new_tokens=NEW_TOKENS + 1, do_sample=False, pad_token_id=0, **self.options
+        first = seconds(lambda: self.forward(text, logits_to_keep=1), repeats)
+        answer = lambda tokens: lambda: self.model.generate(
+            text, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False, pad_token_id=0, **self.options
         )
-        return {"prefill": prompt / first, "decode": NEW_TOKENS / (seconds(answer, repeats) - first)}
+        one, all_of_them = [seconds(answer(tokens), repeats) for tokens in (1, NEW_TOKENS + 1)]
+        return {"prefill": prompt / first, "decode": NEW_TOKENS / (all_of_them - one)}
 
 
 def ours(args, *arguments):
@@ -98,10 +100,12 @@ def in_rounds(programs, rounds, place, file):
         for name, measure in programs.items():
             found[name].append(measure())
             print(json.dumps({**place, "program": name, **(found[name][-1] or {})}), flush=True)
+    if not all(map(all, found.values())):
+        # Rows of one place are of one run: those before stay.
+        return
     rows = [
         {**place, "program": name, **{field: [one[field] for one in of_rounds] for field in of_rounds[0]}}
         for name, of_rounds in found.items()
-        if all(of_rounds)
     ]
     add_rows(file, rows, *place)
 

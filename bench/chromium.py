@@ -3,10 +3,11 @@
 import contextlib
 import functools
 import http.server
+import os
 import pathlib
-import re
 import shutil
 import subprocess
+import tempfile
 import threading
 
 from selenium import webdriver
@@ -17,7 +18,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 from results import ROOT, processor
 
-CACHE = pathlib.Path.home() / ".cache/drope"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "drope"
 SMOLLM2 = CACHE / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
@@ -53,12 +54,14 @@ def serve(places):
 
 @functools.cache
 def npm(name, version):
-    """The folder of a package."""
+    """The folder of a package, which npm checks by its hash."""
     folder = CACHE / f"{name.replace('/', '-').removeprefix('@')}-{version}"
     if not (folder / "package").exists():
         folder.mkdir(parents=True, exist_ok=True)
-        packed = subprocess.run(["npm", "pack", f"{name}@{version}"], cwd=folder, check=True, capture_output=True, text=True)
-        subprocess.run(["tar", "xzf", packed.stdout.split()[-1]], cwd=folder, check=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as part:
+            packed = subprocess.run(["npm", "pack", f"{name}@{version}"], cwd=part, check=True, capture_output=True, text=True)
+            subprocess.run(["tar", "xzf", packed.stdout.split()[-1]], cwd=part, check=True)
+            (pathlib.Path(part) / "package").rename(folder / "package")
     return folder / "package"
 
 
@@ -120,7 +123,8 @@ def page_speeds(driver):
     driver.execute_script("document.getElementById('run').click()")
     wait.until(lambda _: all("tokens/s" in verdict for verdict in driver.execute_script(verdicts)))
     wait.until(lambda _: not driver.find_element(By.ID, "stop").is_enabled())
-    return [float(number) for number in re.findall(r"(\d+) tokens/s", driver.execute_script(verdicts)[-1])]
+    speeds = "return [...document.querySelectorAll('.verdict')].at(-1).dataset.speeds"
+    return [float(number) for number in driver.execute_script(speeds).split()]
 
 
 def compared(programs, rounds, place):

@@ -46,10 +46,10 @@ async function transformers(threads, model) {
   };
 }
 
-// Tokens a second of a prompt and of the answer behind it; its beginning comes first, to warm up.
+// Tokens a second of a prompt and of the answer behind it, the second time.
 window.measure = async (peer, threads, prompt, tokens, model) => {
   const answer = await { onnxruntime, transformers }[peer](threads, model);
-  await answer(Math.min(prompt, 1024), tokens);
+  await answer(prompt, tokens);
   const times = await answer(prompt, tokens);
   if (times.length !== tokens + 1) throw new Error(`${times.length - 1} tokens`);
   return [1000 * prompt / (times[1] - times[0]), 1000 * (tokens - 1) / (times.at(-1) - times[1])];

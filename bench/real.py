@@ -9,7 +9,7 @@ docs/results/real-models/speed.json.
 
 SmolLM2-135M, a Q4_1: a prompt of 2,048 tokens, and 64 tokens behind it. PyTorch's two forms stay in processes of their own for all
 rounds, since compiling takes minutes. llama.cpp reads the file as it is, and the same weights written as F32 and Q8_0; keys and values
-have 16 bits, its default, in PyTorch 32. Memory is the peak of each process, measured by GNU time, or told by PyTorch's. Results of other
+have 16 bits, its default, in PyTorch 32, where transformers' default cache grows with each token. Memory is the peak of each process, measured by GNU time, or told by PyTorch's. Results of other
 processors stay in the file.
 """
 

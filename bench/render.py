@@ -41,6 +41,10 @@ def beside_others_in_the_browser(rows):
             "by the other's in the same round: median and range.", "",
             "| processor | threads | program | prompt | generation | page ÷ this program, prompt | page ÷ this program, generation |", "|---|---|---|---|---|---|---|"]
     for row in rows:
+        if row.get("error"):
+            program = " ".join(filter(None, [row["program"], row["version"]]))
+            text.append(f"| {row['processor']} | {row['threads']} | {program} | {row['error']} | – | – | – |")
+            continue
         page = next(one for one in rows if one["program"] == "page" and [one[f] for f in PLACE] == [row[f] for f in PLACE])
         ratios = ["–" if row is page else ratio(page[kind], row[kind]) for kind in ("prompt", "generation")]
         program = " ".join(filter(None, [row["program"], row["version"]]))

@@ -56,9 +56,11 @@ def main():
     parser.add_argument("--batches", default="16x256,1x512,1x2048")
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--updates", type=int, default=4)
+    parser.add_argument("--updates", type=int, default=5)
     parser.add_argument("--profile", default="1x512", help="batch of the profile by operation, or none")
     args = parser.parse_args()
+    # Where it cannot be named, this says so before hours of work.
+    processor()
     for batch in args.batches.split(","):
         for threads in map(int, args.threads.split(",")):
             programs = commands(args.binary, args.model, batch, threads, args.updates)

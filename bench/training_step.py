@@ -23,7 +23,7 @@ def ids(model, rows, length):
 
 def update(model, ids, is_compiled=False):
     """A function that makes one update; attention is scaled-dot-product attention, transformers' default."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
     forward = torch.compile(model) if is_compiled else model
 
     def step():

@@ -120,5 +120,7 @@ pub fn cache_bytes(config: &Config, kind: NumberType, tokens: usize) -> u64 {
 /// The median of several runs.
 pub fn median(mut values: Vec<f64>) -> Result<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().context("--repeats must be at least 1")
+    let half = values.len() / 2;
+    let upper = *values.get(half).context("--repeats must be at least 1")?;
+    Ok(if values.len().is_multiple_of(2) { (values[half - 1] + upper) / 2.0 } else { upper })
 }

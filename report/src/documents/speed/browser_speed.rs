@@ -23,8 +23,9 @@ pub struct BrowserSpeed {
     generation: Vec<f64>,
     /// Why it has no speeds.
     error: Option<String>,
-    /// What was measured, of later results.
+    /// What was measured, and when that began, of later results.
     commit: Option<String>,
+    began: Option<String>,
 }
 
 impl BrowserSpeed {
@@ -34,6 +35,10 @@ impl BrowserSpeed {
 
     fn speeds(&self) -> [&[f64]; 2] {
         [&self.prompt, &self.generation]
+    }
+
+    fn run(&self) -> [&Option<String>; 2] {
+        [&self.commit, &self.began]
     }
 
     fn place(&self) -> (&str, usize, usize, usize) {
@@ -48,9 +53,9 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
     }
     let row = |speed: &BrowserSpeed| {
         let page = speeds.iter().find(|page| page.is_page() && page.place() == speed.place());
-        // Results of two commits are not of one run.
+        // Results of two commits, or times, are not of one run.
         let has_run_beside =
-            |page: &&BrowserSpeed| page.commit == speed.commit && !speed.is_page() && speed.error.is_none();
+            |page: &&BrowserSpeed| page.run() == speed.run() && !speed.is_page() && speed.error.is_none();
         let page = page.filter(has_run_beside).map(BrowserSpeed::speeds);
         let [prompt, generation] = both_beside(page, speed.speeds());
         vec![
@@ -66,11 +71,18 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
             generation,
         ]
     };
+    let is_shorter = |speed: &BrowserSpeed| !speed.is_page() && speed.began.is_none();
+    let warmed_up = if speeds.iter().any(is_shorter) {
+        " Every program warms up with the whole prompt; in results from before 28 November 2026 the page alone did, and others with its first 1,024 \
+         tokens or fewer."
+    } else {
+        " Every program warms up with the whole prompt."
+    };
     let measured = format!(
         "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and an answer behind it (the page's of at most \
          7 tokens, the others' of 32); \
          tokens a second, medians of rounds in which every program runs once; the page's speed by that of another program in the same \
-         round, median and range, or – if they did not run in the same rounds.\n\n{}",
+         round, median and range, or – if they did not run in the same rounds.{warmed_up}\n\n{}",
         table(
             [
                 "processor",
@@ -102,7 +114,10 @@ pub fn of_long_prompts(speeds: &[BrowserSpeed]) -> Vec<Measured> {
         Some(Measured {
             place: format!("{processor}, {bits} bits, {}, {length} tokens", of_threads(*threads)),
             value: of_long / of_short,
-            text: format!("{:.0} % of the speed on {}", 100.0 * of_long / of_short, shortest.length),
+            text: {
+                let of_runs = if shortest.run() == longest.run() { "" } else { ", of another run" };
+                format!("{:.0} % of the speed on {}{of_runs}", 100.0 * of_long / of_short, shortest.length)
+            },
         })
     };
     of_page.chunk_by(|a, b| machine(a) == machine(b)).filter_map(kept).collect()

@@ -33,7 +33,7 @@ pub fn text(rows: &[CardSpeed]) -> String {
         return String::new();
     }
     let beside_it = |row: &CardSpeed| {
-        let of = |row: &CardSpeed| [&row.card, &row.work, &row.model, &row.kind].map(Clone::clone);
+        let of = |row: &CardSpeed| [&row.card, &row.work, &row.model, &row.kind, &row.torch].map(Clone::clone);
         let ours = rows.iter().find(|ours| ours.program == OURS && row.program != OURS && of(ours) == of(row));
         ours.filter(|_| row.train.len() > 1).map(|ours| beside(&ours.train, &row.train))
     };

@@ -20,6 +20,9 @@ pub struct Roofline {
     prompt: Vec<Share>,
     generation: Vec<Share>,
     training: Option<Vec<Share>>,
+    /// When its run began, of later results.
+    #[serde(default)]
+    began: Option<String>,
 }
 
 /// A speed, and how much of the machine's it takes.
@@ -101,7 +104,9 @@ fn percent(shares: &[Share]) -> String {
 /// (Amdahl 1967), and in generation by what memory gives.
 fn threads(rooflines: &[Roofline]) -> String {
     let place = |roofline: &Roofline| [&roofline.processor, &roofline.model].map(String::clone);
-    let is_same = |one: &Roofline, two: &Roofline| place(one) == place(two) && one.weights == two.weights;
+    let is_same = |one: &Roofline, two: &Roofline| {
+        place(one) == place(two) && one.weights == two.weights && one.began == two.began
+    };
     let mut rows = Vec::new();
     for two in rooflines.iter().filter(|roofline| roofline.threads == 2) {
         let one = rooflines.iter().find(|one| one.threads == 1 && is_same(one, two));

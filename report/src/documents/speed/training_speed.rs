@@ -17,6 +17,9 @@ pub struct TrainingSpeed {
     /// Tokens a second of each round.
     speeds: Vec<f64>,
     peak_bytes: f64,
+    /// When its run began, of later results.
+    #[serde(default)]
+    began: Option<String>,
 }
 
 impl TrainingSpeed {
@@ -64,12 +67,19 @@ pub fn text(speeds: &[TrainingSpeed], operations: &[OperationTime]) -> String {
             memory_ratio,
         ]
     };
+    let is_loop = |speed: &TrainingSpeed| speed.program.starts_with("PyTorch") && speed.began.is_none();
+    let of_loop = if speeds.iter().any(is_loop) {
+        " In results from before 28 November 2026 PyTorch's AdamW goes through the tensors one by one, its default on a CPU; the fused form, which \
+         `bench/training.py` asks for since, is faster, most of all where an update has few tokens."
+    } else {
+        ""
+    };
     section(
         "Speed of training",
         &format!(
             "`python bench/training.py`: updates in f32 with AdamW, beside PyTorch ({}) and transformers. Tokens a second, the median of {} \
              rounds; beside it the ratio to the faster form of PyTorch in the same round, median and range, and the most memory that the \
-             process took. With activation checkpointing (*blocks computed again*) a batch of 16 rows goes in four micro-batches; a batch of one row stays whole.\n\n{}\n{}",
+             process took. With activation checkpointing (*blocks computed again*) a batch of 16 rows goes in four micro-batches; a batch of one row stays whole.{of_loop}\n\n{}\n{}",
             list(&distinct(speeds, |speed| speed.torch.clone())),
             list(&distinct(speeds, |speed| speed.speeds.len().to_string())),
             table(
