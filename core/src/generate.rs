@@ -60,6 +60,8 @@ pub enum Event {
     Read(usize),
     /// A token was generated.
     Token(u32),
+    /// This many tokens were read again, with the frequencies of longer texts.
+    ReadAgain(usize),
 }
 
 /// Whether to go on.
@@ -180,6 +182,9 @@ async fn answer(
             for chunk in text.chunks(chunk_on(&model.device())) {
                 rng = before.clone();
                 token = next_token(model, positions, cache, chunk, options.temperature, &mut rng).await?;
+                if observe(Event::ReadAgain(cache.len())).await == Flow::Stop {
+                    return Ok((answer, Flow::Stop));
+                }
             }
         } else {
             token = next_token(model, positions, cache, &[token], options.temperature, &mut rng).await?;

@@ -346,8 +346,10 @@ impl ConfigJson {
         if !["default", "linear", "dynamic", "yarn", "llama3", "longrope"].contains(&&*kind) {
             return Err(Error::UnknownRopeType(kind));
         }
-        // Interpolated positions are trained, and read at every length, as by transformers and llama.cpp.
-        let is_trained = self.rope_scaling_trained.unwrap_or(kind == "linear");
+        // Interpolated positions are trained, and read at every length, as by transformers and llama.cpp. A model that says how its
+        // frequencies were changed was trained with those.
+        let is_interpolated = kind == "linear" && self.changed_frequencies()?.is_none();
+        let is_trained = self.rope_scaling_trained.unwrap_or(is_interpolated);
         parameters.entry("rope_scaling_trained").or_insert(json!(is_trained));
         if let Some(original) = self.original_max_position_embeddings {
             parameters.insert(ORIGINAL_CONTEXT.into(), json!(original));

@@ -86,6 +86,11 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     let mut context = FittingContext::open(&request.model, request.texts, request.seed, &device)?;
     context.stopped = "stopped; the same command goes on with the next candidate";
     let config = &context.loaded.config;
+    ensure!(
+        config.trained_factor() == 1.0,
+        "the frequencies of {} are scaled already; search factors for a model with plain RoPE",
+        request.model.display()
+    );
     let factor = extension as f64;
     let (rotary_dim, length) = (config.rotary_dim(), config.max_position_embeddings);
     let space = Space::new(factor, config.rope.rope_theta, rotary_dim, length, Bounds { lowest, highest });

@@ -168,10 +168,17 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
     run.finish()
 }
 
-/// All files that the patterns name outside of `out`, each once and in their order, and their bytes.
+/// All files that the patterns name, each once and in their order, and their bytes; not those that the command itself writes into `out`.
 pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u64)> {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let out = absolute(out);
+    let is_own = |place: &Path| {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let is_written = [MANIFEST_FILE, TOKENIZER_FILE, PROGRESS_FILE, SKIPPED_FILE].contains(&&*name)
+            || name.starts_with('.')
+            || place.extension().is_some_and(|kind| kind == "bin" || kind == "idx");
+        place.parent() == Some(&*out) && is_written
+    };
     let (mut paths, mut bytes, mut known) = (Vec::new(), 0, HashSet::new());
     for pattern in patterns {
         let found = glob::glob(pattern).with_context(|| format!("{pattern:?} is no pattern of files"))?;
@@ -180,7 +187,7 @@ pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u
             let path = path.context("a folder cannot be read; check permissions")?;
             let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
             let place = absolute(&path);
-            if metadata.is_file() && !place.starts_with(&out) {
+            if metadata.is_file() && !is_own(&place) {
                 has_found = true;
                 if known.insert(place) {
                     bytes += metadata.len();

@@ -17,7 +17,7 @@ use super::checkpoint::{self, Checkpoint, TrainingState};
 use super::held_out::{self, HeldOut};
 use super::job::Job;
 use super::options::TrainOptions;
-use super::progress::RunProgress;
+use super::progress::{CURVE_FILE, RunProgress};
 use super::text::RunText;
 use super::{picture, recipe};
 use crate::device::{self, OpenDevice};
@@ -58,6 +58,9 @@ pub fn train_to_end(
     interrupt::watch();
     allocator::keep_free_memory();
     let mut progress = RunProgress::start(options.out, &state, recipe)?;
+    if let Some(windows) = &text.held_out {
+        job.config.check_ids(&windows.ids).context("the held-out text cannot be measured")?;
+    }
     let mut held_out = HeldOut::start(options.out, job, text.held_out, &state);
     measure(held_out.as_mut(), options, job, &trainer, &state, &progress)?;
     if interrupt::requested() {
@@ -214,7 +217,9 @@ fn begin(
 /// Checks that the folder of a new run holds no files of others under the names that the run writes.
 fn check_free(options: &TrainOptions, recipe: &Recipe) -> Result<()> {
     let card = options.out.join(CARD_FILE);
-    ensure!(!card.exists(), "{} is there already; choose another --out", card.display());
+    // A run that lost its model, or ended before it was written, has its loss curve beside the card.
+    let is_of_a_run = options.out.join(CURVE_FILE).exists();
+    ensure!(is_of_a_run || !card.exists(), "{} is there already; choose another --out", card.display());
     let best = checkpoint::best_folder(options.out);
     if options.out.join(held_out::FILE).exists() {
         // Of a run that was cut off before its first checkpoint.

@@ -43,6 +43,7 @@ pub async fn answer(models: &mut ModelCache, comparison: Comparison, run: &Run) 
                     text.push_str(&stream.push(token).unwrap_or_default());
                     reply(&Reply::Generated { run: run.number, column, text: text.clone() });
                 }
+                Event::ReadAgain(_) => {}
             }
             run.yield_to_messages().await
         };

@@ -122,6 +122,9 @@ fn write_batches(path: &Path, job: &Job, text: &RunText, wide: bool) -> Result<(
         for step in 0..recipe.steps {
             interrupt::check("stopped; nothing was written")?;
             let ids = text.source.batch(recipe.seed, step)?.ids;
+            job.config.check_ids(&ids).with_context(|| {
+                format!("the text from {} cannot be trained on", text.source.place(recipe.seed, step))
+            })?;
             let bytes: Vec<u8> = if wide {
                 ids.iter().flat_map(|id| id.to_le_bytes()).collect()
             } else {
