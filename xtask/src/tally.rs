@@ -54,6 +54,14 @@ impl Tally {
         Ok(())
     }
 
+    /// What ended the checks before their end, such as a download that failed.
+    pub fn ended(&mut self, checks: Result<()>) {
+        if let Err(error) = checks {
+            self.failed += 1;
+            self.failures.push(format!("{error:#}"));
+        }
+    }
+
     /// Prints what failed, and the counts.
     ///
     /// # Errors

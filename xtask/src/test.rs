@@ -31,18 +31,25 @@ const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/t
 pub fn quick() -> Result<()> {
     let place = Workplace::find()?;
     let mut tally = Tally::default();
-    natively(&place, &mut tally)?;
+    let checks = natively(&place, &mut tally);
+    tally.ended(checks);
     tally.close()
 }
 
 /// Runs all; the last line counts what ran.
 pub fn all() -> Result<()> {
+    let mut tally = Tally::default();
+    let checks = each(&mut tally);
+    tally.ended(checks);
+    tally.close()
+}
+
+fn each(tally: &mut Tally) -> Result<()> {
     let began = Instant::now();
     let place = Workplace::find()?;
     let tools = Tools::for_tests(&place)?;
-    let mut tally = Tally::default();
-    natively(&place, &mut tally)?;
-    arm::in_the_emulator(&place, &mut tally)?;
+    natively(&place, tally)?;
+    arm::in_the_emulator(&place, tally)?;
     if tools.has_wasm_clippy() {
         tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
     } else {
@@ -72,11 +79,11 @@ pub fn all() -> Result<()> {
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
     // It compiles Burn once more.
     if began.elapsed() < BEFORE_GPU {
-        gpu::on_software_vulkan(&place, &mut tally)?;
+        gpu::on_software_vulkan(&place, tally)?;
     } else {
         tally.not_run("core on Vulkan in software, since all else took long here; `cargo xtask gpu` runs it");
     }
-    tally.close()
+    Ok(())
 }
 
 /// Formatting, lints and tests that need nothing but the compiler.

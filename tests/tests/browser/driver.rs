@@ -80,7 +80,7 @@ impl Browser {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let name = driver.get_program().to_string_lossy().into_owned();
         driver.arg(format!("--port={port}")).stdout(Stdio::null()).process_group(0);
-        let driver =
+        let mut driver =
             driver.spawn().with_context(|| format!("{name} does not start; `cargo xtask test` installs it"))?;
         let address = format!("http://127.0.0.1:{port}");
         for _ in 0..600 {
@@ -91,6 +91,10 @@ impl Browser {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
+        // It has a group of its own, which nothing else would end.
+        let group = format!("-{}", driver.id());
+        let _ = Command::new("kill").args(["-9", "--", &group]).stderr(Stdio::null()).status();
+        let _ = driver.wait();
         bail!("{name} does not open a browser")
     }
 
