@@ -70,6 +70,11 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
         let is_reading = state.running.with(Option::is_some);
         state.asked.with(|asked| answer.with(|answer| sentence(answer, asked.as_ref(), is_reading)))
     };
+    // Tokens read and written a second, for programs that measure the page.
+    let speeds = move || {
+        let finished = answer.with(|answer| answer.finished)?;
+        Some(format!("{:.3} {:.3}", finished.prefill, finished.decode))
+    };
     // Questions are drawn for each model's own tokenizer and context; the page shows the first column's.
     let own_text = move || {
         let whole = |column: &Column| {
@@ -115,7 +120,7 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
             <p class="answer" id=id("answer")>
                 {move || state.asked.with(|asked| answer.with(|answer| marked(answer, asked.as_ref())))}
             </p>
-            <p class="verdict" aria-hidden="true">{said}</p>
+            <p class="verdict" aria-hidden="true" data-speeds=speeds>{said}</p>
             <p class="visually-hidden" aria-live="polite">{move || spoken.get()}</p>
             <progress max="100" value=share aria-label="Prompt read"></progress>
         </article>
