@@ -100,8 +100,8 @@ pub fn text(speeds: &[ReadingSpeed]) -> String {
     };
     let has_copy = |speed: &ReadingSpeed| speed.program == "llama.cpp" && speed.began.is_none();
     let with_copy = if speeds.iter().any(has_copy) {
-        " llama.cpp's memory, in results from before 28 November 2026, holds a second copy of its keys and values (47 MB), which its benchmark \
-         makes; `bench/readers.py` leaves that out since."
+        " llama.cpp's memory, in results from before 28 November 2026, is that of both forms of attention in one process, with a second copy of \
+         keys and values, which its benchmark makes; `bench/readers.py` measures one form without the copy since."
     } else {
         ""
     };
