@@ -16,6 +16,9 @@ def beside_pytorch(machines):
             f"`core` beside PyTorch ({versions}) as it is and with torch.compile, one thread each, in turn; nano-rope, f32. Tokens per second,",
             f"medians of {rounds} rounds; the ratio is that to the faster form of PyTorch, round by round: median and range.", "",
             "| processor | | core | PyTorch | PyTorch, compiled | core / the faster |", "|---|---|---|---|---|---|"]
+    if any("began" not in machine for machine in machines):
+        text[3] += " In results from before 28 November 2026"
+        text.insert(4, "PyTorch's AdamW goes through the tensors one by one, its default on a CPU; since then its fused form is measured.")
     row = "| {processor} | {what} | {core:,} | {pytorch:,} | {compiled:,} | {ratio} [{0}, {1}] |"
     return text + [row.format(*r["range"], processor=machine["processor"], **r) for machine in machines for r in machine["rows"]]
 
