@@ -26,10 +26,10 @@ type Environment = Vec<(&'static str, PathBuf)>;
 /// Builds and compares; the last line counts what ran.
 pub fn compare() -> Result<()> {
     let place = Workplace::find()?;
-    let mut tally = Tally::default();
-    on_software_vulkan(&place, &mut tally)?;
-    check(&place, &mut tally, "cuda", llvm(&place))?;
-    tally.close()
+    Tally::of(|tally| {
+        on_software_vulkan(&place, tally)?;
+        check(&place, tally, "cuda", llvm(&place))
+    })
 }
 
 /// The part of it that every machine can run.

@@ -54,19 +54,20 @@ impl Tally {
         Ok(())
     }
 
-    /// What ended the checks before their end, such as a download that failed.
-    pub fn ended(&mut self, checks: Result<()>) {
-        if let Err(error) = checks {
-            self.failed += 1;
-            self.failures.push(format!("{error:#}"));
-        }
-    }
-
-    /// Prints what failed, and the counts.
+    /// Runs checks, and prints what failed and the counts, also where something ends them early, such as a download that fails.
     ///
     /// # Errors
-    /// If a check failed.
-    pub fn close(self) -> Result<()> {
+    /// If a check failed, or they were ended early.
+    pub fn of(checks: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let mut tally = Self::default();
+        if let Err(error) = checks(&mut tally) {
+            tally.failed += 1;
+            tally.failures.push(format!("{error:#}"));
+        }
+        tally.close()
+    }
+
+    fn close(self) -> Result<()> {
         for failure in &self.failures {
             println!("FAILED: {failure}");
         }

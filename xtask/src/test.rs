@@ -30,18 +30,12 @@ const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/t
 /// The checks that take less than five minutes once everything is compiled.
 pub fn quick() -> Result<()> {
     let place = Workplace::find()?;
-    let mut tally = Tally::default();
-    let checks = natively(&place, &mut tally);
-    tally.ended(checks);
-    tally.close()
+    Tally::of(|tally| natively(&place, tally))
 }
 
 /// Runs all; the last line counts what ran.
 pub fn all() -> Result<()> {
-    let mut tally = Tally::default();
-    let checks = each(&mut tally);
-    tally.ended(checks);
-    tally.close()
+    Tally::of(each)
 }
 
 fn each(tally: &mut Tally) -> Result<()> {
