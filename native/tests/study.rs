@@ -169,17 +169,12 @@ fn models_that_other_commands_change_or_copy_are_made_again_too() {
     let study = Study::new("study-fitted", 2);
     let plan = format!("{}{FITTED}", PLAN.replace("[1, 2]", "[1]"));
     study.plan(&plan);
-    let ran = |study: &Study| {
-        let output = study.run(&[]);
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
-    };
-    ran(&study);
+    study.succeeds();
     let config = |model: &str| std::fs::read(study.out(&format!("models/{model}/config.json"))).unwrap();
     let (fitted, copied) = (config("all-1"), config("copy-1"));
     std::fs::remove_dir_all(study.out("models")).unwrap();
     std::fs::remove_file(study.out("done/inspect-1.json")).unwrap();
-    let sentences = ran(&study);
+    let sentences = study.succeeds();
     for name in ["rope-1", "all-1", "copy-1"] {
         assert!(sentences.contains(&format!("{name} is run again, since")), "{name}: {sentences}");
     }
@@ -196,12 +191,14 @@ fn models_that_other_commands_change_or_copy_are_made_again_too() {
     let output = study.run(&[]);
     assert!(!output.status.success() && said(&output).contains("fit-1 failed"), "{}", said(&output));
     std::fs::remove_dir(&log).unwrap();
-    assert!(ran(&study).contains("fit-1 begins"));
+    assert!(study.succeeds().contains("fit-1 begins"));
     assert!(config("all-1") == fitted);
 
     // A copy refuses to overwrite a model, so that the one before goes aside.
     study.plan(&plan.replace("--seed 2 ", "--seed 3 "));
-    assert!(ran(&study).contains("copy-1 has changed since it was run and is run again; what it made before is in"));
+    assert!(
+        study.succeeds().contains("copy-1 has changed since it was run and is run again; what it made before is in")
+    );
     assert!(config("copy-1.old-1") == copied && config("all-1") == fitted);
     let kept = std::fs::read(study.out("done/copy-1.json")).unwrap();
 
@@ -217,7 +214,7 @@ fn models_that_other_commands_change_or_copy_are_made_again_too() {
     let started = std::fs::read(study.out("done/copy-1.json")).unwrap();
     std::fs::remove_file(study.out("done/copy-1.json")).unwrap();
     study.folder.write("out/started/copy-1.json", started);
-    let sentences = ran(&study);
+    let sentences = study.succeeds();
     assert!(sentences.contains("copy-1 is done") && !sentences.contains("copy-1 begins"), "{sentences}");
 }
 
@@ -264,21 +261,16 @@ fn what_jobs_make_elsewhere_is_known_and_text_that_changes_is_seen() {
     let recipe = std::fs::read_to_string(folder.path("all.toml")).unwrap();
     folder.write("own.toml", format!("{recipe}\n{}", common::data_of(&folder.path("shards"))));
     study.plan(OUTSIDE);
-    let ran = |study: &Study| {
-        let output = study.run(&[]);
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
-    };
-    assert!(ran(&study).contains("merged is done"));
+    assert!(study.succeeds().contains("merged is done"));
     folder.write("tokenizer/notes.txt", "A note changes nothing.");
-    assert_eq!(ran(&study), "", "nothing is run again, the run that paused included");
+    assert_eq!(study.succeeds(), "", "nothing is run again, the run that paused included");
     // Of another part: what was merged goes aside.
     study.plan(&OUTSIDE.replace("part.json", "other.json"));
-    let sentences = ran(&study);
+    let sentences = study.succeeds();
     assert!(sentences.contains("merged has changed") && sentences.contains("merged is done"), "{sentences}");
     assert!(!sentences.contains("whole has"), "{sentences}");
     folder.write("corpus/b.txt", text_of(50));
-    let sentences = ran(&study);
+    let sentences = study.succeeds();
     assert!(sentences.contains("shards has changed") && sentences.contains("whole has changed"), "{sentences}");
 }
 

@@ -170,8 +170,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
 
 /// All files that the patterns name, each once and in their order, and their bytes; not those that the command itself writes into `out`.
 pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u64)> {
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let out = absolute(out);
+    let out = files::absolute(out);
     let is_own = |place: &Path| {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let is_written = [MANIFEST_FILE, TOKENIZER_FILE, PROGRESS_FILE, SKIPPED_FILE].contains(&&*name)
@@ -186,7 +185,7 @@ pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u
         for path in found {
             let path = path.context("a folder cannot be read; check permissions")?;
             let metadata = path.metadata().with_context(|| format!("cannot read {}", path.display()))?;
-            let place = absolute(&path);
+            let place = files::absolute(&path);
             if metadata.is_file() && !is_own(&place) {
                 has_found = true;
                 if known.insert(place) {

@@ -15,6 +15,11 @@ pub fn cannot_read(path: &Path) -> String {
     format!("cannot read {}; check that the path is right", path.display())
 }
 
+/// The path from the root on, whether or not there is something.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| cannot_read(path))

@@ -178,19 +178,12 @@ impl JobCommand {
     }
 
     /// Hash of the command, its recipe, the models, tuned parameters and texts that it reads and the keys of the jobs before it.
-    /// Files in `out` and in `made` are made by earlier jobs, whose keys are hashed instead of the files. `hashes` are those of weights that
+    /// Files in `made`, absolute paths, are made by earlier jobs, whose keys are hashed instead of the files. `hashes` are those of weights that
     /// are known already.
-    pub fn key(
-        &self,
-        out: &Path,
-        made: &[PathBuf],
-        before: &[&str],
-        hashes: &mut HashMap<PathBuf, String>,
-    ) -> Result<String> {
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    pub fn key(&self, made: &[PathBuf], before: &[&str], hashes: &mut HashMap<PathBuf, String>) -> Result<String> {
         let is_given = |path: &&PathBuf| {
-            let path = absolute(path);
-            !path.starts_with(absolute(out)) && !made.iter().any(|made| path.starts_with(absolute(made)))
+            let path = files::absolute(path);
+            !made.iter().any(|made| path.starts_with(made))
         };
         let mut parts = vec![serde_json::to_vec(&self.words_anywhere)?, serde_json::to_vec(before)?];
         if let Some(recipe) = &self.recipe {

@@ -89,11 +89,12 @@ fn jobs(file: &PlanFile, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     for (index, names) in names_before.iter().enumerate() {
         jobs[index].after = names.iter().map(|name| find(&jobs, index, name)).collect::<Result<_>>()?;
     }
-    let made: Vec<PathBuf> = jobs.iter().filter_map(|job| job.command.output().cloned()).collect();
+    let outputs = jobs.iter().filter_map(|job| job.command.output().map(PathBuf::as_path));
+    let made: Vec<PathBuf> = outputs.chain([out]).map(files::absolute).collect();
     let mut hashes = HashMap::new();
     for index in graph::order(&jobs)? {
         let before: Vec<&str> = jobs[index].after.iter().map(|&before| &*jobs[before].key).collect();
-        let key = jobs[index].command.key(out, &made, &before, &mut hashes);
+        let key = jobs[index].command.key(&made, &before, &mut hashes);
         let key = key.with_context(|| format!("job {}", jobs[index].name))?;
         jobs[index].key = key;
     }

@@ -16,7 +16,7 @@ use crate::files::{self, model_folder};
 const STATE: &str = "state.json";
 const OPTIMIZER: &str = "optimizer.bin";
 /// Earlier checkpoints have this name and the number of their updates.
-pub const EARLIER: &str = "checkpoint-";
+const EARLIER: &str = "checkpoint-";
 
 /// How far a run is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -156,6 +156,16 @@ pub fn remove_best(out: &Path) -> Result<()> {
 /// Where the model of the lowest held-out loss is kept.
 pub fn best_folder(out: &Path) -> PathBuf {
     out.join("best")
+}
+
+/// Whether a model lies where a run in `out` keeps its best model or its checkpoints.
+pub fn replaces(out: &Path, model: &Path) -> bool {
+    let (Ok(model), Ok(out)) = (model.canonicalize(), out.canonicalize()) else { return false };
+    let is_of_the_run = |place: &Path| {
+        let is_earlier = place.file_name().is_some_and(|name| name.to_string_lossy().starts_with(EARLIER));
+        place.parent() == Some(&*out) && is_earlier || place == folder(&out) || place == best_folder(&out)
+    };
+    model.ancestors().any(is_of_the_run)
 }
 
 /// Where the checkpoint of `out` is: a model's folder, with the optimizer beside.

@@ -83,7 +83,7 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
          (--save-steps)"
     );
     ensure!(
-        !is_replaced(from, options.out),
+        !checkpoint::replaces(options.out, from),
         "the model in --from is one that the run in --out replaces; copy it elsewhere, or choose another --out"
     );
     let base = model_folder::config(from)?;
@@ -116,17 +116,6 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
 fn sets_what_torch_ignores(options: &TrainOptions) -> bool {
     let &TrainOptions { resume, until, keep, save_every, device, .. } = options;
     resume || until.is_some() || keep != 1 || save_every != SAVE_EVERY || device != DeviceChoice::Auto
-}
-
-/// Whether a model lies where a run in `out` keeps its best model or its checkpoints.
-fn is_replaced(model: &Path, out: &Path) -> bool {
-    let (Ok(model), Ok(out)) = (model.canonicalize(), out.canonicalize()) else { return false };
-    let within = model.strip_prefix(&out).ok().and_then(|within| within.components().next());
-    within.is_some_and(|name| {
-        let name = name.as_os_str().to_string_lossy();
-        [checkpoint::folder(&out), checkpoint::best_folder(&out)].iter().any(|folder| folder.ends_with(&*name))
-            || name.starts_with(checkpoint::EARLIER)
-    })
 }
 
 /// Says that the synthetic language is not what a model of another vocabulary was trained on.

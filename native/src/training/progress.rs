@@ -45,7 +45,6 @@ pub struct RunProgress {
     bar: Progress,
     curve: PathBuf,
     lines: Vec<CurveLine>,
-    means: RunningMeans,
     started: Instant,
     seconds_before: f64,
 }
@@ -85,14 +84,7 @@ impl RunProgress {
         lines.retain(|line| line.step <= state.step);
         let bar = Progress::new(recipe.steps as u64, "step {pos}/{len}  {msg}")?;
         bar.go_on_from(state.step as u64);
-        Ok(Self {
-            bar,
-            curve,
-            lines,
-            means: state.means.clone(),
-            started: Instant::now(),
-            seconds_before: state.seconds,
-        })
+        Ok(Self { bar, curve, lines, started: Instant::now(), seconds_before: state.seconds })
     }
 
     /// After an update that took so many seconds; measures, checkpoints and waiting for a batch do not count in the speed.
@@ -104,7 +96,7 @@ impl RunProgress {
         seconds: f64,
     ) -> Result<()> {
         state.seconds = self.seconds_before + self.started.elapsed().as_secs_f64();
-        let means = &mut self.means;
+        let means = &mut state.means;
         means.tokens += batch.ids.len() as u64;
         means.seconds += seconds;
         // The losses of an update that the guard left out may be infinite.
@@ -118,19 +110,19 @@ impl RunProgress {
             }
         }
         self.bar.set_position(state.step as u64);
+        let means = &state.means;
         let line = means.line(state, report);
         // Text of one's own has no answers.
         let answers = line.answer_loss.map(|loss| format!("  answers {loss:.3}")).unwrap_or_default();
         let loss = if means.predicted == 0 { "no update made".to_owned() } else { format!("loss {:.3}", line.loss) };
         self.bar.set_message(format!("{loss}{answers}  {:.0} tokens/s", line.tokens_per_second));
         if state.step.is_multiple_of(EVERY) || self.bar.length() == Some(state.step as u64) {
-            if self.means.predicted > 0 {
+            if means.predicted > 0 {
                 self.lines.push(line);
                 self.write()?;
             }
-            self.means = RunningMeans::default();
+            state.means = RunningMeans::default();
         }
-        state.means = self.means.clone();
         Ok(())
     }
 

@@ -40,6 +40,13 @@ impl Study {
         self.run_in(&self.out(""), more)
     }
 
+    /// Runs the study, which must succeed; what it says.
+    pub fn succeeds(&self) -> String {
+        let output = self.run(&[]);
+        assert!(output.status.success(), "{}", said(&output));
+        said(&output)
+    }
+
     pub fn run_in(&self, out: &Path, more: &[&str]) -> Output {
         core(&[]).args(self.arguments(out)).args(more).output().unwrap()
     }
