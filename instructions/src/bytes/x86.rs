@@ -3,18 +3,18 @@
 //! A value of a type here exists only where the processor has its instructions: that is why calling them is safe.
 
 use std::arch::x86_64::{
-    __m256, __m256i, __m512, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu8_epi16,
-    _mm256_cvtph_ps, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_hadd_epi32, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_mul_ps, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_set1_ps,
-    _mm256_setzero_si256, _mm256_slli_epi32, _mm256_storeu_ps, _mm512_add_epi32, _mm512_and_si512, _mm512_cvtepi32_ps,
-    _mm512_cvtph_ps, _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps,
-    _mm512_set1_epi32, _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_srli_epi32, _mm512_storeu_ps,
+    __m256, __m256i, __m512, __m512i, _mm_loadu_si128, _mm256_add_epi32, _mm256_and_si256, _mm256_cvtepi32_ps,
+    _mm256_cvtph_ps, _mm256_dpbusd_avx_epi32, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_mul_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps, _mm256_setzero_si256, _mm256_slli_epi32,
+    _mm256_srli_epi16, _mm256_storeu_ps, _mm512_add_epi32, _mm512_and_si512, _mm512_cvtepi32_ps, _mm512_cvtph_ps,
+    _mm512_dpbusd_epi32, _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mul_ps, _mm512_set1_epi32,
+    _mm512_set1_ps, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_srli_epi32, _mm512_storeu_ps,
 };
 use std::ops::Range;
 
 use super::{
-    ByteProducts, Nibbles, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low,
-    in_order, of_step,
+    ByteProducts, Nibbles, PART, Packed, ROWS, STEP, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low,
+    in_order,
 };
 
 /// Floats of 256 bits.
@@ -130,7 +130,7 @@ impl ByteProducts for Avx512Vnni {
             // SAFETY: the processor has AVX-512, and a vector is 64 bytes.
             let halves = unsafe {
                 let (both, nibble) = (_mm512_loadu_si512(both.as_ptr().cast()), _mm512_set1_epi32(0x0f0f_0f0f));
-                [both, _mm512_srli_epi32::<4>(both)].map(|half| _mm512_and_si512(half, nibble))
+                [_mm512_and_si512(both, nibble), _mm512_and_si512(_mm512_srli_epi32::<4>(both), nibble)]
             };
             for (step, half) in [step, step + STEPS / 2].into_iter().zip(halves) {
                 for (sums, numbers) in sums.iter_mut().zip(numbers) {
@@ -189,6 +189,18 @@ impl ByteProducts for Avx512Vnni {
     }
 }
 
+/// A value for each of two vectors. The compiler calls, as functions, what closures use of instructions that not every processor has.
+macro_rules! both {
+    ($at:ident => $value:expr) => {{
+        let first = {
+            let $at = 0;
+            $value
+        };
+        let $at = 1;
+        [first, $value]
+    }};
+}
+
 /// Floats of two vectors of 256 bits.
 macro_rules! floats_of_256_bits {
     () => {
@@ -204,14 +216,14 @@ macro_rules! floats_of_256_bits {
         fn load(self, numbers: &[f32; ROWS]) -> [__m256; 2] {
             let (numbers, _) = numbers.as_chunks::<LANES>();
             // SAFETY: the processor has AVX, and a vector is eight floats.
-            [0, 1].map(|at| unsafe { _mm256_loadu_ps(numbers[at].as_ptr()) })
+            both!(at => unsafe { _mm256_loadu_ps(numbers[at].as_ptr()) })
         }
 
         #[inline(always)]
         fn load_halves(self, bits: &[u16; ROWS]) -> [__m256; 2] {
             let (bits, _) = bits.as_chunks::<LANES>();
             // SAFETY: the processor has F16C, and a vector of halves is eight of them.
-            [0, 1].map(|at| unsafe { _mm256_cvtph_ps(_mm_loadu_si128(bits[at].as_ptr().cast())) })
+            both!(at => unsafe { _mm256_cvtph_ps(_mm_loadu_si128(bits[at].as_ptr().cast())) })
         }
 
         #[inline(always)]
@@ -227,13 +239,13 @@ macro_rules! floats_of_256_bits {
         #[inline(always)]
         fn multiply(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
             // SAFETY: the processor has AVX.
-            [0, 1].map(|at| unsafe { _mm256_mul_ps(a[at], b[at]) })
+            both!(at => unsafe { _mm256_mul_ps(a[at], b[at]) })
         }
 
         #[inline(always)]
         fn multiply_add(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
             // SAFETY: the processor has FMA.
-            [0, 1].map(|at| unsafe { _mm256_fmadd_ps(a[at], b[at], c[at]) })
+            both!(at => unsafe { _mm256_fmadd_ps(a[at], b[at], c[at]) })
         }
     };
 }
@@ -268,7 +280,7 @@ impl ByteProducts for AvxVnni {
         for step in steps {
             let (halves, _) = weights[step].as_chunks::<32>();
             // SAFETY: the processor has AVX, and a vector is 32 bytes.
-            let weights = [0, 1].map(|at| unsafe { _mm256_loadu_si256(halves[at].as_ptr().cast()) });
+            let weights = both!(at => unsafe { _mm256_loadu_si256(halves[at].as_ptr().cast()) });
             for (sums, numbers) in sums.iter_mut().zip(numbers) {
                 for (sums, bytes) in sums.iter_mut().zip(numbers) {
                     let bytes = i32::from_le_bytes(bytes[step]);
@@ -284,29 +296,33 @@ impl ByteProducts for AvxVnni {
     #[inline(always)]
     fn floats(self, [high, low]: [[__m256i; 2]; 2]) -> [__m256; 2] {
         // SAFETY: the processor has AVX2.
-        [0, 1].map(|at| unsafe { _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32::<8>(high[at]), low[at])) })
+        both!(at => unsafe { _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32::<8>(high[at]), low[at])) })
     }
 
     floats_of_256_bits!();
 }
 
 impl ByteProducts for Avx2 {
-    /// Two sums a row, of the first and of the last two columns of each step.
-    type Sums = [__m256i; 4];
+    /// Eight rows a vector.
+    type Sums = [__m256i; 2];
+    /// Two columns of all rows, in 16 bits.
+    type Loaded = [[__m256i; 2]; 2 * STEPS];
 
-    const TILE: usize = 2;
-
-    bytes_are_loaded!();
+    const TILE: usize = 4;
 
     #[inline(always)]
     fn pack(numbers: &[i16; PART]) -> Packed {
-        in_order(numbers)
+        let mut by_pairs = *numbers;
+        for [_, second, third, _] in by_pairs.as_chunks_mut::<STEP>().0 {
+            std::mem::swap(second, third);
+        }
+        in_order(&by_pairs)
     }
 
     #[inline(always)]
-    fn zero(self) -> [__m256i; 4] {
+    fn zero(self) -> [__m256i; 2] {
         // SAFETY: the processor has AVX.
-        [unsafe { _mm256_setzero_si256() }; 4]
+        [unsafe { _mm256_setzero_si256() }; 2]
     }
 
     #[inline(always)]
@@ -318,31 +334,97 @@ impl ByteProducts for Avx2 {
         steps: Range<usize>,
     ) {
         for step in steps {
-            let (quarters, _) = weights[step].as_chunks::<16>();
-            // SAFETY: the processor has AVX2, and half a vector is 16 bytes.
-            let weights: [__m256i; 4] = std::array::from_fn(|at| unsafe {
-                _mm256_cvtepu8_epi16(_mm_loadu_si128(quarters[at].as_ptr().cast()))
-            });
-            for (sums, numbers) in sums.iter_mut().zip(numbers) {
-                let numbers = i64::from_le_bytes(*of_step(numbers, step));
-                for (sum, weights) in sums.iter_mut().zip(weights) {
-                    // SAFETY: the processor has AVX2.
-                    *sum = unsafe { _mm256_add_epi32(*sum, _mm256_madd_epi16(weights, _mm256_set1_epi64x(numbers))) };
-                }
-            }
+            let bytes = self.load_bytes(&weights[step]);
+            self.add_pair(sums, both!(at => self.even::<0xff>(bytes[at])), numbers, 2 * step);
+            self.add_pair(sums, both!(at => self.shifted::<8, 0xff>(bytes[at])), numbers, 2 * step + 1);
         }
     }
 
     #[inline(always)]
-    fn floats(self, sums: [__m256i; 4]) -> [__m256; 2] {
-        /// Rows 0, 1, 4, 5, 2, 3, 6 and 7, two by two, in their order.
-        const IN_ORDER: i32 = 0b11_01_10_00;
-        // SAFETY: the processor has AVX2.
-        [0, 2].map(|at| unsafe {
-            let rows = _mm256_hadd_epi32(sums[at], sums[at + 1]);
-            _mm256_cvtepi32_ps(_mm256_permute4x64_epi64::<IN_ORDER>(rows))
-        })
+    fn add_nibbles<const M: usize>(self, sums: &mut [Self::Sums; M], weights: &Nibbles, numbers: [&Packed; M]) {
+        for (step, both) in weights.iter().enumerate() {
+            let bytes = self.load_bytes(both);
+            let (first, last) = (2 * step, 2 * step + STEPS);
+            self.add_pair(sums, both!(at => self.even::<0x0f>(bytes[at])), numbers, first);
+            self.add_pair(sums, both!(at => self.shifted::<8, 0x0f>(bytes[at])), numbers, first + 1);
+            self.add_pair(sums, both!(at => self.shifted::<4, 0x0f>(bytes[at])), numbers, last);
+            self.add_pair(sums, both!(at => self.shifted::<12, 0x0f>(bytes[at])), numbers, last + 1);
+        }
+    }
+
+    #[inline(always)]
+    fn load_weights(self, weights: &[Weights; STEPS]) -> Self::Loaded {
+        let mut loaded = [self.zero(); 2 * STEPS];
+        for (pairs, weights) in loaded.as_chunks_mut::<2>().0.iter_mut().zip(weights) {
+            let bytes = self.load_bytes(weights);
+            *pairs = [both!(at => self.even::<0xff>(bytes[at])), both!(at => self.shifted::<8, 0xff>(bytes[at]))];
+        }
+        loaded
+    }
+
+    #[inline(always)]
+    fn add_loaded<const M: usize>(
+        self,
+        sums: &mut [Self::Sums; M],
+        weights: &Self::Loaded,
+        numbers: [&Packed; M],
+        steps: Range<usize>,
+    ) {
+        let pairs = 2 * steps.start..2 * steps.end;
+        for (&weights, pair) in weights[pairs.clone()].iter().zip(pairs) {
+            self.add_pair(sums, weights, numbers, pair);
+        }
+    }
+
+    #[inline(always)]
+    fn floats(self, sums: [__m256i; 2]) -> [__m256; 2] {
+        // SAFETY: the processor has AVX.
+        both!(at => unsafe { _mm256_cvtepi32_ps(sums[at]) })
     }
 
     floats_of_256_bits!();
+}
+
+impl Avx2 {
+    /// Four columns of all rows.
+    #[inline(always)]
+    fn load_bytes(self, weights: &Weights) -> [__m256i; 2] {
+        let (halves, _) = weights.as_chunks::<32>();
+        // SAFETY: the processor has AVX, and a vector is 32 bytes.
+        both!(at => unsafe { _mm256_loadu_si256(halves[at].as_ptr().cast()) })
+    }
+
+    /// Some bits of the first and the third of four columns, in 16 bits each.
+    #[inline(always)]
+    fn even<const MASK: i16>(self, bytes: __m256i) -> __m256i {
+        // SAFETY: the processor has AVX2.
+        unsafe { _mm256_and_si256(bytes, _mm256_set1_epi16(MASK)) }
+    }
+
+    /// The same from the bit SHIFT of each two columns on.
+    #[inline(always)]
+    fn shifted<const SHIFT: i32, const MASK: i16>(self, bytes: __m256i) -> __m256i {
+        // SAFETY: the processor has AVX2.
+        let shifted = unsafe { _mm256_srli_epi16::<SHIFT>(bytes) };
+        // Nothing else is left where the mask has as many bits as the shift leaves.
+        if (0xffff_u16 >> SHIFT) as i16 == MASK { shifted } else { self.even::<MASK>(shifted) }
+    }
+
+    /// Adds the products of two columns.
+    #[inline(always)]
+    fn add_pair<const M: usize>(
+        self,
+        sums: &mut [[__m256i; 2]; M],
+        weights: [__m256i; 2],
+        numbers: [&Packed; M],
+        pair: usize,
+    ) {
+        for (sums, numbers) in sums.iter_mut().zip(numbers) {
+            let numbers = i32::from_le_bytes(numbers.as_flattened()[pair]);
+            for (sum, weights) in sums.iter_mut().zip(weights) {
+                // SAFETY: the processor has AVX2.
+                *sum = unsafe { _mm256_add_epi32(*sum, _mm256_madd_epi16(weights, _mm256_set1_epi32(numbers))) };
+            }
+        }
+    }
 }

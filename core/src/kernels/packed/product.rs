@@ -15,7 +15,7 @@ use crate::kernels::linear::{Bf16Weights, ComputeType};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::linear::{is_faster_than_f32, product_by_parts};
 use crate::kernels::parts::{in_parts, join_panels, products_of};
-use crate::kernels::product::{Left, Sizes, multiply};
+use crate::kernels::product::{Sizes, columns_at_once, multiply_tiles, tiled};
 use crate::kernels::views::numbers;
 use crate::kernels::widening_dot::{BLOCK, bf16_to_f32, widening_dot};
 
@@ -61,10 +61,11 @@ impl PackedMatrix {
             }
             output
         } else {
+            let (x, width) = (tiled(x, self.columns), columns_at_once(PANEL));
             let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
                 let mut panel = vec![0.0; self.columns * PANEL];
                 let mut sums = vec![0.0; count * PANEL];
-                many(self, part * PANEL, x, &mut panel, &mut sums);
+                many(self, (part * PANEL, width), &x, &mut panel, &mut sums);
                 sums
             });
             join_panels(&parts, PANEL, [count, self.rows])
@@ -121,30 +122,33 @@ fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a
     }
 }
 
-/// Sums of a panel of rows from `first` on with many rows of `x`: `[count, PANEL]`. `panel` is room for the rows, widened and
-/// transposed: `[columns, PANEL]`.
+/// Sums of a panel of rows from `first` on with many rows of `x`, which are tiled: `[count, PANEL]`. `panel` is room for the rows, widened
+/// and transposed: `[PANEL / width, columns, width]`.
 #[pulp::with_simd(many = pulp::Arch::new())]
 #[inline(always)]
 fn many_rows<'a, S: Simd>(
     simd: S,
     matrix: &'a PackedMatrix,
-    first: usize,
+    (first, width): (usize, usize),
     x: &'a [f32],
     panel: &'a mut [f32],
     sums: &'a mut [f32],
 ) {
     let columns = matrix.columns;
+    let written = width.min(TRANSPOSED_ROWS);
     let mut widened = vec![0.0; columns * TRANSPOSED_ROWS];
     for place in (0..PANEL.min(matrix.rows - first)).step_by(TRANSPOSED_ROWS) {
         for (row, widened) in (first + place..matrix.rows).zip(widened.chunks_exact_mut(columns)) {
             matrix.widen(row..row + 1, widened);
         }
-        for (column, panel) in panel.chunks_exact_mut(PANEL).enumerate() {
-            for (row, number) in panel[place..place + TRANSPOSED_ROWS].iter_mut().enumerate() {
-                *number = widened[row * columns + column];
+        for (widened, row) in widened.chunks_exact(written * columns).zip((place..).step_by(written)) {
+            let strip = &mut panel[row / width * width * columns..][..width * columns];
+            for (column, strip) in strip.chunks_exact_mut(width).enumerate() {
+                for (at, number) in strip[row % width..][..written].iter_mut().enumerate() {
+                    *number = widened[at * columns + column];
+                }
             }
         }
     }
-    let sizes = Sizes { m: x.len() / columns, k: columns, n: PANEL };
-    multiply::<S, false>(simd, sizes, Left::Rows { values: x, stride: columns }, panel, PANEL, sums);
+    multiply_tiles(simd, Sizes { m: sums.len() / PANEL, k: columns, n: PANEL }, x, panel, sums);
 }
