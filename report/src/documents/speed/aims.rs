@@ -37,7 +37,7 @@ pub fn text(aims: &[Aim]) -> String {
         return String::new();
     }
     let preface = "Targets of the project, each compared with the medians of the tables below; [why some are missed](design.md#where-speed-ends). \
-                   Family 25 of AMD with avx512f is Zen 4, family 26 Zen 5; the machines are virtual, with two processors.\n\n";
+                   Family 25 of AMD is Zen 3 with avx2 alone and Zen 4 with avx512f, family 26 Zen 5; the machines are virtual, with two processors.\n\n";
     section("Aims", &format!("{preface}{}", aims.concat()))
 }
 
