@@ -7,28 +7,12 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
-use super::{LANES, both, floats_of_256_bits};
+use super::{LANES, available_with, both, floats_of_256_bits};
 use crate::bytes::{ByteProducts, Nibbles, PART, Packed, ROWS, STEP, STEPS, Weights, WithByteProducts, in_order};
 
-/// AVX2.
-#[derive(Clone, Copy)]
-pub(in crate::bytes) struct Avx2(());
-
-impl Avx2 {
-    pub(in crate::bytes) fn new() -> Option<Self> {
-        let has =
-            is_x86_feature_detected!("avx2") && is_x86_feature_detected!("f16c") && is_x86_feature_detected!("fma");
-        has.then_some(Self(()))
-    }
-
-    pub(in crate::bytes) fn run<W: WithByteProducts>(self, work: W) -> W::Output {
-        #[target_feature(enable = "avx2,f16c,fma")]
-        fn compiled<W: WithByteProducts>(products: Avx2, work: W) -> W::Output {
-            work.run(products)
-        }
-        // SAFETY: the processor has them.
-        unsafe { compiled(self, work) }
-    }
+available_with! {
+    /// AVX2.
+    Avx2: "avx2", "f16c", "fma"
 }
 
 impl ByteProducts for Avx2 {

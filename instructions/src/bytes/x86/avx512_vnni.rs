@@ -7,31 +7,14 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
+use super::available_with;
 use crate::bytes::{
     ByteProducts, Nibbles, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low,
 };
 
-/// AVX512-VNNI (Intel's from 2019, AMD's from 2022 on).
-#[derive(Clone, Copy)]
-pub(in crate::bytes) struct Avx512Vnni(());
-
-impl Avx512Vnni {
-    pub(in crate::bytes) fn new() -> Option<Self> {
-        let has = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512vnni");
-        has.then_some(Self(()))
-    }
-
-    pub(in crate::bytes) fn run<W: WithByteProducts>(self, work: W) -> W::Output {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-        fn compiled<W: WithByteProducts>(products: Avx512Vnni, work: W) -> W::Output {
-            work.run(products)
-        }
-        // SAFETY: the processor has them.
-        unsafe { compiled(self, work) }
-    }
+available_with! {
+    /// AVX512-VNNI (Intel's from 2019, AMD's from 2022 on).
+    Avx512Vnni: "avx512f", "avx512bw", "avx512vl", "avx512vnni"
 }
 
 impl ByteProducts for Avx512Vnni {

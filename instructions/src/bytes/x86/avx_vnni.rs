@@ -7,28 +7,14 @@ use std::arch::x86_64::{
 };
 use std::ops::Range;
 
-use super::{Avx2, LANES, both, floats_of_256_bits};
+use super::{LANES, available_with, both, floats_of_256_bits};
 use crate::bytes::{
     ByteProducts, PART, Packed, ROWS, STEPS, Weights, WithByteProducts, bytes_are_loaded, high_and_low,
 };
 
-/// AVX-VNNI (Intel's from 2021, AMD's from 2024 on), where AVX-512 is lacking.
-#[derive(Clone, Copy)]
-pub(in crate::bytes) struct AvxVnni(());
-
-impl AvxVnni {
-    pub(in crate::bytes) fn new() -> Option<Self> {
-        (Avx2::new().is_some() && is_x86_feature_detected!("avxvnni")).then_some(Self(()))
-    }
-
-    pub(in crate::bytes) fn run<W: WithByteProducts>(self, work: W) -> W::Output {
-        #[target_feature(enable = "avx2,avxvnni,f16c,fma")]
-        fn compiled<W: WithByteProducts>(products: AvxVnni, work: W) -> W::Output {
-            work.run(products)
-        }
-        // SAFETY: the processor has them.
-        unsafe { compiled(self, work) }
-    }
+available_with! {
+    /// AVX-VNNI (Intel's from 2021, AMD's from 2024 on), where AVX-512 is lacking.
+    AvxVnni: "avx2", "avxvnni", "f16c", "fma"
 }
 
 impl ByteProducts for AvxVnni {

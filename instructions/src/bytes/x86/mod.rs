@@ -10,6 +10,31 @@ pub(super) use self::avx_vnni::AvxVnni;
 pub(super) use self::avx2::Avx2;
 pub(super) use self::avx512_vnni::Avx512Vnni;
 
+/// A type whose values exist only where the processor has all of some instructions; what it runs is compiled for the same ones.
+macro_rules! available_with {
+    ($(#[$doc:meta])* $name:ident: $($feature:tt),+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(in crate::bytes) struct $name(());
+
+        impl $name {
+            pub(in crate::bytes) fn new() -> Option<Self> {
+                let has = $(is_x86_feature_detected!($feature))&&+;
+                has.then_some(Self(()))
+            }
+
+            pub(in crate::bytes) fn run<W: WithByteProducts>(self, work: W) -> W::Output {
+                $(#[target_feature(enable = $feature)])+
+                fn compiled<W: WithByteProducts>(products: $name, work: W) -> W::Output {
+                    work.run(products)
+                }
+                // SAFETY: the processor has them.
+                unsafe { compiled(self, work) }
+            }
+        }
+    };
+}
+
 /// Floats of 256 bits.
 const LANES: usize = 8;
 
@@ -74,4 +99,4 @@ macro_rules! floats_of_256_bits {
     };
 }
 
-use {both, floats_of_256_bits};
+use {available_with, both, floats_of_256_bits};
