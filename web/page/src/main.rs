@@ -36,8 +36,8 @@ fn main() {
 #[component]
 fn App() -> impl IntoView {
     let state = State::from_address();
-    if let Some(prompts) = state.benchmark {
-        return view! { <benchmark::Benchmark state prompts /> }.into_any();
+    if let Some(size) = state.benchmark {
+        return view! { <benchmark::Benchmark state size /> }.into_any();
     }
     state.keep_address();
     if state.is_embedded {

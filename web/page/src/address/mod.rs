@@ -13,6 +13,7 @@ use web_sys::UrlSearchParams;
 
 use self::parse::{numbers, read};
 use self::readings::{readings, written};
+use crate::state::benchmark_size::BenchmarkSize;
 use crate::state::dial::Dial;
 use crate::state::engine::{BackendChoice, Engine};
 use crate::state::screen::Screen;
@@ -71,7 +72,7 @@ impl State {
             is_replaced: RwSignal::new(false),
             threads: read(get("threads")),
             is_embedded: get("embed").is_some_and(|text| text == "1"),
-            benchmark: get("benchmark").map(|text| benchmark_prompts(numbers(&text))),
+            benchmark: get("benchmark").map(|text| BenchmarkSize::new(numbers(&text), read(get("rounds")))),
             stored: RwSignal::new(Some(Vec::new())),
             replaced: RwSignal::default(),
             training: Training::new(),
@@ -142,12 +143,4 @@ impl State {
 pub fn screen_in(query: &str) -> Screen {
     let parameters = UrlSearchParams::new_with_str(query).ok();
     read(parameters.and_then(|parameters| parameters.get("screen"))).unwrap_or_default()
-}
-
-/// Tokens that every question fits into.
-const LEAST: u64 = 128;
-
-/// Tokens of the benchmark's prompts: those in the address, such as `?benchmark=256,512`, or a page's and a chapter's.
-fn benchmark_prompts(wanted: Option<[u64; 2]>) -> [usize; 2] {
-    wanted.unwrap_or([1024, 4096]).map(|tokens| tokens.clamp(LEAST, 1 << 16) as usize)
 }

@@ -9,9 +9,7 @@ use web_sys::Worker;
 
 use super::table::Speed;
 use crate::link::script::{Program, base, end, post, start_worker};
-
-/// Rounds that count.
-pub const ROUNDS: usize = 5;
+use crate::state::benchmark_size::BenchmarkSize;
 
 /// What a worker said, or why it stopped.
 type Said = Result<Reply, String>;
@@ -36,21 +34,21 @@ pub struct Setting {
     pub may_use_subgroups: bool,
 }
 
-/// Speeds of a program for prompts of these lengths, and how many units of the GPU joined numbers by subgroups; `tell` hears of each
+/// Speeds of a program for each prompt, and how many units of the GPU joined numbers by subgroups; `tell` hears of each
 /// round. Errors are ends of sentences.
 pub async fn measure(
     setting: Setting,
     name: &str,
     reading: &Reading,
-    prompts: &[usize],
+    BenchmarkSize { prompts, rounds }: BenchmarkSize,
     tell: impl Fn(usize, usize),
 ) -> Result<(Vec<Speed>, usize), String> {
     let mut measured = Measured::start(setting)?;
     let subgroups = measured.opened(setting.threads).await?;
     let mut speeds = Vec::new();
-    for &prompt in prompts {
+    for prompt in prompts {
         let mut speed = Speed { program: name.to_owned(), prompt, prefill: Vec::new(), decode: Vec::new() };
-        for round in 0..=ROUNDS {
+        for round in 0..=rounds {
             tell(prompt, round);
             let (prefill, decode) = measured.answer(reading, prompt, round).await?;
             // Browsers compile their faster code in the first round.

@@ -10,18 +10,20 @@ use drope_core::positions::Method;
 use futures::future::{AbortHandle, abortable};
 use leptos::prelude::*;
 
-use self::measured::ROUNDS;
 use self::peer::PEER;
 use self::run::{Found, measure_all};
 use self::table::{HEADS, markdown};
 use crate::address::readings::first_reading;
 use crate::parts::share::copy_text;
 use crate::state::State;
+use crate::state::benchmark_size::BenchmarkSize;
 use crate::state::column::plain;
 
 /// The screen, in place of the whole page.
 #[component]
-pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
+pub fn Benchmark(state: State, size: BenchmarkSize) -> impl IntoView {
+    let BenchmarkSize { prompts: [short, long], rounds } = size;
+    let times = if rounds == 1 { "once".to_owned() } else { format!("{rounds} times") };
     let reading = first_reading().unwrap_or_else(|| plain(Method::Rope));
     let model = reading.model.clone().unwrap_or_else(|| reading.method.info().nano_model.to_owned());
     let found @ Found { places, speeds, missing, progress } = Found::default();
@@ -38,7 +40,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             return running.abort();
         }
         is_copied.set(None);
-        let (measured, handle) = abortable(measure_all(state, reading.clone(), prompts, found));
+        let (measured, handle) = abortable(measure_all(state, reading.clone(), size, found));
         end.set_value(Some(handle));
         leptos::task::spawn_local(async move {
             // What was measured before a stop stays.
@@ -77,7 +79,7 @@ pub fn Benchmark(state: State, prompts: [usize; 2]) -> impl IntoView {
             <section class="benchmark" aria-label="Benchmark">
                 <h2>"How fast is this browser?"</h2>
                 <p>
-                    {format!("{model} reads prompts of {} and {} tokens and answers, {ROUNDS} times on each program that this browser has: ", prompts[0], prompts[1])}
+                    {format!("{model} reads prompts of {short} and {long} tokens and answers, {times} on each program that this browser has: ")}
                     "the CPU with one thread and with all, and WebGPU with subgroups and without. "
                     {format!("So does {PEER} with nano-rope, which is loaded for it (17 MB, and 27 for WebGPU). The table shows medians and ranges; nothing is sent anywhere.")}
                 </p>

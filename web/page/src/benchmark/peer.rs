@@ -5,9 +5,9 @@ use futures::channel::mpsc::unbounded;
 use serde_json::{Value, json};
 use web_sys::Worker;
 
-use super::measured::ROUNDS;
 use super::table::Speed;
 use crate::link::script::{end, start_module};
+use crate::state::benchmark_size::BenchmarkSize;
 
 /// Program and version; xtask/src/peer.rs puts the package into the page.
 pub const PEER: &str = "onnxruntime-web 1.30.0";
@@ -47,7 +47,7 @@ pub async fn measure(
     provider: Provider,
     name: &str,
     threads: usize,
-    prompts: &[usize],
+    BenchmarkSize { prompts, rounds }: BenchmarkSize,
     tell: impl Fn(usize, usize),
 ) -> Result<Vec<Speed>, String> {
     if prompts.iter().any(|prompt| prompt + ANSWER > POSITIONS) {
@@ -66,12 +66,12 @@ pub async fn measure(
         },
     );
     let worker = worker.map_err(|_| "this browser starts no workers of modules".to_owned())?;
-    let request = json!({ "provider": provider.name(), "threads": threads, "prompts": prompts, "rounds": ROUNDS, "answer": ANSWER });
+    let request = json!({ "provider": provider.name(), "threads": threads, "prompts": prompts, "rounds": rounds, "answer": ANSWER });
     let peer = Peer(worker);
     // Fails only for values that cannot be copied; text can be copied.
     let _ = peer.0.post_message(&request.to_string().into());
-    let new = |&prompt: &usize| Speed { program: name.to_owned(), prompt, prefill: Vec::new(), decode: Vec::new() };
-    let mut speeds: Vec<Speed> = prompts.iter().map(new).collect();
+    let new = |prompt| Speed { program: name.to_owned(), prompt, prefill: Vec::new(), decode: Vec::new() };
+    let mut speeds: Vec<Speed> = prompts.into_iter().map(new).collect();
     while let Some(message) = said.next().await {
         let message: Value = serde_json::from_str(&message?).unwrap_or_default();
         let number = |name: &str| message[name].as_u64().map(|number| number as usize);

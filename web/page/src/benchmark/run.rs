@@ -4,12 +4,13 @@ use drope_protocol::Reading;
 use leptos::prelude::*;
 
 use super::card::Card;
-use super::measured::{ROUNDS, Setting, measure};
+use super::measured::{Setting, measure};
 use super::peer::{self, PEER, Provider};
 use super::table::Speed;
 use crate::link::script::Program;
 use crate::link::threads::allowed;
 use crate::state::State;
+use crate::state::benchmark_size::BenchmarkSize;
 use crate::state::engine::{Backend, BackendChoice};
 
 /// What was found so far.
@@ -24,8 +25,9 @@ pub struct Found {
     pub progress: RwSignal<Option<(String, f64)>>,
 }
 
-/// Measures every program that this browser has, with prompts of these lengths. Where this is dropped, its worker ends.
-pub async fn measure_all(state: State, reading: Reading, prompts: [usize; 2], found: Found) {
+/// Measures every program that this browser has. Where this is dropped, its worker ends.
+pub async fn measure_all(state: State, reading: Reading, size: BenchmarkSize, found: Found) {
+    let BenchmarkSize { prompts, rounds } = size;
     found.speeds.set(Vec::new());
     found.missing.set(Vec::new());
     found.progress.set(Some(("It begins".to_owned(), 0.0)));
@@ -37,14 +39,14 @@ pub async fn measure_all(state: State, reading: Reading, prompts: [usize; 2], fo
         lacks("WebGPU", reason);
     }
     let programs = programs(allowed(state.threads), is_wanted || card.reason_against().is_none());
-    let rounds_of_a_program = prompts.len() * (ROUNDS + 1);
+    let rounds_of_a_program = prompts.len() * (rounds + 1);
     let count = (programs.len() * rounds_of_a_program) as f64;
     // Of WebGPU, once it was measured.
     let mut found_subgroups = None;
     for (at, Contestant { computes, name }) in programs.into_iter().enumerate() {
         let tell = |prompt: usize, round: usize| {
-            let of_round = if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {ROUNDS}") };
-            let before = prompts.iter().position(|&length| length == prompt).unwrap_or(0) * (ROUNDS + 1);
+            let of_round = if round == 0 { "to warm up".to_owned() } else { format!("round {round} of {rounds}") };
+            let before = prompts.iter().position(|&length| length == prompt).unwrap_or(0) * (rounds + 1);
             let done = at * rounds_of_a_program + before + round;
             let sentence = format!("{name}, a prompt of {prompt} tokens, {of_round}");
             found.progress.set(Some((sentence, done as f64 / count)));
@@ -52,9 +54,9 @@ pub async fn measure_all(state: State, reading: Reading, prompts: [usize; 2], fo
         let measured = match computes {
             // It was measured without them already.
             Computes::Ours(Setting { may_use_subgroups: false, .. }) if found_subgroups == Some(1) => continue,
-            Computes::Ours(setting) => measure(setting, &name, &reading, &prompts, tell).await,
+            Computes::Ours(setting) => measure(setting, &name, &reading, size, tell).await,
             Computes::Peer(provider, threads) => {
-                peer::measure(provider, &name, threads, &prompts, tell).await.map(|speeds| (speeds, 1))
+                peer::measure(provider, &name, threads, size, tell).await.map(|speeds| (speeds, 1))
             }
         };
         match measured {

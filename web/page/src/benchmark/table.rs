@@ -20,7 +20,8 @@ impl Speed {
             let mut sorted = speeds.to_vec();
             sorted.sort_by(f64::total_cmp);
             let [Some(least), Some(most)] = [sorted.first(), sorted.last()] else { return "–".to_owned() };
-            format!("{:.0} [{least:.0}, {most:.0}]", sorted[sorted.len() / 2])
+            let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+            format!("{median:.0} [{least:.0}, {most:.0}]")
         };
         [self.program.clone(), self.prompt.to_string(), middle(&self.prefill), middle(&self.decode)]
     }

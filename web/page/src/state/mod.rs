@@ -1,6 +1,7 @@
 //! What the page shows.
 
 pub mod asked;
+pub mod benchmark_size;
 pub mod column;
 pub mod dial;
 pub mod engine;
@@ -21,6 +22,7 @@ use drope_protocol::{Length, Prompt, Question, QuestionKind, Reading, StoredMode
 use leptos::prelude::*;
 
 use self::asked::Asked;
+use self::benchmark_size::BenchmarkSize;
 use self::column::{Column, plain};
 use self::dial::Dial;
 use self::engine::{BackendChoice, Engine};
@@ -97,8 +99,8 @@ pub struct State {
     pub is_replaced: RwSignal<bool>,
     /// Whether the page is part of another, which shows one comparison.
     pub is_embedded: bool,
-    /// Tokens of the prompts where the page is the benchmark (`?benchmark`).
-    pub benchmark: Option<[usize; 2]>,
+    /// Where the page is the benchmark (`?benchmark`).
+    pub benchmark: Option<BenchmarkSize>,
     /// Threads of the CPU that the reader wants.
     pub threads: Option<usize>,
     /// Models that the browser keeps; none where it keeps nothing.
