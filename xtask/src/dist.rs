@@ -30,7 +30,7 @@ const HEADERS: &str = "\
 /// Builds the page into dist/ and adds what hosts want.
 pub fn write() -> Result<()> {
     let place = Workplace::find()?;
-    build(&place, &Tools::for_page(&place)?)?;
+    build(&place, &Tools::for_page(&place)?, true)?;
     let dist = place.root.join("dist");
     finish(&dist)?;
     print(&dist)

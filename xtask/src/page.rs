@@ -24,15 +24,19 @@ fn trunk(place: &Workplace, tools: &Tools) -> Result<Command> {
     Ok(command)
 }
 
-/// Builds the page into `dist/`.
-pub fn build(place: &Workplace, tools: &Tools) -> Result<()> {
-    run(trunk(place, tools)?.args(["build", "--release"]))
+/// Builds the page into `dist/`, with its program for threads or without.
+pub fn build(place: &Workplace, tools: &Tools, has_threads: bool) -> Result<()> {
+    let mut trunk = trunk(place, tools)?;
+    if !has_threads {
+        trunk.env(programs::NO_THREADS, "1");
+    }
+    run(trunk.args(["build", "--release"]))
 }
 
 /// Builds the page and prints its sizes.
 pub fn write() -> Result<()> {
     let place = Workplace::find()?;
-    build(&place, &Tools::for_page(&place)?)?;
+    build(&place, &Tools::for_page(&place)?, true)?;
     sizes::print(&place.root.join("dist"))
 }
 

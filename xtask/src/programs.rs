@@ -22,6 +22,8 @@ const THREADS: &str = "threads";
 pub const PROFILE: &str = "worker";
 /// Set if programs that were never built are to be built after the page is served.
 const LATER: &str = "DROPE_PROGRAMS_LATER";
+/// Set where a slow machine is to leave out the program for threads.
+pub const NO_THREADS: &str = "DROPE_NO_THREADS";
 
 /// Compiler flags for threads: SIMD as in the other programs, atomic operations, and an imported memory of at most 4
 /// GB, with thread-local storage for every thread.
@@ -40,7 +42,8 @@ pub fn build_for_trunk(place: &Workplace) -> Result<()> {
     peer::write(place, output)?;
     let tools = Tools::for_page(place)?;
     let is_later = |feature: &str| std::env::var_os(LATER).is_some() && !built(place, feature).is_file();
-    let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature));
+    let is_left_out = |feature: &str| feature == THREADS && std::env::var_os(NO_THREADS).is_some();
+    let mut now = FEATURES.into_iter().filter(|feature| !is_later(feature) && !is_left_out(feature));
     now.try_for_each(|feature| build(place, &tools, feature, &build_name, output))
 }
 

@@ -1,14 +1,15 @@
 //! Counting checks that passed, failed and were left out.
 
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 
 use crate::shell::tee;
 
 /// What ran so far.
-#[derive(Default)]
 pub struct Tally {
+    began: Instant,
     passed: usize,
     failed: usize,
     /// Names of the checks that failed: the last lines say them, since what a long run prints before is often cut.
@@ -20,7 +21,7 @@ pub struct Tally {
 impl Tally {
     /// A step that passes or fails as a whole.
     pub fn check(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        println!("== {name}");
+        self.begin(name);
         let is_ok = tee(command)?.0;
         self.passed += usize::from(is_ok);
         if !is_ok {
@@ -38,7 +39,7 @@ impl Tally {
 
     /// A step that prints cargo's closing lines, `test result: ok. 3 passed; 0 failed; …`.
     pub fn tests(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        println!("== {name}");
+        self.begin(name);
         let (is_ok, output) = tee(command)?;
         let (passed, failed) = counts(&output);
         let not_run = output.lines().filter(|line| line.contains("NOT RUN:")).count();
@@ -59,7 +60,7 @@ impl Tally {
     /// # Errors
     /// If a check failed, or they were ended early.
     pub fn of(checks: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
-        let mut tally = Self::default();
+        let mut tally = Self { began: Instant::now(), passed: 0, failed: 0, failures: Vec::new(), skipped: 0 };
         if let Err(error) = checks(&mut tally) {
             tally.failed += 1;
             tally.failures.push(format!("{error:#}"));
@@ -67,10 +68,21 @@ impl Tally {
         tally.close()
     }
 
+    /// With the minutes so far: where a slow machine is stopped, its output says what took them.
+    fn begin(&self, name: &str) {
+        println!("== {name} (after {} min)", self.minutes());
+    }
+
+    /// Whole minutes since the first check began.
+    fn minutes(&self) -> u64 {
+        self.began.elapsed().as_secs() / 60
+    }
+
     fn close(self) -> Result<()> {
         for failure in &self.failures {
             println!("FAILED: {failure}");
         }
+        println!("all checks took {} min", self.minutes());
         println!("{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped);
         if self.failed > 0 {
             bail!("{} checks failed", self.failed);

@@ -18,11 +18,15 @@ use crate::workplace::Workplace;
 use crate::{arm, fetch, gpu};
 
 /// Test programs that need more than the compiler: a browser, PyTorch, files of registries.
-const CROSSING: [&str; 8] =
-    ["browser", "chat_templates", "llama_cpp", "real_model", "tokenizers", "torch_engine", "transformers", "wheel"];
+const CROSSING: [&str; 7] =
+    ["browser", "chat_templates", "llama_cpp", "real_model", "tokenizers", "torch_engine", "transformers"];
+/// The test program of the Python wheel, which maturin compiles.
+const WHEEL: &str = "wheel";
 
-/// After a longer run the machine is too slow to compile Burn for wgpu in what is left of CI's 90 minutes.
-const BEFORE_GPU: Duration = Duration::from_secs(45 * 60);
+// CI ends after 90 minutes. A machine that took longer before the page, or before the last checks, is too slow to compile Burn once more
+// for threads, or for those checks.
+const BEFORE_PAGE: Duration = Duration::from_secs(35 * 60);
+const BEFORE_LAST: Duration = Duration::from_secs(45 * 60);
 
 /// Where test programs are.
 const TESTS: [&str; 4] = ["core/tests", "native/tests", "report/tests", "tests/tests"];
@@ -45,17 +49,28 @@ fn each(tally: &mut Tally) -> Result<()> {
     natively(&place, tally)?;
     arm::in_the_emulator(&place, tally)?;
     if tools.has_wasm_clippy() {
-        tally.check("clippy on the worker", &mut linted(worker_tests(&place, &tools)))?;
+        let mut tests = worker_tests(&place, &tools);
+        unoptimised(&mut tests);
+        tally.check("clippy on the worker", &mut linted(tests))?;
     } else {
         tally.not_run("clippy on the worker; the wasm toolchain here has none");
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
-    build(&place, &tools)?;
+    let has_threads = began.elapsed() < BEFORE_PAGE;
+    build(&place, &tools, has_threads)?;
     let build_name = build_name(&place.root)?;
-    for feature in ["train", "threads"] {
+    let features = if has_threads {
+        ["train", "threads"].as_slice()
+    } else {
+        tally.not_run("the page's program for threads, since this machine is slow; `cargo xtask page` builds it");
+        &["train"]
+    };
+    for feature in features {
         // As the program was just built, so that no dependency is compiled once more.
         match programs::compile(&place, &tools, feature, &build_name).filter(|_| tools.has_wasm_clippy()) {
-            Some(mut program) => tally.check(&format!("clippy on worker-{feature}"), as_clippy(&mut program))?,
+            Some(mut program) => {
+                tally.check(&format!("clippy on worker-{feature}"), as_clippy(unoptimised(&mut program)))?;
+            }
             None => tally.not_run(&format!("clippy on worker-{feature}; the toolchain here lacks a part for it")),
         }
     }
@@ -65,16 +80,19 @@ fn each(tally: &mut Tally) -> Result<()> {
     crossing.env("DROPE_AXE", fetch::axe(&place)?).env("DROPE_SMOLLM2", fetch::smollm2(&place)?);
     crossing.env("DROPE_VOCABULARIES", fetch::vocabularies(&place)?);
     crossing.env("DROPE_TEMPLATES", fetch::templates(&place)?).env("DROPE_LLAMA_CPP", fetch::llama_cpp(&place)?);
-    crossing.env("DROPE_MATURIN", fetch::maturin(&place)?);
     match tools.geckodriver(&place) {
         Ok(driver) => drop(crossing.env("DROPE_GECKODRIVER", driver)),
         Err(error) => tally.not_run(&format!("the page in Firefox: {error:#}")),
     }
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
-    // It compiles Burn once more.
-    if began.elapsed() < BEFORE_GPU {
+    // Each compiles Burn once more.
+    if began.elapsed() < BEFORE_LAST {
+        let mut wheel = test(&place, &NATIVE, &["--test", WHEEL]);
+        wheel.env("DROPE_MATURIN", fetch::maturin(&place)?).args(["--", "--nocapture"]);
+        tally.tests("the Python wheel", &mut wheel)?;
         gpu::on_software_vulkan(&place, tally)?;
     } else {
+        tally.not_run("the Python wheel, since all else took long here; `cargo test` with `--test wheel` runs it (CONTRIBUTING.md)");
         tally.not_run("core on Vulkan in software, since all else took long here; `cargo xtask gpu` runs it");
     }
     Ok(())
@@ -84,7 +102,7 @@ fn each(tally: &mut Tally) -> Result<()> {
 fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
     tally.check("formatting", &mut cargo(place, &["fmt", "--all", "--check"]))?;
     tally.check("clippy", &mut clippy(place))?;
-    tally.check("clippy on the page", &mut linted(test(place, &PAGE, &[])))?;
+    tally.check("clippy on the page", &mut linted(page_tests(place, &[])))?;
     let mut programs = vec!["--lib".to_owned(), "--bins".to_owned()];
     for name in test_programs(place)? {
         programs.extend(["--test".to_owned(), name]);
@@ -92,7 +110,7 @@ fn natively(place: &Workplace, tally: &mut Tally) -> Result<()> {
     let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
     // What could not run says so in the output.
     tally.tests("native tests", test(place, &NATIVE, &programs).args(["--", "--show-output"]))?;
-    tally.tests("the page's unit tests", &mut test(place, &PAGE, &["--lib", "--bins"]))
+    tally.tests("the page's unit tests", &mut page_tests(place, &["--lib", "--bins"]))
 }
 
 fn cargo(place: &Workplace, arguments: &[&str]) -> Command {
@@ -114,10 +132,26 @@ fn linted(mut tests: Command) -> Command {
     tests
 }
 
+/// Leaves out the optimisation of our own crates in the worker's programs, on which lints do not depend. Dependencies stay as they are
+/// compiled for the programs.
+fn unoptimised(command: &mut Command) -> &mut Command {
+    for name in ["drope-core", "drope-instructions", "drope-protocol", "drope-worker"] {
+        command.args(["--config", &format!("profile.{}.package.{name}.opt-level=0", programs::PROFILE)]);
+    }
+    command
+}
+
 fn as_clippy(command: &mut Command) -> &mut Command {
     // As `cargo clippy -- -D warnings` passes them to the driver.
     let warnings = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver").env("CLIPPY_ARGS", warnings)
+}
+
+/// Tests of the page, which compute nothing that takes time: all is compiled without optimisation.
+fn page_tests(place: &Workplace, programs: &[&str]) -> Command {
+    let mut command = test(place, &PAGE, programs);
+    command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    command
 }
 
 /// In release: an unoptimised Burn would have to be compiled beside the optimised one.
@@ -164,7 +198,7 @@ fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     for folder in TESTS {
         names.extend(programs_in(&place.root.join(folder))?);
     }
-    names.retain(|name| !CROSSING.contains(&name.as_str()));
+    names.retain(|name| !CROSSING.contains(&name.as_str()) && name != WHEEL);
     names.sort();
     if names.is_empty() {
         bail!("no test programs in {}", TESTS.join(", "));
