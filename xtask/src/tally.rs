@@ -1,7 +1,7 @@
 //! Counting checks that passed, failed and were left out.
 
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
@@ -73,9 +73,14 @@ impl Tally {
         println!("== {name} (after {} min)", self.minutes());
     }
 
-    /// Whole minutes since the first check began.
+    /// Since the first check began.
+    pub fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    /// The same in whole minutes.
     fn minutes(&self) -> u64 {
-        self.began.elapsed().as_secs() / 60
+        self.elapsed().as_secs() / 60
     }
 
     fn close(self) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -43,7 +43,6 @@ pub fn all() -> Result<()> {
 }
 
 fn each(tally: &mut Tally) -> Result<()> {
-    let began = Instant::now();
     let place = Workplace::find()?;
     let tools = Tools::for_tests(&place)?;
     natively(&place, tally)?;
@@ -56,7 +55,7 @@ fn each(tally: &mut Tally) -> Result<()> {
         tally.not_run("clippy on the worker; the wasm toolchain here has none");
     }
     tally.tests("the worker's backends in the browser", &mut in_the_browser(&place, &tools))?;
-    let has_threads = began.elapsed() < BEFORE_PAGE;
+    let has_threads = tally.elapsed() < BEFORE_PAGE;
     build(&place, &tools, has_threads)?;
     let build_name = build_name(&place.root)?;
     let features = if has_threads {
@@ -86,7 +85,7 @@ fn each(tally: &mut Tally) -> Result<()> {
     }
     tally.tests("across crates, browser included", crossing.args(["--", "--test-threads", "1", "--nocapture"]))?;
     // Each compiles Burn once more.
-    if began.elapsed() < BEFORE_LAST {
+    if tally.elapsed() < BEFORE_LAST {
         let mut wheel = test(&place, &NATIVE, &["--test", WHEEL]);
         wheel.env("DROPE_MATURIN", fetch::maturin(&place)?).args(["--", "--nocapture"]);
         tally.tests("the Python wheel", &mut wheel)?;
