@@ -3,7 +3,8 @@
     pip install gguf; cmake --build LLAMA --target llama-bench      # as for bench/real.py
     python bench/cache.py path/to/core MODEL.gguf TEXT LLAMA/bin/llama-bench [--rounds 5] [--threads 2]
 
-SmolLM2-135M with weights in 8 bits: a prompt of 16,384 tokens and 64 tokens behind it; and the perplexity of four texts of 8,192 tokens.
+SmolLM2-135M with weights in 8 bits: a prompt of 8,192 tokens, its context, and 64 tokens behind it; and the
+perplexity of four texts of as many tokens.
 """
 
 import json
@@ -15,8 +16,7 @@ from readers import core, in_rounds, llama
 from results import RESULTS, add_rows, processor, rounds_and_threads
 from weights import written_as
 
-PROMPT, NEW = 16384, 64
-LENGTH, TEXTS = 8192, 4
+LENGTH, NEW, TEXTS = 8192, 64, 4
 TYPES = ("f32", "f16", "bf16", "q8")
 
 
@@ -39,9 +39,9 @@ def main():
         eight_bits = f"{folder}/Q8_0.gguf"
         written_as(args.model, eight_bits, gguf.GGMLQuantizationType.Q8_0)
         for threads in args.threads:
-            programs = {("core", cache): core(args.binary, args.model, "q8", cache, threads, PROMPT) for cache in TYPES}
-            programs["llama.cpp", "f16"] = llama(args.llama_bench, eight_bits, threads, PROMPT, NEW)
-            rows = [{"processor": processor(), "threads": threads, "prompt_tokens": PROMPT, "program": program, "cache": cache, **found,
+            programs = {("core", cache): core(args.binary, args.model, "q8", cache, threads, LENGTH) for cache in TYPES}
+            programs["llama.cpp", "f16"] = llama(args.llama_bench, eight_bits, threads, LENGTH, NEW)
+            rows = [{"processor": processor(), "threads": threads, "prompt_tokens": LENGTH, "program": program, "cache": cache, **found,
                      **losses.get((program, cache), {})}
                     for (program, cache), found in in_rounds(programs, args.rounds).items()]
             add_rows(RESULTS / "cache.json", rows, "processor", "threads")
