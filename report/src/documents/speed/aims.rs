@@ -1,8 +1,6 @@
 //! What was aimed at, and where it was reached.
 
-use std::ops::RangeInclusive;
-
-use crate::markdown::{capitalised, joined, section};
+use crate::markdown::{capitalised, section};
 
 /// A number of one machine, or of one setting on it.
 pub struct Measured {
@@ -12,21 +10,35 @@ pub struct Measured {
     pub text: String,
 }
 
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bound {
+    /// By how much a number misses it; not positive where it does not.
+    fn shortfall(&self, value: f64) -> f64 {
+        match self {
+            Self::AtLeast(bound) => bound - value,
+            Self::AtMost(bound) => value - bound,
+        }
+    }
+}
+
 /// A bound, and what was measured of it.
 pub struct Aim {
     what: &'static str,
-    /// The numbers that reach it.
-    reached: RangeInclusive<f64>,
+    bound: Bound,
     measured: Vec<Measured>,
 }
 
 impl Aim {
     pub fn at_least(bound: f64, what: &'static str, measured: Vec<Measured>) -> Self {
-        Self { what, reached: bound..=f64::INFINITY, measured }
+        Self { what, bound: Bound::AtLeast(bound), measured }
     }
 
     pub fn at_most(bound: f64, what: &'static str, measured: Vec<Measured>) -> Self {
-        Self { what, reached: f64::NEG_INFINITY..=bound, measured }
+        Self { what, bound: Bound::AtMost(bound), measured }
     }
 }
 
@@ -42,16 +54,17 @@ pub fn text(aims: &[Aim]) -> String {
 }
 
 fn item(aim: &Aim) -> String {
-    let missed: Vec<&Measured> =
-        aim.measured.iter().filter(|measured| !aim.reached.contains(&measured.value)).collect();
-    let (all, reached) = (aim.measured.len(), aim.measured.len() - missed.len());
-    let named = |measured: &Measured| format!("{}: {}", measured.place, measured.text);
-    let missed = joined(missed.into_iter().map(named), "; ");
-    let verdict = match &aim.measured[..] {
-        [only] => format!("{} ({})", if reached == 1 { "reached" } else { "not reached" }, named(only)),
-        _ if reached == 0 => format!("reached nowhere ({missed})"),
+    let shortfall = |measured: &&Measured| aim.bound.shortfall(measured.value);
+    let all = aim.measured.len();
+    let reached = aim.measured.iter().filter(|measured| shortfall(measured) <= 0.0).count();
+    let farthest = aim.measured.iter().max_by(|a, b| shortfall(a).total_cmp(&shortfall(b)));
+    let named = farthest.map(|measured| format!("{}: {}", measured.place, measured.text)).unwrap_or_default();
+    let verdict = match (reached, all) {
+        (1, 1) => format!("reached ({named})"),
+        (0, 1) => format!("not reached ({named})"),
+        (0, _) => format!("reached in none of {all} rows; farthest from it: {named}"),
         _ if reached == all => format!("reached in all {all} rows"),
-        _ => format!("reached in {reached} of {all} rows, and not in: {missed}"),
+        _ => format!("reached in {reached} of {all} rows; farthest from it: {named}"),
     };
     format!("- **{}**: {verdict}.\n", capitalised(aim.what))
 }
@@ -61,7 +74,7 @@ mod tests {
     use super::{Aim, Measured, text};
 
     #[test]
-    fn what_is_missed_is_named_with_its_number() {
+    fn the_farthest_from_an_aim_is_named_with_its_number() {
         let measured =
             |place: &str, value: f64| Measured { place: place.to_owned(), value, text: format!("{value:.1}") };
         let both = || vec![measured("P, 1 thread", 1.3), measured("P, 2 threads", 1.1)];
@@ -71,8 +84,8 @@ mod tests {
             Aim::at_most(1.0, "memory", both()),
             Aim::at_least(1.0, "nothing measured", Vec::new()),
         ];
-        let expected = "- **Speed**: reached in 1 of 2 rows, and not in: P, 2 threads: 1.1.\n- **Cost**: reached in all 2 rows.\n\
-                        - **Memory**: reached nowhere (P, 1 thread: 1.3; P, 2 threads: 1.1).\n";
+        let expected = "- **Speed**: reached in 1 of 2 rows; farthest from it: P, 2 threads: 1.1.\n- **Cost**: reached in all 2 rows.\n\
+                        - **Memory**: reached in none of 2 rows; farthest from it: P, 1 thread: 1.3.\n";
         let text = text(&aims);
         assert!(text.contains(expected) && !text.contains("Nothing"), "{text}");
     }
