@@ -168,7 +168,7 @@ fn check_compute(compute: ComputeType, device: &Device) -> Result<()> {
 
 /// The cards that share each batch, for training.
 fn cards(options: &TrainOptions, recipe: &Recipe) -> Result<Vec<Device>> {
-    let rows = (recipe.tokens_per_step / recipe.context).max(1);
+    let rows = recipe.rows_of_update();
     ensure!(
         options.gpus <= rows,
         "an update has {rows} rows of text, fewer than --gpus {}; leave some out",

@@ -175,9 +175,14 @@ impl Recipe {
     /// Tokens of an update: whole windows of text of one's own; of the synthetic language roughly those that are asked for.
     pub fn tokens_of_update(&self) -> usize {
         match self.data {
-            Some(_) => (self.tokens_per_step / self.context).max(1) * self.context,
+            Some(_) => self.rows_of_update() * self.context,
             None => self.tokens_per_step,
         }
+    }
+
+    /// Windows of an update, of as many tokens as the context.
+    pub fn rows_of_update(&self) -> usize {
+        (self.tokens_per_step / self.context).max(1)
     }
 
     /// Checks every field.

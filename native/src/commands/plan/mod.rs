@@ -82,7 +82,7 @@ fn config(args: &PlanArgs) -> Result<Config> {
 }
 
 fn on_cards(args: &PlanArgs, recipe: &Recipe, config: &Config, cards: &Cards, tokens: f64) -> Result<()> {
-    let rows = args.rows.min((recipe.tokens_per_step / recipe.context / cards.count).max(1));
+    let rows = args.rows.min((recipe.rows_of_update() / cards.count).max(1));
     let micro_batch =
         MicroBatch { context: recipe.context, tokens: rows * recipe.context, recompute: recipe.memory.recompute };
     let need = |tokens: usize| {
