@@ -33,8 +33,8 @@ pub fn chunk_on(device: &Device) -> usize {
     }
 }
 
-/// What to generate.
-#[derive(Clone, Debug)]
+/// What to generate. The default is greedy, without an end and without any room.
+#[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Most tokens to generate.
     pub max_new_tokens: usize,

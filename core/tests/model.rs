@@ -41,8 +41,7 @@ fn sampling_is_seeded_and_differs_from_greedy() {
 fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
     let device = Device::flex();
     let chunk = chunk_on(&device);
-    let options =
-        Options { max_new_tokens: 6, stop: vec![], context: chunk + 100, crop_length: None, temperature: 0.0, seed: 0 };
+    let options = Options { max_new_tokens: 6, context: chunk + 100, ..Options::default() };
     // Windows forget the beginning, and frequencies that follow the length change all of it.
     for (name, is_shared, cache) in [
         ("rope", true, NumberType::F32),
@@ -76,8 +75,7 @@ fn what_prompts_begin_with_is_read_once_where_it_means_the_same() {
 fn stopping_keeps_what_there_is() {
     let case = case("rope");
     let device = Device::flex();
-    let options =
-        Options { max_new_tokens: 20, stop: vec![], context: 100, crop_length: None, temperature: 0.0, seed: 0 };
+    let options = Options { max_new_tokens: 20, context: 100, ..Options::default() };
     let mut events = 0;
     let observe = async |_| {
         events += 1;
@@ -194,8 +192,7 @@ fn prompts_that_cannot_be_read_are_refused() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let refuse = |prompt: &[u32], context| {
-        let options =
-            Options { max_new_tokens: 5, stop: vec![], context, crop_length: None, temperature: 0.0, seed: 0 };
+        let options = Options { max_new_tokens: 5, context, ..Options::default() };
         block_on(generate(&model, &config, &positions, prompt, &options, async |_| Flow::Continue)).unwrap_err()
     };
     assert!(matches!(refuse(&[1, 2], 0), Error::Zero(_)));
@@ -209,7 +206,7 @@ fn a_cropped_text_never_exceeds_its_length_or_is_refused() {
     let case = case("rope");
     let (model, config, positions) = (case.model(&Device::flex()), case.config(), case.positions());
     let read = |max_new_tokens, crop_length| {
-        let options = Options { max_new_tokens, stop: vec![], context: 100, crop_length, temperature: 0.0, seed: 0 };
+        let options = Options { max_new_tokens, context: 100, crop_length, ..Options::default() };
         let mut prompt_tokens = 0;
         let observe = async |event| {
             if let Event::Read(tokens) = event {
@@ -250,8 +247,7 @@ fn an_answer_that_crosses_longropes_context_is_read_with_the_factors_of_long_tex
             let best = (0..last.len()).max_by(|&a, &b| last[a].total_cmp(&last[b])).unwrap();
             expected.push(best as u32);
         }
-        let options =
-            Options { max_new_tokens: 10, stop: vec![], context: 64, crop_length: None, temperature: 0.0, seed: 0 };
+        let options = Options { max_new_tokens: 10, context: 64, ..Options::default() };
         let prompts = [prompt, prompt];
         let answers = generate_each(&model, &config, &positions, &prompts, &options, async |_| Flow::Continue);
         for answer in block_on(answers).unwrap() {

@@ -97,14 +97,7 @@ fn written(out: &Path) -> Vec<Export> {
         let model = Model::from_safetensors(&config, &weights, &device).unwrap();
         let positions = Method::of(&config).positions(&config, EXTENSION as f64).unwrap();
         let ours = model.forward(token_ids(&ids, [1, ids.len()], &device), &positions, None).into_data();
-        let options = Options {
-            max_new_tokens: GREEDY,
-            stop: vec![],
-            context: tokens,
-            crop_length: None,
-            temperature: 0.0,
-            seed: 0,
-        };
+        let options = Options { max_new_tokens: GREEDY, context: tokens, ..Options::default() };
         let greedy = generate(&model, &config, &positions, &ids[..tokens / 2], &options, async |_| Flow::Continue);
         Export { name, folder, logits: ours.iter().collect(), greedy: pollster::block_on(greedy).unwrap() }
     };

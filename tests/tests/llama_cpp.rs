@@ -45,14 +45,7 @@ fn written(config: &Config, weights: &impl WeightSource, tokenizer: &Tokenizer, 
     let mut cache = model.cache(config, &positions, ids.len());
     let last = model.next_logits(token_ids(&ids, [1, ids.len()], &device), &positions, &mut cache);
     let logits = last.into_data().iter().collect();
-    let options = Options {
-        max_new_tokens: GREEDY,
-        stop: vec![],
-        context: context + GREEDY,
-        crop_length: None,
-        temperature: 0.0,
-        seed: 0,
-    };
+    let options = Options { max_new_tokens: GREEDY, context: context + GREEDY, ..Options::default() };
     let greedy = generate(&model, config, &positions, &ids, &options, async |_| Flow::Continue);
     let greedy = pollster::block_on(greedy).unwrap();
     (ids, Answer { context, logits, greedy })

@@ -23,6 +23,19 @@ pub struct AskedModel<'a> {
     pub crop_length: Option<usize>,
 }
 
+/// How a model answers a question: greedily, up to the end of a sentence or of the text, in as many tokens as a right answer
+/// can need.
+pub fn answer_options(spec: &Spec<'_>, config: &Config, tokenizer: &Tokenizer, crop_length: Option<usize>) -> Options {
+    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
+    Options {
+        max_new_tokens,
+        stop: [tokenizer.sentence_ends(), config.eos_token_ids.clone()].concat(),
+        context: spec.context + max_new_tokens,
+        crop_length,
+        ..Options::default()
+    }
+}
+
 /// Draws a question, lets the model answer it, and scores the answer. If `observe` stops the answer, the score is of what was said.
 ///
 /// # Errors
@@ -37,15 +50,7 @@ pub async fn ask(asked: AskedModel<'_>, spec: &Spec<'_>, observe: impl AsyncFnMu
             spec.task.name()
         )));
     }
-    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
-    let options = Options {
-        max_new_tokens,
-        stop: [tokenizer.sentence_ends(), config.eos_token_ids.clone()].concat(),
-        context: spec.context + max_new_tokens,
-        crop_length,
-        temperature: 0.0,
-        seed: 0,
-    };
+    let options = answer_options(spec, config, tokenizer, crop_length);
     let answer = generate(model, config, positions, &prompt, &options, observe).await?;
     Ok(question.score(&tokenizer.decode(&answer)?))
 }

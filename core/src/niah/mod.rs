@@ -15,7 +15,7 @@ mod spec;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "model")]
-pub use self::ask::{AskedModel, ask};
+pub use self::ask::{AskedModel, answer_options, ask};
 #[cfg(feature = "model")]
 pub use self::draw::sample;
 pub use self::own_text::OwnText;

@@ -190,14 +190,7 @@ impl Case {
     }
 
     async fn answer(&self, positions: &Positions, device: &Device, tokens: usize) -> drope_core::Result<Vec<u32>> {
-        let options = Options {
-            max_new_tokens: tokens,
-            stop: vec![],
-            context: 1000,
-            crop_length: None,
-            temperature: 0.0,
-            seed: 0,
-        };
+        let options = Options { max_new_tokens: tokens, context: 1000, ..Options::default() };
         let (model, config) = (self.model(device), self.config());
         generate(&model, &config, positions, &self.ids(), &options, async |_: Event| Flow::Continue).await
     }

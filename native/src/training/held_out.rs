@@ -89,14 +89,7 @@ impl<'a> HeldOut<'a> {
             found += usize::from(score.exact);
         }
         let prompt = &self.windows.ids[..self.windows.length.div_ceil(2)];
-        let options = Options {
-            max_new_tokens: sample,
-            stop: Vec::new(),
-            context: prompt.len() + sample,
-            crop_length: None,
-            temperature: 0.0,
-            seed: 0,
-        };
+        let options = Options { max_new_tokens: sample, context: prompt.len() + sample, ..Options::default() };
         let written = (sample > 0).then(|| {
             let ids = generate(&model, config, trainer.positions(), prompt, &options, async |_| Flow::Continue);
             anyhow::Ok(tokenizer.decode(&pollster::block_on(ids)?)?)

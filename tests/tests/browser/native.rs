@@ -68,8 +68,7 @@ pub fn answer_of(
         stop: tokenizer.sentence_ends(),
         context: 2 * spec.context,
         crop_length: method.crop_length(config),
-        temperature: 0.0,
-        seed: 0,
+        ..Options::default()
     };
     let prompt = tokenizer.prompt(&sample.prompt())?;
     let ids = pollster::block_on(generate(model, config, &positions, &prompt, &options, async |_| Flow::Continue))?;

@@ -32,7 +32,7 @@ pub(super) fn greedy(
     let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), chat_affixes)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
     let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };
-    let options = Options { max_new_tokens: 48, stop, context: 2048, crop_length: None, temperature: 0.0, seed: 0 };
+    let options = Options { max_new_tokens: 48, stop, context: 2048, ..Options::default() };
     let answer = generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue);
     Ok(tokenizer.decode(&pollster::block_on(answer)?)?)
 }

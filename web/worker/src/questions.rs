@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use drope_core::generate::{Event, Flow, Options, generate, prompt_room};
 use drope_core::loaded_model::LoadedModel;
-use drope_core::niah::{Sample, Spec, sample};
+use drope_core::niah::{Sample, Spec, answer_options, sample};
 use drope_core::perplexity::{token_losses, windows};
 use drope_core::positions::{Method, Positions};
 use drope_core::probe::{TokenizedSample, probe_heads};
@@ -67,14 +67,7 @@ pub async fn read_anything(model: &LoadedModel, flow: impl Fn() -> Flow) -> Resu
     let tokens = 8 * config.max_position_embeddings;
     let positions = Method::of(config).positions(config, 8.0)?;
     let ids: Vec<u32> = (0..tokens).map(|at| (at % config.vocab_size) as u32).collect();
-    let options = Options {
-        max_new_tokens: 16,
-        stop: Vec::new(),
-        context: tokens + 16,
-        crop_length: None,
-        temperature: 0.0,
-        seed: 0,
-    };
+    let options = Options { max_new_tokens: 16, context: tokens + 16, ..Options::default() };
     generate(model, config, &positions, &ids, &options, async |_| {
         next_task().await;
         flow()
@@ -231,15 +224,8 @@ fn drawn(
 ) -> Result<(Sample, Options), Interruption> {
     let spec = Spec { chat_affixes, ..question.spec(model.config.max_position_embeddings, depth) };
     spec.check()?;
-    let max_new_tokens = spec.task.max_answer_tokens(spec.difficulty.digits);
-    let options = Options {
-        max_new_tokens,
-        stop: [model.tokenizer.sentence_ends(), model.config.eos_token_ids.clone()].concat(),
-        context: spec.context + max_new_tokens,
-        crop_length: reading.method.crop_length(&model.config),
-        temperature: 0.0,
-        seed: 0,
-    };
+    let crop_length = reading.method.crop_length(&model.config);
+    let options = answer_options(&spec, &model.config, &model.tokenizer, crop_length);
     Ok((sample(&spec, &model.tokenizer)?, options))
 }
 
@@ -250,10 +236,8 @@ fn own_options(model: &LoadedModel, reading: &Reading) -> Options {
     Options {
         max_new_tokens: OWN_ANSWER,
         stop: if ends.is_empty() { model.tokenizer.sentence_ends() } else { ends.clone() },
-        context: 0,
         crop_length: reading.method.crop_length(&model.config),
-        temperature: 0.0,
-        seed: 0,
+        ..Options::default()
     }
 }
 

@@ -166,8 +166,7 @@ fn answers(
         stop: config.eos_token_ids.clone(),
         context: longest + max_new_tokens,
         crop_length: reading.method.crop_length(config),
-        temperature: 0.0,
-        seed: 0,
+        ..Options::default()
     };
     let prompts: Vec<&[u32]> = prompts.iter().map(Vec::as_slice).collect();
     let ids = generate_each(&model.loaded.model, config, &reading.positions, &prompts, &options, interrupt::observe);
