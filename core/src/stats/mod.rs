@@ -6,6 +6,7 @@ mod holm;
 mod intervals;
 #[cfg(feature = "statistics")]
 mod mcnemar;
+mod median;
 #[cfg(feature = "statistics")]
 mod power_law;
 
@@ -17,5 +18,6 @@ pub use intervals::{effective_trials, student_half_width};
 pub use intervals::{wilson, wilson_of_mean};
 #[cfg(feature = "statistics")]
 pub use mcnemar::{McNemar, mcnemar};
+pub use median::median_and_range;
 #[cfg(feature = "statistics")]
 pub use power_law::PowerLaw;

@@ -95,7 +95,7 @@ fn print_tokenizer_speed(folder: &Path, text: &Path, repeats: usize) -> Result<(
         }
         speeds.push(text.len() as f64 / 1e6 / start.elapsed().as_secs_f64());
     }
-    let speed = TokenizerSpeed { bytes: text.len(), tokens, megabytes_per_second: median(speeds)? };
+    let speed = TokenizerSpeed { bytes: text.len(), tokens, megabytes_per_second: median(&speeds)? };
     println!("{}", serde_json::to_string(&speed)?);
     Ok(())
 }

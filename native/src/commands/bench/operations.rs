@@ -51,7 +51,7 @@ fn operations(
                 times.push(1e3 * start.elapsed().as_secs_f64());
             }
             // The first call also allocates memory, so its time is left out.
-            Ok(calls as f64 * median(times.split_off(1))?)
+            Ok(calls as f64 * median(&times[1..])?)
         };
         Ok(Operation { name, calls, fused: milliseconds()?, plain: kernels::with_reference_kernels(milliseconds)? })
     };

@@ -9,6 +9,7 @@ use drope_core::generate::{Event, Flow, Options, generate};
 use drope_core::kernels;
 use drope_core::model::{ComputeType, Model, NumberType};
 use drope_core::positions::Method;
+use drope_core::stats::median_and_range;
 use drope_core::train::{Batch, Hyperparameters, Memory, OptimizerKind, Schedule, Trainer};
 
 use super::arguments::BenchArgs;
@@ -56,8 +57,8 @@ pub fn train_speed(args: &BenchArgs, compute: ComputeType, device: &Device) -> R
     let start = Instant::now();
     let seconds = update_seconds(trainer, repeats, |_| batch.clone())?;
     let serial = serial(kernels::shared_time().as_secs_f64(), start.elapsed().as_secs_f64());
-    let speeds = seconds.into_iter().map(|seconds| (rows * length) as f64 / seconds).collect();
-    Ok(Speed { tokens_per_second: median(speeds)?, serial })
+    let speeds: Vec<f64> = seconds.into_iter().map(|seconds| (rows * length) as f64 / seconds).collect();
+    Ok(Speed { tokens_per_second: median(&speeds)?, serial })
 }
 
 /// How fast a prompt is read, and what is generated behind it.
@@ -65,14 +66,7 @@ pub fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize)
     let new = NEW_TOKENS;
     let positions = Method::of(config).positions(config, (prompt / config.max_position_embeddings).max(1) as f64)?;
     let ids: Vec<u32> = (0..prompt).map(|i| ((i * 7919 + 13) % config.vocab_size) as u32).collect();
-    let options = Options {
-        max_new_tokens: new + 1,
-        stop: vec![],
-        context: prompt + new + 1,
-        crop_length: None,
-        temperature: 0.0,
-        seed: 0,
-    };
+    let options = Options { max_new_tokens: new + 1, context: prompt + new + 1, ..Options::default() };
     let (mut prefill, mut decode) = (Vec::new(), Vec::new());
     // Seconds of all runs, and those that threads would share.
     let mut seconds = [[0.0; 2]; 2];
@@ -100,8 +94,8 @@ pub fn read_speed(model: &Model, config: &Config, prompt: usize, repeats: usize)
     }
     let [prompt, generation] = seconds.map(|[shared, all]| serial(shared, all));
     Ok([
-        Speed { tokens_per_second: median(prefill)?, serial: prompt },
-        Speed { tokens_per_second: median(decode)?, serial: generation },
+        Speed { tokens_per_second: median(&prefill)?, serial: prompt },
+        Speed { tokens_per_second: median(&decode)?, serial: generation },
     ])
 }
 
@@ -118,9 +112,6 @@ pub fn cache_bytes(config: &Config, kind: NumberType, tokens: usize) -> u64 {
 }
 
 /// The median of several runs.
-pub fn median(mut values: Vec<f64>) -> Result<f64> {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    let upper = *values.get(half).context("--repeats must be at least 1")?;
-    Ok(if values.len().is_multiple_of(2) { (values[half - 1] + upper) / 2.0 } else { upper })
+pub fn median(values: &[f64]) -> Result<f64> {
+    Ok(median_and_range(values).context("--repeats must be at least 1")?[0])
 }

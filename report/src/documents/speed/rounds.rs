@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use drope_core::stats::median_and_range;
+
 use crate::markdown::DASH;
 
 /// The ratios of two programs' speeds, round by round.
@@ -26,19 +28,9 @@ pub(super) fn both_beside(ours: Option<[&[f64]; 2]>, theirs: [&[f64]; 2]) -> [St
     ours.map_or_else(|| [DASH, DASH].map(str::to_owned), |ours| [0, 1].map(|at| beside(ours[at], theirs[at])))
 }
 
-/// Median, least and largest.
+/// Median, least and largest; not numbers where there are none.
 pub(super) fn range(numbers: &[f64]) -> [f64; 3] {
-    let mut sorted = numbers.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match &*sorted {
-        [] => [f64::NAN; 3],
-        [first, .., last] => {
-            let half = sorted.len() / 2;
-            let lower = if sorted.len().is_multiple_of(2) { half - 1 } else { half };
-            [(sorted[lower] + sorted[half]) / 2.0, *first, *last]
-        }
-        [only] => [*only; 3],
-    }
+    median_and_range(numbers).unwrap_or([f64::NAN; 3])
 }
 
 /// The values of all rows, each once.

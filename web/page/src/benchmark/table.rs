@@ -1,5 +1,7 @@
 //! What the benchmark measured, as a table to send on.
 
+use drope_core::stats::median_and_range;
+
 /// How fast a program reads a prompt and writes behind it, round after round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Speed {
@@ -17,10 +19,7 @@ impl Speed {
     /// Program, length of the prompt, and the medians with their ranges.
     pub fn cells(&self) -> [String; 4] {
         let middle = |speeds: &[f64]| {
-            let mut sorted = speeds.to_vec();
-            sorted.sort_by(f64::total_cmp);
-            let [Some(least), Some(most)] = [sorted.first(), sorted.last()] else { return "–".to_owned() };
-            let median = (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0;
+            let Some([median, least, most]) = median_and_range(speeds) else { return "–".to_owned() };
             format!("{median:.0} [{least:.0}, {most:.0}]")
         };
         [self.program.clone(), self.prompt.to_string(), middle(&self.prefill), middle(&self.decode)]
