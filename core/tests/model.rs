@@ -29,7 +29,7 @@ fn sampling_is_seeded_and_differs_from_greedy() {
     let device = Device::flex();
     let (model, config, positions) = (case.model(&device), case.config(), case.positions());
     let sample = |temperature, seed| {
-        let options = Options { max_new_tokens: 20, stop: vec![], context: 100, crop_length: None, temperature, seed };
+        let options = Options { max_new_tokens: 20, context: 100, temperature, seed, ..Options::default() };
         block_on(generate(&model, &config, &positions, &case.ids(), &options, async |_| Flow::Continue)).unwrap()
     };
     assert_eq!(sample(5.0, 1), sample(5.0, 1));
