@@ -4,29 +4,53 @@ use gemm::Parallelism;
 
 use crate::Matrix;
 
-/// From so many multiplications on, several threads take less time than one.
-#[cfg(feature = "threads")]
-const MANY: usize = 1 << 22;
-
 /// left · right, row after row. Panics where the columns of the left factor are not as many as the rows of the right one.
 pub fn product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
-    let ([m, k], [depth, n]) = (left.shape(), right.shape());
-    assert_eq!(k, depth, "a product of [{m}, {k}] and [{depth}, {n}]");
-    if k == 0 {
+    let [m, n] = [left.shape()[0], right.shape()[1]];
+    if left.shape()[1] == 0 {
         return vec![0.0; m * n];
     }
     let mut output = Vec::with_capacity(m * n);
+    // SAFETY: the output has room for m · n numbers, and all of them are written.
+    unsafe {
+        write(left, right, output.as_mut_ptr(), n);
+        output.set_len(m * n);
+    }
+    output
+}
+
+/// The same, written where the output's rows begin, which are `stride` numbers apart. Panics too where the output has not so many.
+pub fn write_product(left: Matrix<'_>, right: Matrix<'_>, output: &mut [f32], stride: usize) {
+    let [m, n] = [left.shape()[0], right.shape()[1]];
+    assert!(n <= stride && m.saturating_sub(1) * stride + n <= output.len(), "[{m}, {n}] in {} numbers", output.len());
+    if left.shape()[1] == 0 {
+        output.chunks_mut(stride).take(m).for_each(|row| row[..n].fill(0.0));
+        return;
+    }
+    // SAFETY: the output's last row ends within it.
+    unsafe { write(left, right, output.as_mut_ptr(), stride) };
+}
+
+/// Writes every number of left · right, and reads none of them.
+///
+/// # Safety
+///
+/// The output has room for rows as those of the left factor, `stride` apart, of numbers as the right one has columns. The left factor
+/// has a column.
+unsafe fn write(left: Matrix<'_>, right: Matrix<'_>, output: *mut f32, stride: usize) {
+    let ([m, k], [depth, n]) = (left.shape(), right.shape());
+    assert_eq!(k, depth, "a product of [{m}, {k}] and [{depth}, {n}]");
     let ([left_row, left_column], [right_row, right_column]) = (left.strides(), right.strides());
-    // SAFETY: the factors have a number at each place that their strides lead to, since a matrix has rows · columns values, and
-    // the output has room for m · n. All of it is written, and nothing of it is read before, as `read_dst` is false and k is above 0.
+    // SAFETY: the factors have a number at each place that their strides lead to, since a matrix has rows · columns values. The output
+    // is not read, as `read_dst` is false and k is above 0.
     unsafe {
         gemm::gemm(
             m,
             n,
             k,
-            output.as_mut_ptr(),
+            output,
             1,
-            n as isize,
+            stride as isize,
             false,
             left.values.as_ptr(),
             left_column,
@@ -39,33 +63,31 @@ pub fn product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
             false,
             false,
             false,
-            parallelism(m * n * k),
+            parallelism([m, k, n]),
         );
-        output.set_len(m * n);
     }
-    output
 }
 
-/// Whether the caller's threads share a product of so many multiplications.
-#[cfg(feature = "threads")]
-pub fn is_worth_threads(multiplications: usize) -> bool {
-    multiplications >= MANY
+/// Whether the caller's threads share a product `[m, k] · [k, n]`; with fewer multiplications one takes less time.
+pub fn is_worth_threads([m, k, n]: [usize; 3]) -> bool {
+    const MANY: usize = 1 << 22;
+    m.saturating_mul(k).saturating_mul(n) >= MANY
 }
 
 #[cfg(feature = "threads")]
-fn parallelism(multiplications: usize) -> Parallelism {
-    let is_shared = is_worth_threads(multiplications) && rayon::current_num_threads() > 1;
+fn parallelism(sizes: [usize; 3]) -> Parallelism {
+    let is_shared = is_worth_threads(sizes) && rayon::current_num_threads() > 1;
     if is_shared { Parallelism::Rayon(0) } else { Parallelism::None }
 }
 
 #[cfg(not(feature = "threads"))]
-fn parallelism(_: usize) -> Parallelism {
+fn parallelism(_: [usize; 3]) -> Parallelism {
     Parallelism::None
 }
 
 #[cfg(test)]
 mod tests {
-    use super::product;
+    use super::{product, write_product};
     use crate::Matrix;
 
     #[test]
@@ -86,6 +108,12 @@ mod tests {
             for left in [Matrix::new(&a, m, k), Matrix::new(&a_turned, k, m).transpose()] {
                 for right in [Matrix::new(&b, k, n), Matrix::new(&b_turned, n, k).transpose()] {
                     assert_eq!(product(left, right), expected, "[{m}, {k}] · [{k}, {n}]");
+                    // As the middle columns of a wider matrix, of which nothing else changes.
+                    let mut wider = vec![0.5; m * (n + 3)];
+                    write_product(left, right, &mut wider[2..], n + 3);
+                    for (row, expected) in wider.chunks(n + 3).zip(expected.chunks(n)) {
+                        assert_eq!([&row[..2], &row[2..n + 2], &row[n + 2..]], [&[0.5; 2], expected, &[0.5]]);
+                    }
                 }
             }
         }

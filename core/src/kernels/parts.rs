@@ -28,6 +28,16 @@ pub(super) fn in_parts<I: Send, T: Send>(
     parts.into_iter().map(work).collect()
 }
 
+/// The result of `work`, counted where several threads would share it.
+#[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "one thread does it all"))]
+pub(super) fn counted_if<R>(is_shared: bool, work: impl FnOnce() -> R) -> R {
+    #[cfg(feature = "threads")]
+    if is_shared {
+        return counted(work);
+    }
+    work()
+}
+
 /// The rough number of multiplications of a kernel over these sizes. Where `usize` has 32 bits, that of a long text is not one.
 pub(super) fn products_of(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |products, &size| products.saturating_mul(size))

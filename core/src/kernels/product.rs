@@ -6,9 +6,9 @@ mod vectors;
 mod wasm;
 
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) use self::vectors::{columns_at_once, multiply, multiply_tiles, tiled};
+pub(super) use self::vectors::multiply;
 #[cfg(target_arch = "wasm32")]
-pub(super) use self::wasm::{columns_at_once, multiply, multiply_tiles, tiled};
+pub(super) use self::wasm::multiply;
 
 /// The left factor.
 #[derive(Clone, Copy)]

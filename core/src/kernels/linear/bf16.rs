@@ -5,6 +5,8 @@ use std::ops::Range;
 use drope_instructions::Matrix;
 use drope_instructions::bf16::{Left, Pieces, Right, is_available, multiply_by_columns, multiply_by_rows};
 
+use crate::kernels::parts::counted_if;
+
 /// To split one number into pieces takes as long as so many multiplications save.
 const MULTIPLICATIONS_TO_SPLIT: usize = 128;
 
@@ -43,14 +45,4 @@ pub(super) fn product_with_packed(left: Matrix<'_>, right: &Right) -> Vec<f32> {
     counted_if(Pieces::One.is_worth_threads([rows, k, right.columns()]), || {
         multiply_by_rows(rows, |part| Left::pack(left, part, Pieces::One), right)
     })
-}
-
-/// The result of `work`, counted where several threads would share it.
-#[cfg_attr(not(feature = "threads"), allow(unused_variables, reason = "one thread does it all"))]
-fn counted_if<R>(is_shared: bool, work: impl FnOnce() -> R) -> R {
-    #[cfg(feature = "threads")]
-    if is_shared {
-        return crate::kernels::shared_time::counted(work);
-    }
-    work()
 }

@@ -4,11 +4,11 @@
 
 use burn::tensor::Shape;
 use burn_flex::FlexTensor;
-use drope_instructions::{Matrix, f32s};
+use drope_instructions::Matrix;
 
-use super::ComputeType;
 #[cfg(target_arch = "x86_64")]
 use super::bf16;
+use super::{ComputeType, in_f32};
 use crate::kernels::Kernel;
 use crate::kernels::views::{numbers, tensor};
 
@@ -27,17 +27,8 @@ impl FusedLinear {
             return bf16::product(left, right);
         }
         debug_assert_eq!(self.compute, ComputeType::F32, "only x86-64 multiplies bf16");
-        counted_product(left, right)
+        in_f32::product(left, right)
     }
-}
-
-/// left · right in f32; where it is large the caller's threads share it.
-fn counted_product(left: Matrix<'_>, right: Matrix<'_>) -> Vec<f32> {
-    #[cfg(feature = "threads")]
-    if f32s::is_worth_threads(left.shape()[0] * left.shape()[1] * right.shape()[1]) {
-        return crate::kernels::shared_time::counted(|| f32s::product(left, right));
-    }
-    f32s::product(left, right)
 }
 
 impl Kernel<2> for FusedLinear {

@@ -10,9 +10,11 @@
 #[cfg(target_arch = "x86_64")]
 mod bf16;
 mod fused;
+mod in_f32;
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use self::bf16::{is_faster_than_f32, product_by_parts};
+pub(super) use self::in_f32::{product as product_in_f32, write_product as write_product_in_f32};
 use burn::tensor::{Device, FloatDType, Tensor};
 #[cfg(target_arch = "x86_64")]
 use drope_instructions::bf16::Pieces;

@@ -3,27 +3,24 @@
 
 use burn::tensor::{Device, Tensor, TensorData};
 #[cfg(target_arch = "x86_64")]
-use drope_instructions::Matrix;
-#[cfg(target_arch = "x86_64")]
 use drope_instructions::bf16::{Pieces, Right};
-use drope_instructions::halves;
+use drope_instructions::{Matrix, halves};
 use pulp::Simd;
 
 use super::{Numbers, PackedMatrix};
 use crate::kernels::constant;
-use crate::kernels::linear::{Bf16Weights, ComputeType};
+use crate::kernels::linear::{Bf16Weights, ComputeType, product_in_f32, write_product_in_f32};
 #[cfg(target_arch = "x86_64")]
 use crate::kernels::linear::{is_faster_than_f32, product_by_parts};
-use crate::kernels::parts::{in_parts, join_panels, products_of};
-use crate::kernels::product::{Sizes, columns_at_once, multiply_tiles, tiled};
+use crate::kernels::parts::{in_parts, products_of, rows_in_parts};
 use crate::kernels::views::numbers;
 use crate::kernels::widening_dot::{BLOCK, bf16_to_f32, widening_dot};
 
-/// Rows that are widened at once: the columns of a product.
+/// Rows that a thread multiplies at once with few rows of the other factor.
 const PANEL: usize = 64;
-/// Rows that are transposed at once, so that whole cache lines are written.
-const TRANSPOSED_ROWS: usize = 16;
-/// With more rows of the other factor than this, widening a panel costs less than reading its rows again.
+/// Rows that are widened at once for many rows of the other factor.
+const WIDENED_ROWS: usize = 1024;
+/// With more rows of the other factor than this, widening the matrix costs less than reading its rows again.
 const FEW: usize = 8;
 
 impl PackedMatrix {
@@ -47,30 +44,43 @@ impl PackedMatrix {
             let output = self.product_in_pieces(x, count);
             return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
         }
-        let products = products_of(&[count, self.rows, self.columns]);
-        let output = if count <= FEW {
-            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
-                let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
-                let mut sums = vec![0.0; rows.len() * count];
-                few(self, rows.start, x, &mut sums);
-                sums
-            });
-            let mut output = vec![0.0; count * self.rows];
-            for (at, sum) in parts.concat().into_iter().enumerate() {
-                output[at % count * self.rows + at / count] = sum;
-            }
-            output
-        } else {
-            let (x, width) = (tiled(x, self.columns), columns_at_once(PANEL));
-            let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
-                let mut panel = vec![0.0; self.columns * PANEL];
-                let mut sums = vec![0.0; count * PANEL];
-                many(self, (part * PANEL, width), &x, &mut panel, &mut sums);
-                sums
-            });
-            join_panels(&parts, PANEL, [count, self.rows])
-        };
+        let output = if count <= FEW { self.product_with_few(x, count) } else { self.product_with_many(x, count) };
         Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+
+    /// x · matrixᵀ for few rows of x.
+    fn product_with_few(&self, x: &[f32], count: usize) -> Vec<f32> {
+        let products = products_of(&[count, self.rows, self.columns]);
+        let parts = in_parts(products, 0..self.rows.div_ceil(PANEL), |part| {
+            let rows = part * PANEL..self.rows.min((part + 1) * PANEL);
+            let mut sums = vec![0.0; rows.len() * count];
+            few(self, rows.start, x, &mut sums);
+            sums
+        });
+        let mut output = vec![0.0; count * self.rows];
+        for (at, sum) in parts.concat().into_iter().enumerate() {
+            output[at % count * self.rows + at / count] = sum;
+        }
+        output
+    }
+
+    /// x · matrixᵀ for many rows of x. So much work goes into it that numbers are widened first, some rows at a time.
+    fn product_with_many(&self, x: &[f32], count: usize) -> Vec<f32> {
+        let (x, columns) = (Matrix::new(x, count, self.columns), self.columns);
+        if let Numbers::F32(values) = &self.numbers {
+            return product_in_f32(x, Matrix::new(values, self.rows, columns).transpose());
+        }
+        let (mut output, mut widened) = (vec![0.0; count * self.rows], Vec::new());
+        for first in (0..self.rows).step_by(WIDENED_ROWS) {
+            let rows = WIDENED_ROWS.min(self.rows - first);
+            widened.resize(rows * columns, 0.0);
+            rows_in_parts(&mut widened, columns, |row, widened| {
+                self.widen(first + row..first + row + widened.len() / columns, widened);
+            });
+            let weights = Matrix::new(&widened, rows, columns).transpose();
+            write_product_in_f32(x, weights, &mut output[first..], self.rows);
+        }
+        output
     }
 
     /// x · matrixᵀ, row after row, in pieces of bf16 that are as precise as f32.
@@ -120,35 +130,4 @@ fn few_rows<'a, S: Simd>(simd: S, matrix: &'a PackedMatrix, first: usize, x: &'a
             *sum = matrix.dot(simd, first + row, x);
         }
     }
-}
-
-/// Sums of a panel of rows from `first` on with many rows of `x`, which are tiled: `[count, PANEL]`. `panel` is room for the rows, widened
-/// and transposed: `[PANEL / width, columns, width]`.
-#[pulp::with_simd(many = pulp::Arch::new())]
-#[inline(always)]
-fn many_rows<'a, S: Simd>(
-    simd: S,
-    matrix: &'a PackedMatrix,
-    (first, width): (usize, usize),
-    x: &'a [f32],
-    panel: &'a mut [f32],
-    sums: &'a mut [f32],
-) {
-    let columns = matrix.columns;
-    let written = width.min(TRANSPOSED_ROWS);
-    let mut widened = vec![0.0; columns * TRANSPOSED_ROWS];
-    for place in (0..PANEL.min(matrix.rows - first)).step_by(TRANSPOSED_ROWS) {
-        for (row, widened) in (first + place..matrix.rows).zip(widened.chunks_exact_mut(columns)) {
-            matrix.widen(row..row + 1, widened);
-        }
-        for (widened, row) in widened.chunks_exact(written * columns).zip((place..).step_by(written)) {
-            let strip = &mut panel[row / width * width * columns..][..width * columns];
-            for (column, strip) in strip.chunks_exact_mut(width).enumerate() {
-                for (at, number) in strip[row % width..][..written].iter_mut().enumerate() {
-                    *number = widened[at * columns + column];
-                }
-            }
-        }
-    }
-    multiply_tiles(simd, Sizes { m: sums.len() / PANEL, k: columns, n: PANEL }, x, panel, sums);
 }
