@@ -118,7 +118,13 @@ impl Tokenizer {
         TextStream(self.0.decode_stream(true))
     }
 
-    /// Ids of tokens that end a sentence or the text, in order; answers stop there.
+    /// Ids of the tokens at which an answer in free words stops: the model's end-of-text tokens, or the ends of sentences if it
+    /// has none.
+    pub fn answer_ends(&self, eos_token_ids: &[u32]) -> Vec<u32> {
+        if eos_token_ids.is_empty() { self.sentence_ends() } else { eos_token_ids.to_vec() }
+    }
+
+    /// Ids of tokens that end a sentence or the text, in order; answers of the retrieval tasks stop there.
     pub fn sentence_ends(&self) -> Vec<u32> {
         // The last is a line's end in SentencePiece's vocabularies.
         let ends_text = ["</s>", "<|end_of_text|>", "<|endoftext|>", "<|eot_id|>", "<|im_end|>", "<0x0A>"];

@@ -57,7 +57,7 @@ pub fn print_answer(args: &GenerateArgs) -> Result<()> {
     };
     let options = Options {
         max_new_tokens: args.max_new_tokens,
-        stop: if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() },
+        stop: tokenizer.answer_ends(&config.eos_token_ids),
         context: args.context.unwrap_or(context as usize),
         crop_length: reading.model.method(config).crop_length(config),
         temperature: args.temperature,

@@ -3,10 +3,10 @@
 use anyhow::{Context, Result};
 use burn::tensor::Device;
 use drope_core::config::Config;
-use drope_core::generate::{Flow, Options, generate};
+use drope_core::generate::{Flow, generate};
 use drope_core::loaded_model::LoadedModel;
 use drope_core::model::{NumberTypes, SafetensorsFiles};
-use drope_core::niah::{Spec, sample};
+use drope_core::niah::{Spec, answer_options, sample};
 use drope_core::positions::{Method, Parameters};
 use drope_core::probe::{TokenizedSample, probe_heads};
 use drope_core::tokenizer::Tokenizer;
@@ -63,13 +63,7 @@ pub fn answer_of(
     let heads = heads.context("nobody stopped it")?;
     let best = heads.iter().max_by(|a, b| a.needle_of_question.total_cmp(&b.needle_of_question)).context("a head")?;
     let share = 100.0 * best.needle_of_question;
-    let options = Options {
-        max_new_tokens: spec.task.max_answer_tokens(spec.difficulty.digits),
-        stop: tokenizer.sentence_ends(),
-        context: 2 * spec.context,
-        crop_length: method.crop_length(config),
-        ..Options::default()
-    };
+    let options = answer_options(&spec, config, tokenizer, method.crop_length(config));
     let prompt = tokenizer.prompt(&sample.prompt())?;
     let ids = pollster::block_on(generate(model, config, &positions, &prompt, &options, async |_| Flow::Continue))?;
     let text = tokenizer.decode(&ids)?;

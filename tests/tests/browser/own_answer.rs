@@ -31,7 +31,7 @@ pub(super) fn greedy(
         LoadedModel::new(config, tokenizer, weights, String::new(), types, &Device::flex())?;
     let prompt = tokenizer.message(&own.sample(0.3)?.prompt(), chat_affixes)?;
     let positions = Method::Rope.positions(&config, 1.0)?;
-    let stop = if config.eos_token_ids.is_empty() { tokenizer.sentence_ends() } else { config.eos_token_ids.clone() };
+    let stop = tokenizer.answer_ends(&config.eos_token_ids);
     let options = Options { max_new_tokens: 48, stop, context: 2048, ..Options::default() };
     let answer = generate(&model, &config, &positions, &prompt, &options, async |_| Flow::Continue);
     Ok(tokenizer.decode(&pollster::block_on(answer)?)?)

@@ -112,17 +112,22 @@ pub async fn predict(models: &mut ModelCache, comparison: Comparison, run: &Run)
             reply(&asked(run, &model, &sample)?);
         }
         let LoadedModel { config, model, .. } = &*model;
-        let observe = async |_| run.yield_to_messages().await;
+        let read = |tokens| reply(&Reply::Read { run: run.number, column, tokens, total: 2 * ids.len() });
+        let observe = async |losses| {
+            read(losses);
+            run.yield_to_messages().await
+        };
         let losses = token_losses(model, config, &positions, &ids, observe).await?;
         run.check()?;
+        let observe = async |_| run.yield_to_messages().await;
         let own = Method::of(config).positions(config, 1.0)?;
         let context = config.max_position_embeddings;
         let mut cropped = Vec::new();
         for window in windows(ids.len(), context, context / 2)? {
-            let read = token_losses(model, config, &own, &ids[window.read.clone()], observe).await?;
+            let of_window = token_losses(model, config, &own, &ids[window.read.clone()], observe).await?;
             run.check()?;
-            cropped.extend_from_slice(&read[window.counted.start - window.read.start - 1..]);
-            reply(&Reply::Read { run: run.number, column, tokens: window.counted.end, total: ids.len() });
+            cropped.extend_from_slice(&of_window[window.counted.start - window.read.start - 1..]);
+            read(ids.len() + window.counted.end);
         }
         let [losses, cropped] = [&losses, &cropped].map(|losses| means_of_parts(losses));
         reply(&Reply::Predicted { run: run.number, column, losses, cropped });
@@ -229,13 +234,11 @@ fn drawn(
     Ok((sample(&spec, &model.tokenizer)?, options))
 }
 
-/// An answer about the user's own text ends at the model's end-of-text token, or at the end of a sentence if the model
-/// has none.
+/// How a model answers a question about the user's own text.
 fn own_options(model: &LoadedModel, reading: &Reading) -> Options {
-    let ends = &model.config.eos_token_ids;
     Options {
         max_new_tokens: OWN_ANSWER,
-        stop: if ends.is_empty() { model.tokenizer.sentence_ends() } else { ends.clone() },
+        stop: model.tokenizer.answer_ends(&model.config.eos_token_ids),
         crop_length: reading.method.crop_length(&model.config),
         ..Options::default()
     }
