@@ -238,6 +238,9 @@ impl ConfigJson {
             (false, Some(window)) => PositionScheme::RnopeSwa { window },
             (false, None) => self.changed_frequencies()?.or(proportional).unwrap_or(PositionScheme::Rotary),
         };
+        if positions == PositionScheme::None {
+            layer_types = layer_types::without_difference_in_rotation(&layer_types);
+        }
         Ok(Config {
             family: written_as,
             architecture,

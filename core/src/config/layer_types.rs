@@ -179,6 +179,11 @@ fn if_any(types: Vec<LayerType>) -> Vec<LayerType> {
     if types.iter().all(|&layer| layer == LayerType::COMMON) { Vec::new() } else { types }
 }
 
+/// The layers of a model without positions, of which none is set apart by having none.
+pub(super) fn without_difference_in_rotation(types: &[LayerType]) -> Vec<LayerType> {
+    if_any(types.iter().map(|&layer| LayerType { rotates: true, ..layer }).collect())
+}
+
 /// The field of `config.json` that names the layers without positions, if there are some.
 pub(super) fn rotation_fields(types: &[LayerType]) -> Map<String, Value> {
     let mut fields = Map::new();

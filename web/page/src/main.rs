@@ -124,6 +124,7 @@ fn add_sections(state: State, sections: RwSignal<u32>) {
             if state.screen.get_untracked() == Play
                 && !state.story.is_first()
                 && state.story.extension.get_untracked() <= LIVE
+                && state.running.with_untracked(Option::is_none)
                 && !link::worker::saves_data()
             {
                 link::runs::tell_story(state);

@@ -163,6 +163,7 @@ async fn carry_out(
         }
         Request::Import { name, origin, .. } => import::import(&name, origin, files, &models.capacity, &run).await,
         Request::Remove { name, .. } => {
+            models.forget(&name);
             let removed = store::remove(&name).await;
             store::tell().await;
             removed

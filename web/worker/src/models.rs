@@ -114,6 +114,11 @@ impl ModelCache {
         self.kept.get(reading.model.as_ref()?)?.0.chat.affixes()
     }
 
+    /// Gives the memory of one of the reader's models back.
+    pub fn forget(&mut self, name: &str) {
+        self.kept.remove(name);
+    }
+
     /// Makes room: of the reader's models only those stay that are wanted now.
     pub fn keep_only(&mut self, readings: &[Reading]) {
         self.kept.retain(|name, _| readings.iter().any(|reading| reading.model.as_ref() == Some(name)));

@@ -87,6 +87,8 @@ async fn list() -> Result<Vec<StoredModel>, JsValue> {
         let Ok(opened) = StoredFolder::in_root(&root, &folder).await else { continue };
         match opened.note().await {
             Some(model) if models.iter().all(|known| known.name != model.name) => models.push(model),
+            // Another program of the same origin may have a folder of this name, with others in it.
+            None if folder.generation == 0 => {}
             _ => remove_unlocked(&root, &folder).await?,
         }
     }

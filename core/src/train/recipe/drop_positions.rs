@@ -23,7 +23,7 @@ pub fn drop_positions(config: &Config, drop: &DropSettings) -> Result<Config> {
                     "drop.positions is \"all\" but the model has no positions; use \"none\" to train it on as it is",
                 );
             }
-            dropped.positions = PositionScheme::None;
+            dropped = dropped.without_positions();
             if let Some(attention_type) = drop.attention_type {
                 let Architecture { query_norm, key_norm, .. } = *config.family.architecture();
                 if attention_type != AttentionType::Nope && [query_norm, key_norm] != [ProjectionNorm::None; 2] {
@@ -168,10 +168,14 @@ mod tests {
         let alibi = Config { positions: PositionScheme::Alibi, ..rope() };
         let windowed = Config { positions: PositionScheme::RnopeSwa { window: 4 }, ..rope() };
         let partial = rope().with_cut(Some(0.1));
-        for config in [rope(), alibi, windowed, partial] {
+        let some_layers = DropSettings { layers: Some(vec![0]), ..settings(Dropped::All) };
+        let without_a_layer = drop_positions(&rope(), &some_layers).unwrap();
+        assert!(without_a_layer.has_layers_without_positions());
+        for config in [rope(), alibi, windowed, partial, without_a_layer] {
             let dropped = drop_positions(&config, &settings(Dropped::All)).unwrap();
             assert_eq!((Method::of(&dropped), dropped.architecture), (Method::Drope, *LLAMA.architecture()));
             assert!(refused(&dropped, &settings(Dropped::All)).contains("has no positions"));
+            assert!(!dropped.has_layers_without_positions(), "no layer differs from the others");
         }
     }
 

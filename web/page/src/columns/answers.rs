@@ -13,6 +13,7 @@ use crate::parts::marked::marked;
 use crate::state::State;
 use crate::state::asked::Asked;
 use crate::state::column::{Answer, COLUMNS, Column, plain};
+use crate::state::running::Running;
 
 /// What a further column begins with: the first of these that is not there yet.
 const FURTHER: [Method; 4] = [Method::Yarn, Method::DynamicNtk, Method::PDrope, Method::Rope];
@@ -57,7 +58,9 @@ fn AnswerColumn(state: State, column: Column) -> impl IntoView {
     let share = move || {
         // Cropping reads only a part of the prompt, so that the progress would end below 100 %.
         let percent = |answer: &Answer| 100 * answer.read / answer.total.max(1);
-        answer.with(|answer| if answer.finished.is_some() { 100 } else { percent(answer) }.to_string())
+        let is_read_again = matches!(state.running.get(), Some(Running::Probe | Running::Predict));
+        answer
+            .with(|answer| if answer.finished.is_some() && !is_read_again { 100 } else { percent(answer) }.to_string())
     };
     let verdict = move || answer.with(Answer::verdict);
     let explanation = move || explained(&column);

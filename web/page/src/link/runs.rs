@@ -42,7 +42,7 @@ pub fn show_columns(place: web_sys::ScrollLogicalPosition) {
 pub fn tell_story(state: State) {
     let story = state.story;
     story.forget();
-    if story.is_first() && !story.has_fourth.get_untracked() {
+    if story.is_first() {
         if state.running.get_untracked() == Some(Running::Story) {
             stop(state);
         }

@@ -135,9 +135,13 @@ pub fn base() -> String {
 /// caches.
 fn script_address(program: Program) -> Result<String, JsValue> {
     let [script, wasm] = program_addresses(program)?;
-    // Messages that arrive before the wasm does wait; a failure to load it must reach `onerror`, which rejections do not.
+    // Messages that arrive before the wasm does wait. A failure to load it must reach `onerror`, which rejections do not; so must a trap in the
+    // program for threads, whose tasks go on in promises.
     let text = format!(
-        "const held = [], hold = (event) => held.push(event.data);\
+        "self.addEventListener('unhandledrejection', ({{ reason }}) => {{\
+           if (reason instanceof WebAssembly.RuntimeError) setTimeout(() => {{ throw reason; }});\
+         }});\
+         const held = [], hold = (event) => held.push(event.data);\
          self.addEventListener('message', hold);\
          importScripts('{script}');\
          wasm_bindgen({{ module_or_path: '{wasm}' }}).then(() => {{\

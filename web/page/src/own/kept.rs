@@ -5,7 +5,7 @@ use leptos::prelude::*;
 
 use crate::link::runs::{choose_chat, remove_model, show_columns, stop_answers};
 use crate::link::trainer::export_model;
-use crate::parts::focus::focus;
+use crate::parts::focus::{focus, focus_clicked};
 use crate::screens::enter;
 use crate::state::State;
 use crate::state::column::{COLUMNS, Column};
@@ -44,12 +44,14 @@ pub fn StoredModels(state: State, models: Vec<StoredModel>) -> impl IntoView {
                     {move || save_label(state.is_exporting.get())}<span class="visually-hidden">{format!(" of {name}")}</span>
                 </button>
                 <button type="button" class="quiet remove" aria-label=move || if is_sure.get() { sure.clone() } else { format!("Remove {name}") }
-                    on:click=move |_| if is_sure.get_untracked() {
+                    on:click=move |event| if is_sure.get_untracked() {
                         // The button goes with its model.
                         focus("own-models");
                         remove_model(state, to_remove.clone());
                     } else {
                         is_sure.set(true);
+                        // Safari gives no focus to a button that is clicked, and what has none cannot lose it.
+                        focus_clicked(&event);
                     }
                     on:blur=move |_| is_sure.set(false)>
                     {move || if is_sure.get() { "Remove it for good?" } else { "Remove" }}

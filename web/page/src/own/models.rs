@@ -78,7 +78,7 @@ pub fn OwnModels(state: State) -> impl IntoView {
                         <input id="model-address" type="text" inputmode="url" prop:value=move || address.get()
                             on:input=move |event| address.set(event_target_value(&event)) />
                     </label>
-                    <button type="submit" disabled=move || address.with(|address| address.trim().is_empty())>"Load"</button>
+                    <button type="submit" disabled=move || is_running() || address.with(|address| address.trim().is_empty())>"Load"</button>
                     <button type="button" hidden=move || !is_running() on:click=move |_| stop(state)>"Stop"</button>
                 </form>
                 {move || is_running().then(|| view! { <LoadingFiles loading=state.loading /> })}

@@ -2,7 +2,7 @@
 
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
-use web_sys::HtmlElement;
+use web_sys::{HtmlElement, ScrollIntoViewOptions, ScrollLogicalPosition};
 
 /// Moves the keyboard to an element, by its id, once the page shows it.
 pub fn focus(id: &'static str) {
@@ -17,6 +17,22 @@ pub fn focus_if_lost(id: &'static str) {
         if document().active_element().is_some_and(is_hidden) {
             give(id);
         }
+    });
+}
+
+/// Moves the keyboard to what was clicked.
+pub fn focus_clicked(event: &web_sys::MouseEvent) {
+    let clicked = event.current_target().and_then(|target| target.dyn_into::<HtmlElement>().ok());
+    clicked.iter().for_each(|element| drop(element.focus()));
+}
+
+/// Scrolls to an element, by its id, where the page shows it and the reader does not see it.
+pub fn scroll_to(id: &'static str) {
+    request_animation_frame(move || {
+        let options = ScrollIntoViewOptions::new();
+        options.set_block(ScrollLogicalPosition::Nearest);
+        let element = document().get_element_by_id(id);
+        element.iter().for_each(|element| element.scroll_into_view_with_scroll_into_view_options(&options));
     });
 }
 

@@ -2,6 +2,7 @@
 
 use leptos::prelude::*;
 
+use super::focus::scroll_to;
 use crate::state::State;
 use crate::state::engine::{Backend, Engine};
 use crate::state::running::{Download, Running};
@@ -19,6 +20,12 @@ pub fn Status(state: State) -> impl IntoView {
         Engine::Open { backend: Backend::Webgpu, note, .. } => format!("Computing on WebGPU: {note}."),
         Engine::Stopped => "Not computing.".to_owned(),
     };
+    // What began the run may be far below.
+    Effect::new(move |_| {
+        if state.error.with(Option::is_some) {
+            scroll_to("error");
+        }
+    });
     let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
     let is_of_model = move || state.running.with(|running| running.as_ref().is_some_and(Running::is_of_models));
     view! {

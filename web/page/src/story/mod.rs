@@ -11,6 +11,7 @@ use leptos::prelude::*;
 use crate::columns::haystack::HaystackText;
 use crate::link::runs::{stop, tell_story};
 use crate::parts::estimate::time_of_all;
+use crate::parts::focus::focus_if_lost;
 use crate::state::State;
 use crate::state::running::Running;
 use crate::state::story::{LENGTHS, LIVE, study};
@@ -63,7 +64,7 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                 <button id="another" type="button" class="primary" hidden=move || !is_live()
                     on:click=move |_| { story.seed.update(|seed| *seed = seed.wrapping_add(1)); tell_story(state); }>"Another question"</button>
                 <button id="ask-far" type="button" class="primary"
-                    hidden=move || is_asking() || is_live() && has_answered() on:click=move |_| tell_story(state)>
+                    hidden=move || is_asking() || is_live() && has_answered() on:click=move |_| { tell_story(state); focus_if_lost("halt"); }>
                     {move || {
                         let tokens = story.extension.get() * story.context();
                         let time = time_of_all(state, story.rows(), tokens);
@@ -77,7 +78,8 @@ pub fn StoryScreen(state: State) -> impl IntoView {
                     }>
                     "RoPE with the same training"
                 </button>
-                <button id="halt" type="button" hidden=move || !is_asking() on:click=move |_| stop(state)>"Stop"</button>
+                <button id="halt" type="button" hidden=move || !is_asking()
+                    on:click=move |_| { stop(state); focus_if_lost("another"); focus_if_lost("ask-far"); }>"Stop"</button>
             </p>
             <p class="fair">{fair()}</p>
             <card::Card story />

@@ -85,7 +85,7 @@ pub fn Frequencies(state: State) -> impl IntoView {
             </label>
             <div class="answers">
                 <For each=move || state.columns.get() key=|column| column.key let:column>
-                    <ColumnFrequencies column factor />
+                    <ColumnFrequencies state column factor />
                 </For>
             </div>
         </section>
@@ -93,9 +93,14 @@ pub fn Frequencies(state: State) -> impl IntoView {
 }
 
 #[component]
-fn ColumnFrequencies(column: Column, factor: RwSignal<f64>) -> impl IntoView {
+fn ColumnFrequencies(state: State, column: Column, factor: RwSignal<f64>) -> impl IntoView {
     let drawn = move || {
         let reading = column.reading();
+        if state.kept_of(column).is_some() {
+            let name = reading_title(&reading);
+            let sentence = format!("{name}: frequencies are drawn of the page's own models alone.");
+            return view! { <p class="hint">{sentence}</p> }.into_any();
+        }
         let factor = factor.get();
         let pairs = pairs(&reading, factor);
         let name = reading_title(&reading);
