@@ -27,7 +27,7 @@ const END: &str = "<!-- end -->";
 const FIRST: &str = "The [first study](docs/study.md), registered too";
 const TABLE: &str =
     "Exact answers in percent, means of five pretraining seeds, after 8.2 million tokens of recalibration";
-const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran: how long to recalibrate, and fairer baselines (five other pretraining seeds)";
+const SECOND: &str = "The [second study](docs/study-2.md), registered before it ran (five other pretraining seeds): how long to recalibrate, and rivals that were trained as fairly";
 
 /// The same, with how much of it has run.
 fn second(headline: &Headline) -> String {
@@ -52,12 +52,10 @@ impl Found {
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{FIRST}:\n\n{first}"))
     }
 
-    /// For the README: what the second study judged of rivals, then accuracies of the first and what decoys do to them.
+    /// For the README: what the second study judged of rivals, then accuracies of the first.
     fn brief(&self) -> Option<String> {
         let second = self.second.as_ref().map(|headline| format!("{}:\n\n{}", second(headline), headline.brief));
-        let first = self.first.as_ref();
-        let first =
-            first.map(|first| format!("{FIRST}. {TABLE}:\n\n{}\n\n{}", first.by_length.trim_end(), first.decoys));
+        let first = self.first.as_ref().map(|first| format!("{FIRST}. {TABLE}:\n\n{}", first.by_length.trim_end()));
         second.into_iter().chain(first).reduce(|second, first| format!("{second}\n{first}"))
     }
 }

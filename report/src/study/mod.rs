@@ -61,7 +61,6 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
     };
     why.write(&docs)?;
     let list: String = document::headline(&drawn).iter().map(|sentence| format!("- {sentence}\n")).collect();
-    let decoys = post_hoc::decoys(&results).map(|item| item + "\n").unwrap_or_default();
     let seen_afterwards = post_hoc::findings(&results);
     let seen_afterwards = match &seen_afterwards[..] {
         [] => String::new(),
@@ -69,7 +68,6 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
     };
     Ok(Some(StudySummary {
         by_length: figure::by_length(&drawn),
-        decoys,
         list,
         seen_afterwards,
         tables: plain_words::tables(&results),
@@ -80,8 +78,6 @@ pub fn write(folder: &Path, root: &Path, rivals: Vec<Finding>) -> Result<Option<
 pub struct StudySummary {
     /// Accuracies against length, each run as it is read in the tests.
     pub by_length: String,
-    /// What decoys do, as an item of a list.
-    pub decoys: String,
     /// A sentence for each headline, as a list.
     pub list: String,
     /// What was not registered, as a list with its introduction; empty where nothing of it is measured.

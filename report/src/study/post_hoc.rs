@@ -15,27 +15,16 @@ const FULL: [(&str, Method); 2] = [("all", Method::Drope), ("all-copies", Method
 
 /// Items of a list, of what is measured; means over all trunks, whether or not they pass the gate.
 pub fn findings(results: &StudyResults) -> Vec<String> {
+    let decoys = "Decoys at 4× (RoPE with copies is read with dynamic NTK)";
     let latest = "Order (the latest of four values) at 4× (RoPE with copies is read with dynamic NTK)";
     let items = [
-        among_decoys(results, "Decoys at 4× (RoPE with copies is read with dynamic NTK)"),
+        compared(results, decoys, &WITH_COPIES, &DECOYS, 4),
         compared(results, latest, &WITH_COPIES, &LATEST_VALUE, 4),
         compared(results, "What copies cost full DroPE at 1×, on the primary task", &FULL, &PRIMARY, 1),
         compared(results, "What copies cost full DroPE at 1×, with decoys", &FULL, &DECOYS, 1),
         compared(results, "What copies cost full DroPE at 1×, sixteen needles alone", &FULL, &NEEDLES_ALONE, 1),
     ];
     items.into_iter().flatten().collect()
-}
-
-/// The item about decoys, for the README, which has no heading above it that says so.
-pub fn decoys(results: &StudyResults) -> Option<String> {
-    among_decoys(
-        results,
-        "Exact answers with decoys in the filler at 4×, not registered and seen afterwards (RoPE with copies is read with dynamic NTK)",
-    )
-}
-
-fn among_decoys(results: &StudyResults, what: &str) -> Option<String> {
-    compared(results, what, &WITH_COPIES, &DECOYS, 4)
 }
 
 /// Mean accuracies of models beside one another; `None` where one is not measured.

@@ -91,10 +91,7 @@ pub fn headline(hypotheses: &[Hypothesis], not_tested: NotTested) -> Option<Head
         format!("- **{}** ({}){size}.\n", claim(tests[0]), scope(tests))
     });
     let item = |sentence: String| format!("- {sentence}\n");
-    let brief = brief
-        .chain(partial_curve.clone().map(item))
-        .chain(among_decoys.clone().map(item))
-        .chain(costs.iter().cloned().map(item));
+    let brief = brief.chain(among_decoys.clone().map(item)).chain(costs.iter().cloned().map(item));
     let brief = below_rope.clone().into_iter().chain(brief).collect();
     let list = judged.chunk_by(|first, second| claim(first) == claim(second)).map(|tests| match tests {
         [test] => format!("- **{}**. {}.\n", claim(test), capitalised(&numbers(test))),

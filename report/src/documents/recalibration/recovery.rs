@@ -22,11 +22,7 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
         );
     }
     let Some((law, estimate, interval)) = fitted(lines, limit, target) else { return String::new() };
-    let extrapolated = if estimate > EXTRAPOLATED * measured {
-        format!(" This is an **extrapolation** to {:.0} times the tokens that were measured.", estimate / measured)
-    } else {
-        String::new()
-    };
+    let extrapolated = extrapolation(estimate, measured);
     format!(
         "**Tokens to recovery.** The losses of {title} above the control's at its end fall as {:.2}·(1 + t/{})^−{:.2}; they lie {target} \
          above it after {} [{}, {}] tokens (95 % interval of a bootstrap over the windows, which does not cover the choice of form, text and \
@@ -43,14 +39,24 @@ pub fn sentence(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) 
 /// What the same form, fitted to a shorter run, says. Empty where nothing is fitted.
 pub fn of_shorter_run(title: &str, lines: &[HeldOutLine], limit: &[f64], target: f64) -> String {
     let Some((_, estimate, interval)) = fitted(lines, limit, target) else { return String::new() };
+    let measured = lines.last().map_or(0.0, |line| line.tokens as f64);
     format!(
-        "The same form, fitted to {title} after {}, says {} [{}, {}]. Where these two intervals do not overlap, the form does not describe the \
-         losses well enough, and neither number is a prediction.\n",
-        millions(lines.last().map_or(0.0, |line| line.tokens as f64)),
+        "The same form, fitted to {title} after {}, says {} [{}, {}].{} Where these two intervals do not overlap, the form does not describe \
+         the losses well enough, and neither number is a prediction.\n",
+        millions(measured),
         millions(estimate),
         millions(interval[0]),
-        millions(interval[1])
+        millions(interval[1]),
+        extrapolation(estimate, measured),
     )
+}
+
+/// That an estimate lies far beyond what was measured, where it does.
+fn extrapolation(estimate: f64, measured: f64) -> String {
+    if estimate <= EXTRAPOLATED * measured {
+        return String::new();
+    }
+    format!(" This is an **extrapolation** to {:.0} times the tokens that were measured.", estimate / measured)
 }
 
 /// The power law of all windows, the tokens at which it reaches the target, and their interval over the windows.
@@ -121,6 +127,7 @@ mod tests {
         assert!(text.contains("an **extrapolation** to 90 times the tokens"), "{text}");
         let shorter = of_shorter_run("DroPE", &lines(500_000), &[2.0; 4], 0.1);
         assert!(shorter.contains("fitted to DroPE after 0.50 million, says 89.90 million ["), "{shorter}");
+        assert!(shorter.contains("an **extrapolation** to 180 times the tokens"), "{shorter}");
         let text = sentence("DroPE", &lines(50_000_000), &[2.0; 4], 0.1);
         assert!(text.contains("they lie 0.1 above") && !text.contains("extrapolation"), "{text}");
         let text = sentence("DroPE", &lines(1_000_000_000), &[2.0; 4], 0.1);
