@@ -101,14 +101,14 @@ proptest! {
     }
 
     #[test]
-    fn only_prose_is_counted_more_than_once(seed: u64) {
+    fn only_what_cannot_be_predicted_is_counted_more_than_once(seed: u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mix = DocumentMix { max_copies: 8.0, ..DocumentMix::default() };
         let document = training_document(&mut rng, 256, &mix, Some(1), &encode);
         prop_assert_eq!(document.multiplicity.len(), document.ids.len());
         for (at, (&multiplicity, &weight)) in document.multiplicity.iter().zip(&document.loss_weights).enumerate() {
             prop_assert!((1.0..=15.0).contains(&multiplicity), "multiplicity {multiplicity}");
-            prop_assert!(multiplicity == 1.0 || weight == mix.prose_weight, "token {at} is no prose");
+            prop_assert!(multiplicity == 1.0 || weight == mix.prose_weight, "token {at} can be predicted");
         }
         let plain = training_document(&mut rng, 256, &DocumentMix::default(), Some(1), &encode);
         prop_assert!(plain.multiplicity.iter().all(|&multiplicity| multiplicity == 1.0));
