@@ -142,6 +142,13 @@ impl Config {
         self.layer_types.iter().any(|layer| !layer.rotates)
     }
 
+    /// The same without positions, in all layers.
+    #[must_use]
+    pub fn without_positions(self) -> Self {
+        let layer_types = layer_types::without_difference_in_rotation(&self.layer_types);
+        Self { positions: PositionScheme::None, layer_types, ..self }
+    }
+
     /// Pairs of a head whose frequencies are not below a cut.
     pub(crate) fn pairs_above(&self, min_frequency: f64) -> usize {
         let frequencies = rope_frequencies(self.rope.rope_theta, self.rotary_dim());
@@ -198,6 +205,15 @@ impl Config {
             self.eos_token_ids.extend(id.filter(|id| !self.eos_token_ids.contains(id)));
         }
         Ok(self)
+    }
+
+    /// With the type of the weights beside it, as which transformers opens them: `float32`, `float16` or `bfloat16`.
+    #[must_use]
+    pub fn with_torch_dtype(mut self, name: &str) -> Self {
+        // The name of the field in newer files; two that differ would leave the choice to the version.
+        self.other.remove("dtype");
+        self.other.insert("torch_dtype".to_owned(), name.into());
+        self
     }
 
     /// Number of parameters, without the norms of queries and keys.
