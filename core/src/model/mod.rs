@@ -40,7 +40,7 @@ use self::projection::{Projection, TokenEmbedding};
 pub use self::safetensors_files::{ReadAt, SafetensorsFiles};
 pub use self::shard_index::ShardIndex;
 pub(crate) use self::weight_source::Unfused;
-pub use self::weight_source::{QuantizedRows, ScaledQueries, WeightSource};
+pub use self::weight_source::{QuantizedRows, ScaledQueries, WeightSource, has_fused_projections};
 pub use self::weights::StoredType;
 pub(crate) use self::weights::{finite_f32, is_norm};
 pub use self::write_safetensors::write_safetensors;

@@ -77,6 +77,16 @@ pub(crate) struct Unfused<'a, S> {
 const FUSED: [(&str, &[&str]); 2] =
     [("qkv_proj", &["q_proj", "k_proj", "v_proj"]), ("gate_up_proj", &["gate_proj", "up_proj"])];
 
+/// Whether a source has fused projections: configs that this library writes are of families that have none.
+pub fn has_fused_projections(source: &impl WeightSource) -> bool {
+    source.names().iter().any(|name| fused(name).is_some())
+}
+
+/// The fused projection that a tensor is.
+fn fused(tensor: &str) -> Option<(&'static str, &'static [&'static str])> {
+    FUSED.into_iter().find(|(fused, _)| tensor.ends_with(&format!(".{fused}.weight")))
+}
+
 impl<'a, S: WeightSource> Unfused<'a, S> {
     pub(crate) fn new(config: &'a Config, source: &'a S) -> Self {
         Self { config, source }
@@ -132,7 +142,7 @@ impl<S: WeightSource> WeightSource for Unfused<'_, S> {
     }
 
     fn names(&self) -> Vec<String> {
-        let parts = |name: String| match FUSED.iter().find(|(fused, _)| name.ends_with(&format!(".{fused}.weight"))) {
+        let parts = |name: String| match fused(&name) {
             None => vec![name],
             Some((fused, projections)) => projections.iter().map(|part| name.replace(fused, part)).collect(),
         };

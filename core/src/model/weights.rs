@@ -35,6 +35,15 @@ impl StoredType {
             Self::F16 | Self::Bf16 => 2,
         }
     }
+
+    /// PyTorch's name.
+    pub const fn torch_name(self) -> &'static str {
+        match self {
+            Self::F32 => "float32",
+            Self::F16 => "float16",
+            Self::Bf16 => "bfloat16",
+        }
+    }
 }
 
 /// A tensor as Hugging Face's files have it.

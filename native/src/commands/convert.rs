@@ -1,6 +1,6 @@
 //! `core convert`: writes a model as a Hugging Face folder or as a GGUF, whichever of the two it was read from.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -8,10 +8,10 @@ use drope_core::config::Config;
 use drope_core::export::config_for_length;
 use drope_core::gguf::write_gguf;
 use drope_core::model::{ScaledQueries, StoredType};
-use drope_core::positions::Method;
 
 use crate::arguments::at_least_one;
-use crate::files::model_folder::{self, CARD_FILE, ModelMetadata};
+use crate::files::card::{self, CARD_FILE};
+use crate::files::model_folder::{self, ModelMetadata};
 use crate::files::{self, weights_files};
 use crate::messages::say;
 
@@ -33,9 +33,6 @@ pub struct ConvertArgs {
     dtype: StoredType,
 }
 
-/// What the card of a converted folder says, by which it is known.
-const WRITTEN_BY: &str = "Written by `core convert`";
-
 /// Reads the model at `from` and writes it to the folder `to`, which must not hold one, or to the file `to` if it ends in .gguf.
 pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Result<()> {
     let is_file = to.extension().is_some_and(|kind| kind == "gguf");
@@ -43,11 +40,10 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     ensure!(!taken, "{} holds a model already; choose another --to", to.display());
     let card_file = to.join(CARD_FILE);
     ensure!(
-        is_file || !card_file.exists() || files::read_text(&card_file)?.contains(WRITTEN_BY),
+        is_file || !card_file.exists() || card::is_ours(&files::read_text(&card_file)?),
         "{} is there already; choose another --to",
         card_file.display()
     );
-    let template = model_folder::chat_template(from)?;
     let config = model_folder::config(from)?;
     let tokenizer = model_folder::tokenizer(from, &config)?;
     let (config, factor) = match extension {
@@ -59,7 +55,7 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
     let source = weights_files::open(from)?;
     let weights = ScaledQueries::new(&config, &source, factor);
     if is_file {
-        let mut unused = Vec::new();
+        let (template, mut unused) = (model_folder::chat_template(from)?, Vec::new());
         let bar = model_folder::bar_of_weights(&config, *dtype)?;
         let written = files::stage(to, |out| {
             unused = write_gguf(&config, &tokenizer, template.as_ref(), &weights, *dtype, &mut bar.wrap_write(out))
@@ -71,48 +67,12 @@ pub fn convert(ConvertArgs { from, to, extension, dtype }: &ConvertArgs) -> Resu
         written.commit()?;
         note_temperature(&config);
     } else {
-        let metadata = ModelMetadata { config: &config, tokenizer: &tokenizer, chat_template: template.as_ref() };
-        model_folder::copy(from, &weights, to, metadata, *dtype, &card(from, to, &config)?)?;
+        let side_files = model_folder::side_files(from)?;
+        let metadata = ModelMetadata { config: &config, tokenizer: &tokenizer, side_files: &side_files };
+        model_folder::copy(from, &weights, to, metadata, *dtype)?;
     }
     println!("{} parameters in {}", config.num_parameters(), to.display());
     Ok(())
-}
-
-/// The card of a converted folder: where it comes from, how long texts may be, and who opens it.
-fn card(from: &Path, to: &Path, config: &Config) -> Result<String> {
-    let name = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let written = config.to_plain_json().unwrap_or_else(|| config.to_json());
-    let written: serde_json::Value = serde_json::from_str(&written)?;
-    let class = written["architectures"][0].as_str().unwrap_or_default();
-    let opened = if written["auto_map"].is_null() {
-        format!("transformers opens it by its own class {class}, without `trust_remote_code`.")
-    } else {
-        "transformers opens it by the program beside it, with `trust_remote_code=True`.".to_owned()
-    };
-    let is_as_smollm3 = config.has_layers_without_positions()
-        && config.layer_types.iter().enumerate().all(|(at, layer)| layer.rotates == ((at + 1) % 4 != 0));
-    let warning = if class.starts_with("SmolLM3") && !is_as_smollm3 {
-        let instead = if config.has_layers_without_positions() {
-            "llama.cpp cannot compute this model"
-        } else {
-            "`core convert --to MODEL.gguf` writes what llama.cpp computes rightly"
-        };
-        format!(
-            "\n**Never give this folder to llama.cpp's own converter**: it takes every fourth layer to be without positions, whatever the \
-             config says. {instead}.\n"
-        )
-    } else {
-        String::new()
-    };
-    Ok(format!(
-        "# {}\n\n{WRITTEN_BY} from {}. Read with the position method `{}`; trained on {} tokens, for texts of up to {}.\n\n\
-         {opened}\n{warning}",
-        name(to),
-        name(from),
-        Method::of(config).name(),
-        config.max_position_embeddings,
-        config.max_position_embeddings * config.extension,
-    ))
 }
 
 fn note_temperature(config: &Config) {

@@ -11,6 +11,7 @@ use drope_core::loaded_model::CONFIG_FILE;
 use crate::arguments::at_least_one;
 use crate::device::{self, DeviceChoice};
 use crate::files::{self, model_folder, weights_files};
+use crate::messages::show;
 use crate::reading::held_out::FittingContext;
 use crate::threads;
 
@@ -104,7 +105,7 @@ pub fn select(options: &SelectArgs) -> Result<()> {
     });
     for (rank, head) in heads.iter().enumerate() {
         let chosen = if rank < options.heads { "chosen" } else { "" };
-        println!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.entropy);
+        show(format_args!("layer {:2} head {:2}  {:.4}  {chosen}", head.layer, head.head, head.entropy));
     }
     heads.truncate(options.heads);
     let chosen = DopeHeads {
@@ -121,7 +122,7 @@ pub fn select(options: &SelectArgs) -> Result<()> {
     }
     if options.save {
         let config = drope_core::config::Config { dope_heads: Some(chosen), ..context.loaded.config };
-        model_folder::save_config(&options.model, &config)?;
+        model_folder::change_config(&options.model, &config)?;
     }
     Ok(())
 }

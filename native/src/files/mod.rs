@@ -1,7 +1,20 @@
 //! Files: written whole or not at all, and models on disk.
 
 mod atomic;
+pub mod card;
 pub mod model_folder;
 pub mod weights_files;
 
+use std::path::Path;
+
 pub use self::atomic::*;
+
+/// The last part of a path.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The number of a line, from 1 on, by a place in the text.
+pub fn line_of(text: &str, place: usize) -> usize {
+    text[..place].matches('\n').count() + 1
+}

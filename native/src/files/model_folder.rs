@@ -14,6 +14,7 @@ use drope_core::positions::Method;
 use drope_core::results;
 use drope_core::tokenizer::Tokenizer;
 
+use super::card::{self, CARD_FILE};
 use super::weights_files::{self, cannot_use};
 use crate::files;
 use crate::messages::say;
@@ -21,9 +22,8 @@ use crate::progress::Progress;
 
 /// Where Hugging Face's folders say at which tokens answers end.
 const GENERATION_CONFIG_FILE: &str = "generation_config.json";
-/// File of a model card on the Hugging Face Hub.
-pub const CARD_FILE: &str = "README.md";
-
+/// Where older folders name the tokens that begin, end and pad texts.
+const SPECIAL_TOKENS_FILE: &str = "special_tokens_map.json";
 /// State of `core search`, beside the model that it found.
 pub const SEARCH_FILE: &str = "search.json";
 
@@ -145,7 +145,21 @@ impl Identity {
 pub struct ModelMetadata<'a> {
     pub config: &'a Config,
     pub tokenizer: &'a Tokenizer,
-    pub chat_template: Option<&'a ChatTemplate>,
+    pub side_files: &'a [SideFile],
+}
+
+/// A file that other programs read beside config, tokenizer and weights: its name, and its content.
+pub type SideFile = (&'static str, String);
+
+/// Reads these files of a model; of a GGUF there is the chat template alone, as a `tokenizer_config.json`.
+pub fn side_files(model: &Path) -> Result<Vec<SideFile>> {
+    if weights_files::is_gguf(model) {
+        let template = chat_template(model)?;
+        return Ok(template.iter().map(|template| (TOKENIZER_CONFIG_FILE, template.to_json())).collect());
+    }
+    let names = [TOKENIZER_CONFIG_FILE, CHAT_TEMPLATE_FILE, SPECIAL_TOKENS_FILE, GENERATION_CONFIG_FILE];
+    let there = names.into_iter().filter(|name| model.join(name).exists());
+    there.map(|name| Ok((name, files::read_text(&model.join(name))?))).collect()
 }
 
 /// Writes the files of a model, each atomically; the weights last, so that a folder with weights is whole.
@@ -155,19 +169,18 @@ pub fn save(folder: &Path, model: &Model, metadata: ModelMetadata) -> Result<()>
         pollster::block_on(model.write_safetensors(StoredType::F32, out))
             .with_context(|| format!("cannot write {}", path.display()))
     })?;
-    save_config(folder, metadata.config)?;
+    save_config(folder, &metadata.config.clone().with_torch_dtype(StoredType::F32.torch_name()))?;
     save_rest(folder, metadata, weights)
 }
 
 /// Writes the weights of the model at `from` into a folder, with another type and without the whole of them in memory, in a form that
-/// transformers reads without a program of ours where there is one. `card` is its `README.md`.
+/// transformers reads without a program of ours where there is one. `from` is where the weights come from.
 pub fn copy(
     from: &Path,
     source: &impl WeightSource,
     folder: &Path,
     metadata: ModelMetadata,
     stored_type: StoredType,
-    card: &str,
 ) -> Result<()> {
     let mut unused = Vec::new();
     let bar = bar_of_weights(metadata.config, stored_type)?;
@@ -178,10 +191,14 @@ pub fn copy(
     })?;
     bar.finish_and_clear();
     warn_of_unused(from, &unused);
-    match metadata.config.to_plain_json() {
+    let config = metadata.config.clone().with_torch_dtype(stored_type.torch_name());
+    let plain = config.to_plain_json();
+    match &plain {
         Some(json) => files::write(&folder.join(CONFIG_FILE), json.as_bytes())?,
-        None => save_config(folder, metadata.config)?,
+        None => save_config(folder, &config)?,
     }
+    let written = plain.unwrap_or_else(|| config.to_json());
+    let card = card::of_converted(&files::name(from), &files::name(folder), &config, &written)?;
     files::write(&folder.join(CARD_FILE), card.as_bytes())?;
     save_rest(folder, metadata, weights)
 }
@@ -218,20 +235,26 @@ pub fn copy_files(from: &Path, folder: &Path, config: &Config) -> Result<()> {
         }
     }
     bar.finish_and_clear();
-    Ok(())
+    card::write_again(folder, config)
 }
 
-/// Tokenizer and chat template, then the weights.
+/// Writes the config of a model anew, and what its card says of it.
+pub fn change_config(folder: &Path, config: &Config) -> Result<()> {
+    save_config(folder, config)?;
+    card::write_again(folder, config)
+}
+
+/// The tokenizer and what goes with it, then the weights.
 fn save_rest(folder: &Path, metadata: ModelMetadata, weights: files::Staged) -> Result<()> {
     files::write(&folder.join(TOKENIZER_FILE), metadata.tokenizer.to_json()?.as_bytes())?;
-    if let Some(template) = metadata.chat_template {
-        files::write(&folder.join(TOKENIZER_CONFIG_FILE), template.to_json().as_bytes())?;
+    for (name, content) in metadata.side_files {
+        files::write(&folder.join(name), content.as_bytes())?;
     }
     weights.commit()
 }
 
 /// Writes `config.json`, and what transformers needs to read it.
-pub fn save_config(folder: &Path, config: &Config) -> Result<()> {
+fn save_config(folder: &Path, config: &Config) -> Result<()> {
     if let Some(modeling) = config.modeling() {
         files::write(&folder.join(MODELING_FILE), modeling.as_bytes())?;
     }
@@ -250,5 +273,5 @@ pub fn model_name(folder: &Path) -> Result<String> {
     let folder = folder
         .canonicalize()
         .with_context(|| format!("cannot find the model {}; check that the path is right", folder.display()))?;
-    Ok(folder.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    Ok(files::name(&folder))
 }

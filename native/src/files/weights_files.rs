@@ -10,7 +10,7 @@ use burn::tensor::TensorData;
 use drope_core::gguf::Gguf;
 use drope_core::hash::ShortHash;
 use drope_core::loaded_model::{INDEX_FILE, WEIGHTS_FILE};
-use drope_core::model::{QuantizedRows, ReadAt, SafetensorsFiles, ShardIndex, WeightSource};
+use drope_core::model::{QuantizedRows, ReadAt, SafetensorsFiles, ShardIndex, WeightSource, has_fused_projections};
 
 use crate::files::{self, cannot_read};
 
@@ -102,12 +102,14 @@ pub fn is_gguf(model: &Path) -> bool {
     model.extension().is_some_and(|ending| ending == "gguf")
 }
 
-/// Refuses a GGUF where something is to be written into a model's config.
+/// Refuses a model whose config cannot have a field written into it: a GGUF, and weights whose fused projections (Phi-3) do not fit
+/// the config that is written, which is that of a Llama or a Mistral.
 pub fn check_has_config(model: &Path, lacks: &str) -> Result<()> {
+    let what = model.display();
+    ensure!(!is_gguf(model), "{what} is a GGUF, which has no {lacks}; write it as a folder with `core convert`");
     ensure!(
-        !is_gguf(model),
-        "{} is a GGUF, which has no {lacks}; write it as a folder with `core convert`",
-        model.display()
+        !has_fused_projections(&open(model)?),
+        "{what} has fused projections, which no config with a {lacks} describes; write it as another folder with `core convert`"
     );
     Ok(())
 }
@@ -128,9 +130,7 @@ pub fn open(folder: &Path) -> Result<Weights> {
     if is_gguf(folder) {
         return Ok(Weights::Gguf(Box::new(gguf(folder)?)));
     }
-    let open = |path: &PathBuf| -> Result<(String, DiskFile)> {
-        Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), DiskFile::open(path)?))
-    };
+    let open = |path: &PathBuf| -> Result<(String, DiskFile)> { Ok((files::name(path), DiskFile::open(path)?)) };
     let files = paths(folder)?.iter().map(open).collect::<Result<Vec<_>>>()?;
     let weights = SafetensorsFiles::new(files).with_context(|| cannot_use(folder))?;
     if let Some(index) = index(folder)? {

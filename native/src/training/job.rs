@@ -1,19 +1,18 @@
 //! What a run trains.
 
-use drope_core::chat::ChatTemplate;
 use drope_core::config::Config;
 use drope_core::tokenizer::Tokenizer;
 use drope_core::train::recipe::Recipe;
 
-use crate::files::model_folder::ModelMetadata;
+use crate::files::model_folder::{ModelMetadata, SideFile};
 
 /// What is trained.
 pub struct Job<'a> {
     pub recipe: &'a Recipe,
     pub config: &'a Config,
     pub tokenizer: &'a Tokenizer,
-    /// How the model that recalibration began with wants conversations written, where it says.
-    pub chat_template: Option<&'a ChatTemplate>,
+    /// What other programs read beside the model that recalibration began with.
+    pub side_files: &'a [SideFile],
     /// Name and hash of the model that recalibration began with.
     pub base: Option<(String, String)>,
     /// Hash of the shards of the text; `None`: the synthetic language alone.
@@ -23,6 +22,6 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// What a folder with the model holds beside the weights.
     pub fn metadata(&self) -> ModelMetadata<'a> {
-        ModelMetadata { config: self.config, tokenizer: self.tokenizer, chat_template: self.chat_template }
+        ModelMetadata { config: self.config, tokenizer: self.tokenizer, side_files: self.side_files }
     }
 }

@@ -57,7 +57,7 @@ pub fn pretrain(pe: Option<PositionEmbedding>, options: &TrainOptions) -> Result
     let seed = recipe.seed;
     let text = text::open(&recipe, &tokenizer)?;
     let (config, tokenizer, data) = (&config, &tokenizer, text.hash.clone());
-    let job = Job { recipe: &recipe, config, tokenizer, chat_template: None, base: None, data };
+    let job = Job { recipe: &recipe, config, tokenizer, side_files: &[], base: None, data };
     run::train_to_end(options, &job, text, |device| Ok(Model::random(config, seed, device)))
 }
 
@@ -94,15 +94,15 @@ pub fn recalibrate(from: &Path, engine: Engine, options: &TrainOptions) -> Resul
         warn_of_words(&tokenizer);
     }
     let config = recipe.recalibrated(&base).with_context(cannot)?;
-    let chat_template = model_folder::chat_template(from)?;
+    let side_files = model_folder::side_files(from)?;
     let weights = weights_files::open(from)?;
     let mut base_hash = weights_files::hash(from)?;
     base_hash.update(tokenizer.to_json()?.as_bytes());
     base_hash.update(config.to_json().as_bytes());
     let base = Some((model_name(from)?, base_hash.finish()));
     let text = text::open(recipe, &tokenizer)?;
-    let (config, tokenizer, chat_template) = (&config, &tokenizer, chat_template.as_ref());
-    let job = Job { recipe, config, tokenizer, chat_template, base, data: text.hash.clone() };
+    let (config, tokenizer, side_files) = (&config, &tokenizer, &*side_files);
+    let job = Job { recipe, config, tokenizer, side_files, base, data: text.hash.clone() };
     let initial = |device: &Device| {
         Model::load_with_new_norms(config, &weights, device)
             .with_context(|| format!("cannot use the model in {}", from.display()))

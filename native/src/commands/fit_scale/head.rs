@@ -13,6 +13,7 @@ use drope_core::train::{Batch, HeadScaleFit, Schedule};
 use super::uniform;
 use crate::files::model_folder;
 use crate::interrupt;
+use crate::messages::show;
 use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 
@@ -45,7 +46,7 @@ pub fn fit(context: &FittingContext, folder: &Path, device: &Device) -> Result<V
     let values = pollster::block_on(fit.values())?;
     for (layer, scales) in values.iter().enumerate() {
         let scales: Vec<String> = scales.iter().map(|scale| format!("{scale:.3}")).collect();
-        println!("layer {layer}: {}", scales.join("  "));
+        show(format_args!("layer {layer}: {}", scales.join("  ")));
     }
     Ok(values)
 }

@@ -67,7 +67,7 @@ pub fn fit_and_save(args: &FitScaleArgs) -> Result<()> {
     files::check_writable(&out.as_ref().unwrap_or(model).join(CONFIG_FILE))?;
     let config = fit(model, *kind, *documents, *seed, *device)?;
     match out {
-        None => model_folder::save_config(model, &config),
+        None => model_folder::change_config(model, &config),
         Some(out) => model_folder::copy_files(model, out, &config),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! For each extension factor s the β of least perplexity is found on a grid, then c is fitted to them.
 
+use crate::messages::show;
 use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 use anyhow::Result;
@@ -19,7 +20,7 @@ pub fn fit(context: &FittingContext) -> Result<f64> {
         best.push(((factor as f64).ln(), best_beta(context, factor)?));
     }
     let (c, r_squared) = through_one(&best);
-    println!("β = 1 + {c:.4}·ln s, R² = {r_squared:.3}");
+    show(format_args!("β = 1 + {c:.4}·ln s, R² = {r_squared:.3}"));
     Ok(c)
 }
 
@@ -37,7 +38,11 @@ pub fn best_beta(context: &FittingContext, factor: usize) -> Result<f64> {
     bar.finish_and_clear();
     let (beta, loss) = lowest(&curve);
     let plain = curve.iter().find(|(beta, _)| (beta - 1.0).abs() < 1e-9).map_or(loss, |point| point.1);
-    println!("s = {factor}: perplexity of answers {:.4} at β = {beta:.3}, {:.4} at β = 1", loss.exp(), plain.exp());
+    show(format_args!(
+        "s = {factor}: perplexity of answers {:.4} at β = {beta:.3}, {:.4} at β = 1",
+        loss.exp(),
+        plain.exp()
+    ));
     Ok(beta)
 }
 
