@@ -57,6 +57,9 @@ pub enum Error {
     /// The safetensors header or its offsets cannot be read.
     #[error("the safetensors file is damaged ({0}); copy or download it again")]
     Safetensors(String),
+    /// The optimizer's state in a checkpoint cannot be read, or is of another model.
+    #[error("the optimizer's state is damaged ({0}); begin the run again")]
+    OptimizerState(String),
     /// A GGUF file is damaged, or has content that is not supported.
     #[error("the GGUF file cannot be used: {0}")]
     Gguf(String),

@@ -79,6 +79,6 @@ impl Optimizer {
     /// If the bytes are damaged.
     pub fn load_bytes(self, bytes: Vec<u8>) -> Result<Self> {
         let state = self.0.from_bytes(Bytes::from_bytes_vec(bytes));
-        state.map(Self).map_err(|error| Error::Safetensors(format!("optimizer state: {error}")))
+        state.map(Self).map_err(|error| Error::OptimizerState(error.to_string()))
     }
 }

@@ -13,6 +13,7 @@ use crate::arguments::{above_zero, at_least_one};
 use crate::device::{self, DeviceChoice};
 use crate::files::model_folder::{self, SEARCH_FILE};
 use crate::files::{self, weights_files};
+use crate::messages::show;
 use crate::progress::Progress;
 use crate::reading::held_out::FittingContext;
 use crate::{interrupt, threads};
@@ -132,10 +133,10 @@ pub fn longrope2(request: &SearchArgs) -> Result<()> {
     bar.finish_and_clear();
     let population = state.population;
     let (found, perplexity) = best(&population);
-    println!(
+    show(format_args!(
         "perplexity of answers {perplexity:.4} with critical pair {} and factors {:.3?}",
         found.critical, found.factors
-    );
+    ));
     model_folder::copy_files(&request.model, &request.out, &scaled(config, factor, &found))
 }
 

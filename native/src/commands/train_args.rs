@@ -16,9 +16,9 @@ pub struct TrainArgs {
     /// Recipe, a TOML file.
     #[arg(long)]
     recipe: PathBuf,
-    /// Fields of the recipe in place of its own, such as schedule.peak=2e-3,drop.positions=low; tables are separated by points.
-    #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
-    set: Vec<recipe::Setting>,
+    /// Fields of the recipe in place of its own, such as schedule.peak=2e-3,drop.layers=[3,7]; tables are separated by points.
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = recipe::settings)]
+    set: Vec<recipe::Settings>,
     /// Tokens to train on, such as 250k (250,000) or 1m, in place of the recipe's steps; the warm-up is then a tenth of the updates at most.
     #[arg(long, value_parser = training_tokens)]
     tokens: Option<usize>,
@@ -65,7 +65,7 @@ impl TrainArgs {
             "the run itself writes {}; move the recipe out of --out",
             written.display()
         );
-        let mut recipe = recipe::read(&self.recipe, &self.set)?;
+        let mut recipe = recipe::read(&self.recipe, &self.set.concat())?;
         recipe.seed = self.seed.unwrap_or(recipe.seed);
         if let Some(tokens) = self.tokens {
             recipe.steps = (tokens / recipe.tokens_of_update()).max(1);

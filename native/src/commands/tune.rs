@@ -18,6 +18,7 @@ use crate::arguments::{
     DifficultyArgs, NiahArgs, NumberArgs, ParameterArgs, above_zero, at_least_one, axis, method_names,
 };
 use crate::device::DeviceChoice;
+use crate::messages::show;
 use crate::reading::{self, MeasuredModel, retrieval};
 use crate::{files, threads};
 
@@ -124,14 +125,14 @@ fn best(args: &TuneArgs, model: &MeasuredModel, method: Method, search: Candidat
         Candidates::Grid(grid) => (tuned::axes(&grid), None, on_grid(&grid, score)?),
         Candidates::Drawn(random, candidates) => (BTreeMap::new(), Some(random), drawn(&candidates, score)?),
     };
-    println!("\n{:>8}  parameters of {}", "accuracy", method.name());
+    show(format_args!("\n{:>8}  parameters of {}", "accuracy", method.name()));
     for candidate in &candidates {
         let mark = if candidate.parameters == best.parameters { "  best" } else { "" };
-        println!("{:>7.1}%  {}{mark}", 100.0 * candidate.accuracy, described(&candidate.parameters));
+        show(format_args!("{:>7.1}%  {}{mark}", 100.0 * candidate.accuracy, described(&candidate.parameters)));
     }
     let at_ends = random.as_ref().map(|search| search.at_ends(&best.parameters)).unwrap_or_default();
     for parameter in at_ends {
-        println!("{} of the best lies within a tenth of an end of its range", parameter.name());
+        show(format_args!("{} of the best lies within a tenth of an end of its range", parameter.name()));
     }
     let filler = args.filler.unwrap_or(args.task.filler());
     Ok(Tuned {

@@ -175,7 +175,7 @@ pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         let is_written = [MANIFEST_FILE, TOKENIZER_FILE, PROGRESS_FILE, SKIPPED_FILE].contains(&&*name)
             || name.starts_with('.')
-            || place.extension().is_some_and(|kind| kind == "bin" || kind == "idx");
+            || place.extension().is_some_and(|kind| ["bin", "idx", "part"].iter().any(|own| kind == *own));
         place.parent() == Some(&*out) && is_written
     };
     let (mut paths, mut bytes, mut known) = (Vec::new(), 0, HashSet::new());
@@ -304,15 +304,15 @@ impl<'a> ShardOutput<'a> {
             self.progress.manifest.files += 1;
             return Ok(());
         };
+        // With the tokens that begin and end a document. This may save the progress, so that nothing of the piece is counted before.
+        if content.as_ref().is_ok_and(|tokens| !self.writer.progress.has_room(tokens.ids.len() + 2)) {
+            self.end_document()?;
+        }
         self.progress.file = file;
         self.progress.records += 1;
         match content {
             Ok(Tokens { ids, bytes, is_end }) => {
                 self.progress.manifest.bytes += bytes as u64;
-                // With the tokens that begin and end a document.
-                if !self.writer.progress.has_room(ids.len() + 2) {
-                    self.end_document()?;
-                }
                 if self.writer.progress.open == 0 && !ids.is_empty() {
                     self.writer.push(self.preparation.ends[0].as_slice())?;
                 }

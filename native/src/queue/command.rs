@@ -90,8 +90,8 @@ pub fn parse(words: Vec<String>, words_anywhere: Vec<String>, cli: &clap::Comman
         words_anywhere,
     };
     if let Some(recipe) = &parsed.recipe {
-        let settings = matches.try_get_many::<recipe::Setting>("set").ok().flatten();
-        let settings = settings.map(|settings| settings.cloned().collect::<Vec<_>>()).unwrap_or_default();
+        let settings = matches.try_get_many::<recipe::Settings>("set").ok().flatten();
+        let settings: recipe::Settings = settings.into_iter().flatten().flatten().cloned().collect();
         let shards = recipe::read(recipe, &settings)?.data.map(|data| data.shards).unwrap_or_default();
         parsed.inputs.extend(shards.into_iter().map(|shards| PathBuf::from(shards.folder)));
     }

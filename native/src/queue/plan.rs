@@ -60,7 +60,7 @@ pub fn read(path: &Path, out: &Path, parser: &clap::Command) -> Result<Vec<Plann
     let text = files::read_text(path)?;
     let plan = || -> Result<Vec<PlannedJob>> {
         let file: PlanFile = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = files::line_of(&text, error.span().map_or(0, |span| span.start));
             anyhow!("this is not a plan: {} (line {line})", error.message().replace('\n', " "))
         })?;
         jobs(&file, out, parser)

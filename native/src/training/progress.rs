@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::checkpoint::TrainingState;
 use super::json_lines;
 use crate::machine;
-use crate::messages::say;
+use crate::messages::{say, show};
 use crate::progress::Progress;
 use drope_core::train::recipe::Recipe;
 
@@ -136,9 +136,9 @@ impl RunProgress {
         self.bar.finish();
         let memory = machine::peak_memory().map(|bytes| format!(", {:.2} GB of memory at most", bytes as f64 / 1e9));
         let memory = memory.unwrap_or_default();
-        println!("{} steps, {} tokens in {:.0} s{memory}", state.step, state.tokens, state.seconds);
+        show(format_args!("{} steps, {} tokens in {:.0} s{memory}", state.step, state.tokens, state.seconds));
         if state.left_out > 0 {
-            println!("{} of the updates were left out by the guard", state.left_out);
+            show(format_args!("{} of the updates were left out by the guard", state.left_out));
         }
         self.write()
     }

@@ -16,7 +16,7 @@ use self::cards::Cards;
 use crate::arguments::at_least_one;
 use crate::files::{self, model_folder, weights_files};
 use crate::timing::products_per_second;
-use crate::training::recipe::{self, Setting};
+use crate::training::recipe::{self, Settings};
 use crate::{machine, threads};
 
 /// Shares of the speed of products alone that whole updates reached where `core` was measured (docs/benchmarks.md).
@@ -32,8 +32,8 @@ pub struct PlanArgs {
     #[arg(long)]
     recipe: PathBuf,
     /// Fields of the recipe in place of its own, as in `core recalibrate`.
-    #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',', value_parser = recipe::setting)]
-    set: Vec<Setting>,
+    #[arg(long, value_name = "FIELD=VALUE", value_parser = recipe::settings)]
+    set: Vec<Settings>,
     /// Folder of the model, a GGUF, or a config.json; by default the file beside the recipe that has its name and ends with .json.
     #[arg(long)]
     from: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub struct PlanArgs {
 
 /// Prints the plan.
 pub fn plan(args: &PlanArgs) -> Result<()> {
-    let recipe = recipe::read(&args.recipe, &args.set)?;
+    let recipe = recipe::read(&args.recipe, &args.set.concat())?;
     let config = config(args)?;
     let tokens = recipe.steps as f64 * recipe.tokens_of_update() as f64;
     println!(

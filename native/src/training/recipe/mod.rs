@@ -22,6 +22,25 @@ pub fn setting(text: &str) -> Result<Setting> {
     Ok((field.to_owned(), value))
 }
 
+/// Several fields, as one `--set` has them.
+pub type Settings = Vec<Setting>;
+
+/// The fields of one `--set`, separated by commas outside lists, tables and texts in quotes.
+pub fn settings(text: &str) -> Result<Settings> {
+    let (mut depth, mut quote) = (0_usize, None);
+    let separates = |letter: char| {
+        match (quote, letter) {
+            (Some(opening), _) if letter == opening => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            (None, '[' | '{') => depth += 1,
+            (None, ']' | '}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && depth == 0 && quote.is_none()
+    };
+    text.split(separates).map(setting).collect()
+}
+
 /// Reads a recipe, with some fields in place of its own.
 ///
 /// # Errors
@@ -57,8 +76,7 @@ fn set(mut table: &mut toml::Table, (path, value): &Setting) -> Result<(), Strin
 fn from_toml(text: &str) -> Result<Recipe, String> {
     let recipe: Recipe = toml::from_str(text).map_err(|error| {
         // The parser's own report has several lines, which show the place in the file.
-        let start = error.span().map_or(0, |span| span.start);
-        let number = text[..start].lines().count().max(1);
+        let number = files::line_of(text, error.span().map_or(0, |span| span.start));
         let line = text.lines().nth(number - 1).unwrap_or_default();
         format!("this is not a recipe: {} (line {number}: {line})", error.message().replace('\n', " "))
     })?;
@@ -72,7 +90,7 @@ mod tests {
 
     use drope_core::train::recipe::Dropped;
 
-    use super::{read, setting};
+    use super::{read, setting, settings};
 
     #[test]
     fn fields_are_set_by_their_path_and_checked() {
@@ -95,6 +113,10 @@ mod tests {
         assert!(refused("steps.peak=1").contains("steps of steps.peak is no table"));
         assert!(refused("documents.max_copies=0").contains("max_copies"));
         assert!(setting("steps").unwrap_err().to_string().contains("field=value"));
+        let several = settings("drop.layers=[3, 7],seed=2,data.shards=[{folder='a,b'}]").unwrap();
+        let fields: Vec<&str> = several.iter().map(|(field, _)| &**field).collect();
+        assert_eq!(fields, ["drop.layers", "seed", "data.shards"]);
+        assert_eq!(several[0].1.as_array().map(Vec::len), Some(2));
     }
 }
 
