@@ -120,7 +120,11 @@ pub(super) fn config(
     if !ends.is_empty() {
         fields.insert("eos_token_id".into(), json!(ends));
     }
-    Config::from_json(&config.to_string())
+    Config::from_json(&config.to_string()).map_err(|error| match error {
+        // There is no config.json that the sentence could mean.
+        Error::Config(reason) => Error::Gguf(reason),
+        other => other,
+    })
 }
 
 /// Tokens at which an answer ends: those that the file names, and those that llama.cpp knows by their text.
