@@ -70,8 +70,8 @@ pub fn serve() {
         // Text, or a list of a text and files.
         let list = event.data().dyn_into::<Array>().ok();
         let text = list.as_ref().map_or_else(|| event.data(), |list| list.get(0)).as_string();
-        let request = text.and_then(|text| serde_json::from_str::<Request>(&text).ok());
-        let Some(request) = request else { return };
+        let Some(text) = text else { return };
+        let Ok(request) = serde_json::from_str::<Request>(&text) else { return refuse_unknown(&text) };
         let files = list.as_ref().map(store::files_of).unwrap_or_default();
         queue.current.set(request.run());
         confirm_superseded(&mut queue.waiting.borrow_mut());
@@ -84,6 +84,16 @@ pub fn serve() {
     // The handler lives as long as the worker.
     on_message.forget();
     reply(&Reply::Awake);
+}
+
+/// Answers a request of another version: a page that was opened before an update may load a program of after it.
+fn refuse_unknown(text: &str) {
+    let request: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    let mut fields = request.as_object().into_iter().flat_map(serde_json::Map::values);
+    let run = fields.find_map(|fields| u32::try_from(fields.get("run")?.as_u64()?).ok());
+    if let Some(run) = run {
+        reply(&Reply::Failed { run, message: "There is a new version of this page; reload it.".to_owned() });
+    }
 }
 
 /// Ends the waiting runs when another request arrives, but for those that change what is kept. They end at once; only the run that is being
