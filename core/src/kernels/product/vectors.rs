@@ -6,8 +6,6 @@ use super::{Left, Sizes};
 
 /// Rows whose sums are in registers at the same time.
 const ROWS: usize = 6;
-/// Products of each sum that are added without a check of bounds between them.
-const STEPS: usize = 8;
 
 /// Vectors of each of these rows: as many as there are registers for, beside the factors.
 const fn vectors_at_once<S: Simd>() -> usize {
@@ -89,25 +87,13 @@ fn block<S: Simd, const M: usize, const V: usize, const ADD: bool>(
     }
     match left {
         Left::Rows { values, stride: left_stride } => {
-            let rows: [&[f32]; M] = std::array::from_fn(|i| &values[(row + i) * left_stride..][..k]);
-            // Some steps at a time, so that bounds are checked once for all of them: with 12 sums in registers, checks took a large part
-            // of the time.
-            let steps = rows.map(|row| row.as_chunks::<STEPS>().0);
-            for (at, right) in right.chunks(STEPS * stride).take(k / STEPS).enumerate() {
-                let lefts: [&[f32; STEPS]; M] = steps.map(|row| &row[at]);
-                for step in 0..STEPS {
-                    let (right, _) = S::as_simd_f32s(&right[step * stride + column..][..width]);
-                    for (sums, left) in sums.iter_mut().zip(lefts) {
-                        let factor = simd.splat_f32s(left[step]);
-                        for (sum, &right) in sums.iter_mut().zip(right) {
-                            *sum = simd.mul_add_e_f32s(factor, right, *sum);
-                        }
-                    }
-                }
+            let mut rows = [&values[..0]; M];
+            for (i, values_of_row) in rows.iter_mut().enumerate() {
+                *values_of_row = &values[(row + i) * left_stride..][..k];
             }
-            for (at, right) in right.chunks(stride).enumerate().take(k).skip(k / STEPS * STEPS) {
+            for (at, right) in right.chunks(stride).take(k).enumerate() {
                 let (right, _) = S::as_simd_f32s(&right[column..column + width]);
-                for (sums, row) in sums.iter_mut().zip(rows) {
+                for (sums, row) in sums.iter_mut().zip(&rows) {
                     let factor = simd.splat_f32s(row[at]);
                     for (sum, &right) in sums.iter_mut().zip(right) {
                         *sum = simd.mul_add_e_f32s(factor, right, *sum);
