@@ -255,7 +255,7 @@ fn shard_tokens(path: &Path, model: &LoadedModel, held_out: Option<f64>, most: u
     shards.check_tokenizer(&model.tokenizer)?;
     shards.verify()?;
     let hash = short_hash(&[serde_json::to_string(&shards.manifest)?.as_bytes()]);
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = files::name(path);
     let source = held_out.map_or_else(|| format!("{name} {hash}"), |share| format!("{name} {hash}, held out {share}"));
     let text = ShardText::new(Arc::new(shards), |document| held_out.is_none_or(|share| is_held_out(document, share)));
     Ok((text.tokens(0..text.len().min(most))?, source))

@@ -172,7 +172,7 @@ pub fn prepare(preparation: &Preparation) -> Result<DataManifest> {
 pub fn files_of_text(patterns: &[String], out: &Path) -> Result<(Vec<PathBuf>, u64)> {
     let out = files::absolute(out);
     let is_own = |place: &Path| {
-        let name = place.file_name().unwrap_or_default().to_string_lossy();
+        let name = files::name(place);
         let is_written = [MANIFEST_FILE, TOKENIZER_FILE, PROGRESS_FILE, SKIPPED_FILE].contains(&&*name)
             || name.starts_with('.')
             || place.extension().is_some_and(|kind| ["bin", "idx", "part"].iter().any(|own| kind == *own));

@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::columns;
 use super::pieces::Pieces;
 use super::record::{RecordOrReason, Records, TextRecord};
+use crate::files;
 
 /// A longer line is no record: it would have to be in memory as a whole.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -25,7 +26,7 @@ pub const KINDS: &str = ".txt, .md, .jsonl, .json, .parquet, and with .gz or .zs
 /// # Errors
 /// If it cannot be opened, or its name is of no known kind.
 pub fn records(path: &Path, column: &str, done: &Arc<AtomicU64>) -> Result<Records, String> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let name = files::name(path).to_lowercase();
     let open = || File::open(path).map_err(|error| format!("it cannot be read ({error})"));
     let counted = || open().map(|file| Counted { file, done: Arc::clone(done) });
     if name.ends_with(".parquet") {

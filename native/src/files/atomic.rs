@@ -20,6 +20,11 @@ pub fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// The last part of a path.
+pub fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// Reads a file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| cannot_read(path))
@@ -53,8 +58,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// Reads a text file. The second value is its name with a hash of its content, by which results identify the file.
 pub fn read_source(path: &Path) -> Result<(String, String)> {
     let text = read_text(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let source = format!("{name} {}", short_hash(&[text.as_bytes()]));
+    let source = format!("{} {}", name(path), short_hash(&[text.as_bytes()]));
     Ok((text, source))
 }
 
@@ -168,7 +172,7 @@ pub fn remove_lock(path: &Path, lock: File) -> Result<()> {
 }
 
 fn lock_path(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".{}.lock", path.file_name().unwrap_or_default().to_string_lossy()))
+    path.with_file_name(format!(".{}.lock", name(path)))
 }
 
 fn lock_file(path: &Path) -> std::io::Result<File> {

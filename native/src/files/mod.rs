@@ -5,14 +5,7 @@ pub mod card;
 pub mod model_folder;
 pub mod weights_files;
 
-use std::path::Path;
-
 pub use self::atomic::*;
-
-/// The last part of a path.
-pub fn name(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
 
 /// The number of a line, from 1 on, by a place in the text.
 pub fn line_of(text: &str, place: usize) -> usize {

@@ -32,8 +32,7 @@ struct Line<T> {
 impl PartialAnswers {
     /// The answers of a cell, which is given without its results, to these questions: another process may ask another part of them.
     pub fn open<T: Serialize>(json: &Path, blank: &T, questions: &[usize]) -> Result<Self> {
-        let name = json.file_name().unwrap_or_default().to_string_lossy();
-        let file = json.with_file_name(format!(".{name}.answers"));
+        let file = json.with_file_name(format!(".{}.answers", files::name(json)));
         Ok(Self { file, json: json.to_owned(), cell: short_hash(&[&serde_json::to_vec(&(blank, questions))?]) })
     }
 
