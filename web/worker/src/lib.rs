@@ -86,7 +86,7 @@ pub fn serve() {
     reply(&Reply::Awake);
 }
 
-/// Answers a request of another version: a page that was opened before an update may load a program of after it.
+/// Answers a request of another version: a page that was opened before an update may load the program of the new version.
 fn refuse_unknown(text: &str) {
     let request: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
     let mut fields = request.as_object().into_iter().flat_map(serde_json::Map::values);

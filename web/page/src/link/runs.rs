@@ -6,6 +6,7 @@ use drope_protocol::{Comparison, Length, Origin, Prompt, Question, Request};
 use leptos::prelude::*;
 
 use crate::link::worker::{send, send_with_files, stop as stop_worker};
+use crate::parts::focus::scroll_to;
 use crate::state::State;
 use crate::state::column::Column;
 use crate::state::running::{CellKey, Counted, Running};
@@ -19,23 +20,12 @@ pub const TRIALS_AT_DEPTH: usize = 10;
 pub fn ask(state: State) {
     let run = begin_alone(state, Running::Answer);
     // On a phone the answers are below the form.
-    show_columns(web_sys::ScrollLogicalPosition::Nearest);
+    scroll_to(".answers", web_sys::ScrollLogicalPosition::Nearest);
     state.asked.set(None);
     for column in state.columns.get_untracked() {
         column.clear();
     }
     send(state, Request::Answer(comparison(state, run)));
-}
-
-/// Scrolls to the columns, once the page shows what was changed.
-pub fn show_columns(place: web_sys::ScrollLogicalPosition) {
-    request_animation_frame(move || {
-        if let Ok(Some(answers)) = document().query_selector(".answers") {
-            let options = web_sys::ScrollIntoViewOptions::new();
-            options.set_block(place);
-            answers.scroll_into_view_with_scroll_into_view_options(&options);
-        }
-    });
 }
 
 /// Asks the rows of the first screen; what the page has answers to is shown at once.

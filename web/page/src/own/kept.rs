@@ -3,9 +3,9 @@
 use drope_protocol::{ChatFormat, Reading, StoredModel};
 use leptos::prelude::*;
 
-use crate::link::runs::{choose_chat, remove_model, show_columns, stop_answers};
+use crate::link::runs::{choose_chat, remove_model, stop_answers};
 use crate::link::trainer::export_model;
-use crate::parts::focus::{focus, focus_clicked};
+use crate::parts::focus::{focus, focus_clicked, scroll_to};
 use crate::screens::enter;
 use crate::state::State;
 use crate::state::column::{COLUMNS, Column};
@@ -93,7 +93,7 @@ pub fn put_into_column(state: State, model: StoredModel) {
         });
     }
     enter(state, Screen::Play);
-    show_columns(web_sys::ScrollLogicalPosition::Center);
+    scroll_to(".answers", web_sys::ScrollLogicalPosition::Center);
 }
 
 #[cfg(test)]

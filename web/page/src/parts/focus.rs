@@ -26,13 +26,14 @@ pub fn focus_clicked(event: &web_sys::MouseEvent) {
     clicked.iter().for_each(|element| drop(element.focus()));
 }
 
-/// Scrolls to an element, by its id, where the page shows it and the reader does not see it.
-pub fn scroll_to(id: &'static str) {
+/// Scrolls to the first element that a selector finds, once the page shows what was changed.
+pub fn scroll_to(selector: &'static str, place: ScrollLogicalPosition) {
     request_animation_frame(move || {
-        let options = ScrollIntoViewOptions::new();
-        options.set_block(ScrollLogicalPosition::Nearest);
-        let element = document().get_element_by_id(id);
-        element.iter().for_each(|element| element.scroll_into_view_with_scroll_into_view_options(&options));
+        if let Ok(Some(element)) = document().query_selector(selector) {
+            let options = ScrollIntoViewOptions::new();
+            options.set_block(place);
+            element.scroll_into_view_with_scroll_into_view_options(&options);
+        }
     });
 }
 

@@ -1,6 +1,7 @@
 //! What runs, what is loading, what went wrong.
 
 use leptos::prelude::*;
+use web_sys::ScrollLogicalPosition;
 
 use super::focus::scroll_to;
 use crate::state::State;
@@ -23,7 +24,7 @@ pub fn Status(state: State) -> impl IntoView {
     // What began the run may be far below.
     Effect::new(move |_| {
         if state.error.with(Option::is_some) {
-            scroll_to("error");
+            scroll_to("#error", ScrollLogicalPosition::Nearest);
         }
     });
     let is_loading = move || state.engine.with(|engine| *engine == Engine::Loading);
