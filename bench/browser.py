@@ -8,7 +8,8 @@
 
 The page and wllama read a file of 4 bits (Q4_1) and one of 8 (Q8_0), transformers.js weights of 8 as it loads them where nothing else is
 asked for. Every program reads the prompt twice, of which the second time counts; the first time, transformers.js reads at most 4,096 tokens
-of it. Others than the page that take longer than so many minutes for that have no speed. Needs Node's npm. Prints tokens per second of each round, and writes docs/results/real-models/browser.json.
+of it. Others than the page that take longer than so many minutes for that have no speed. Needs Node's npm. Prints tokens per second of each
+round, and writes docs/results/real-models/browser.json.
 """
 
 import itertools
