@@ -87,7 +87,8 @@ def measure(driver, address, *arguments):
     driver.get(address)
     WebDriverWait(driver, 60).until(lambda _: driver.execute_script("return window.ready"))
     call = "const done = arguments[1]; measure(...arguments[0]).then(done, (error) => done(String(error)));"
-    # ChromeDriver's own limit waits for the thread of the page, which a peer may occupy for as long as it computes.
+    # ChromeDriver's own limit waits for the thread of the page, which a peer may occupy for as long as it computes. So a timer ends the
+    # browser, ChromeDriver's child process.
     seconds = driver.timeouts.script
     end = time.monotonic() + seconds
     limit = threading.Timer(seconds, subprocess.run, [["pkill", "-KILL", "-P", str(driver.service.process.pid)]])
