@@ -31,21 +31,25 @@ impl PackedMatrix {
     pub fn product(&self, x: &Tensor<3>, compute: ComputeType) -> Tensor<3> {
         let [batch, seq, _] = x.dims();
         let x = constant(x).to_contiguous();
-        let (x, count) = (numbers(&x), batch * seq);
+        let output = self.product_of_rows(numbers(&x), batch * seq, compute);
+        Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+    }
+
+    /// x · matrixᵀ: `[count, columns]` to `[count, rows]`, row after row.
+    fn product_of_rows(&self, x: &[f32], count: usize, compute: ComputeType) -> Vec<f32> {
+        if count <= FEW {
+            return self.product_with_few(x, count);
+        }
         if compute == ComputeType::Bf16
-            && count > FEW
             && let Some(weights) = self.in_bf16()
         {
-            let output = weights.product(x, self.columns);
-            return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
+            return weights.product(x, self.columns);
         }
         #[cfg(target_arch = "x86_64")]
         if is_faster_than_f32([count, self.columns, self.rows]) {
-            let output = self.product_in_pieces(x, count);
-            return Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex());
+            return self.product_in_pieces(x, count);
         }
-        let output = if count <= FEW { self.product_with_few(x, count) } else { self.product_with_many(x, count) };
-        Tensor::from_data(TensorData::new(output, [batch, seq, self.rows]), &Device::flex())
+        self.product_with_many(x, count)
     }
 
     /// x · matrixᵀ for few rows of x.
