@@ -139,7 +139,7 @@ fn layers_that_differ_survive_a_save_and_are_checked() {
         assert_eq!(config.layer_types.len(), config.num_hidden_layers);
         assert_eq!(Config::from_json(&config.to_json()).unwrap(), config);
         // Without positions, transformers' own classes do not compute it; the windows stay.
-        let dropped = Config { positions: PositionScheme::None, ..config };
+        let dropped = config.without_positions();
         assert_eq!(Config::from_json(&dropped.to_json()).unwrap(), dropped);
     }
     let mut without: serde_json::Value = serde_json::from_str(&case("qwen2-windows").config().to_json()).unwrap();
