@@ -22,6 +22,8 @@ const CROSSING: [&str; 7] =
     ["browser", "chat_templates", "llama_cpp", "real_model", "tokenizers", "torch_engine", "transformers"];
 /// The test program of the Python wheel, which maturin compiles.
 const WHEEL: &str = "wheel";
+/// The test program of [`gpu`], which is empty without a GPU's features.
+const GPU: &str = "gpu";
 
 // CI ends after 90 minutes. A machine that took longer before the page, or before the last checks, is too slow to compile Burn once more
 // for threads, or for those checks.
@@ -197,7 +199,7 @@ fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     for folder in TESTS {
         names.extend(programs_in(&place.root.join(folder))?);
     }
-    names.retain(|name| !CROSSING.contains(&name.as_str()) && name != WHEEL);
+    names.retain(|name| !CROSSING.contains(&name.as_str()) && ![WHEEL, GPU].contains(&name.as_str()));
     names.sort();
     if names.is_empty() {
         bail!("no test programs in {}", TESTS.join(", "));
@@ -205,14 +207,32 @@ fn test_programs(place: &Workplace) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Names of the Rust files that lie in a folder: each is a program.
+/// Names of the programs of a folder: its Rust files, and its folders that have a `main.rs`.
 pub fn programs_in(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_program = path.extension().is_some_and(|extension| extension == "rs");
+        let is_program = path.extension().is_some_and(|extension| extension == "rs") || path.join("main.rs").exists();
         names.extend(path.file_stem().filter(|_| is_program).map(|name| name.to_string_lossy().into_owned()));
     }
     names.sort();
     Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CROSSING, GPU, WHEEL, Workplace, programs_in, test_programs};
+
+    /// One in a folder was left out once.
+    #[test]
+    fn every_test_program_is_run_in_its_turn() {
+        let place = Workplace::find().unwrap();
+        let native = test_programs(&place).unwrap();
+        for name in ["files", "gguf", "cli", "documents", "exports"] {
+            assert!(native.iter().any(|program| program == name), "{name} is not in {native:?}");
+        }
+        let crossing = programs_in(&place.root.join("tests/tests")).unwrap();
+        assert!(crossing.iter().any(|program| program == "browser"), "{crossing:?}");
+        assert!(CROSSING.iter().chain([&GPU, &WHEEL]).all(|name| !native.iter().any(|program| program == name)));
+    }
 }
