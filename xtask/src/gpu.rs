@@ -20,6 +20,9 @@ const LLVM_PACKAGES: [&str; 5] = ["llvm-22-dev", "libpolly-22-dev", "libz3-dev",
 const INSTALLED: &str = ".tracel-llvm-installed";
 const VULKAN_DRIVERS: &str = "/usr/share/vulkan/icd.d";
 
+/// The test program, which is empty without a feature that opens a GPU.
+pub const PROGRAM: &str = "gpu";
+
 /// Variables for cargo and the tests.
 type Environment = Vec<(&'static str, PathBuf)>;
 
@@ -49,7 +52,7 @@ fn check(place: &Workplace, tally: &mut Tally, feature: &str, environment: Resul
     let mut command = Command::new("cargo");
     command.current_dir(&place.root).env("CARGO_TARGET_DIR", place.target_dir()).envs(environment);
     command.args(["test", "--release"]).args(NATIVE).args(["--features", &format!("drope-native/{feature}")]);
-    command.args(["--test", "gpu", "--", "--test-threads", "1", "--nocapture"]);
+    command.args(["--test", PROGRAM, "--", "--test-threads", "1", "--nocapture"]);
     tally.tests(&format!("core with {feature}"), &mut command)
 }
 
