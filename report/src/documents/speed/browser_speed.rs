@@ -72,7 +72,7 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
         ]
     };
     let is_shorter = |speed: &BrowserSpeed| !speed.is_page() && speed.began.is_none();
-    let before = if speeds.iter().any(is_shorter) {
+    let of_earlier_results = if speeds.iter().any(is_shorter) {
         "; in results from before 28 November 2026 the page alone did, and others with its first 1,024 tokens or fewer"
     } else {
         ""
@@ -81,8 +81,8 @@ pub fn text(speeds: &[BrowserSpeed]) -> String {
         "`python bench/browser.py`, in one headless Chromium, WebAssembly on the CPU: a prompt of some tokens, and an answer behind it \
          (the page's of at most 7 tokens, the others' of 32); tokens a second, medians of rounds in which every program runs once; the \
          page's speed by that of another program in the same round, median and range, or – if they did not run in the same rounds. Every \
-         program warms up with the whole prompt, transformers.js with at most 4,096 tokens of it{before}. Minutes without an answer \
-         include this.\n\n{}",
+         program warms up with the whole prompt, transformers.js with at most 4,096 tokens of it{of_earlier_results}. Minutes \
+         without an answer include the warm-up.\n\n{}",
         table(
             [
                 "processor",
